@@ -1,0 +1,62 @@
+# Every target sets itself up: a fresh clone needs only GNU make and Python 3.11 to 3.14.
+#   make test PYTHON=python3.12                  which Python makes the environment
+#   make test PYTEST_ARGS="-m 'not slow' -x"     passed on to pytest
+#   make bench BENCH=gram                        one benchmark instead of all
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PYTEST_ARGS ?=
+SPHINX_ARGS ?= --fail-on-warning --keep-going
+# A file whose name starts with an underscore is a helper, not a benchmark.
+BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py)))
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types bench docs clean distclean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-plot,cli ## a first look: runs mercer.demo
+	$(RUN) -m mercer.demo
+
+test: $(VENV)/.installed-test ## all tests and doctests (PYTEST_ARGS=...)
+	$(RUN) -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-lint ## style: ruff format --check, ruff check
+	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff check .
+
+types: $(VENV)/.installed-types ## mypy on src/mercer
+	$(RUN) -m mypy
+
+# scikit-learn-intelex brings a TBB library that Numba would otherwise take up for its own threads: what is timed
+# must be what users get.
+bench: $(VENV)/.installed-bench ## benchmarks against peers (BENCH=name for one)
+	@test -n "$(strip $(BENCH))" || { echo "no benchmarks: benchmarks/ holds no NAME.py" >&2; exit 1; }
+	@set -e; for name in $(BENCH); do echo "== benchmarks.$$name"; $(RUN) -m benchmarks.$$name; done
+
+docs: $(VENV)/.installed-docs ## the documentation, to docs/_build/html
+	$(RUN) -m sphinx $(SPHINX_ARGS) -b html docs docs/_build/html
+
+clean: ## remove caches and built files, keep .venv
+	rm -rf build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## clean, and remove .venv too
+	rm -rf $(VENV)
+
+# The stamp .installed-EXTRAS says that mercer, editable, with those extras is in the environment.
+.SECONDARY:
+$(VENV)/.installed-%: pyproject.toml constraints.txt $(VENV)/.created
+	@echo "Installing mercer[$*] into $(VENV): some minutes the first time."
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$*]"
+	@touch $@
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' || { \
+	  echo "mercer needs Python 3.11 to 3.14, but $(PYTHON) is: $$($(PYTHON) -V 2>&1)." >&2; \
+	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@

@@ -1,0 +1,26 @@
+"""Sphinx settings for the guide and the API pages; `make docs` builds them to docs/_build/html."""
+
+from importlib.metadata import version as installed_version
+
+project = "mercer"
+author = "the mercer developers"
+copyright = "2026, the mercer developers"
+release = version = installed_version("mercer")
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "myst_parser",
+]
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+napoleon_google_docstring = False
+
+html_theme = "furo"
+html_title = "mercer"

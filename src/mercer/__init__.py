@@ -1,0 +1,79 @@
+"""mercer: learning with kernels.
+
+Data → kernel → Gram matrix → learning algorithm → f(x) = Σ αᵢ k(xᵢ, x) + b.
+
+Estimators are loaded when they are first used, so that ``import mercer`` stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mercer.certify import Certificate, certify
+from mercer.config import config
+from mercer.expansion import Expansion
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.dotproduct import ArcCosine, Constant, Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.expression import exp
+from mercer.kernels.histogram import ChiSquared, Min
+from mercer.kernels.mixture import ConditionalExpectation
+from mercer.kernels.objects import FromFunction, Precomputed
+from mercer.kernels.stationary import (
+    BallIndicator,
+    BSpline,
+    Delta,
+    Gaussian,
+    Laplacian,
+    Matern,
+    Periodic,
+    RationalQuadratic,
+    Wendland,
+)
+
+if TYPE_CHECKING:
+    from mercer.estimators.perceptron import KernelPerceptron
+
+__version__ = "0.1.0"
+
+_ESTIMATORS = {"KernelPerceptron": "mercer.estimators.perceptron"}
+
+__all__ = [
+    "ArcCosine",
+    "BSpline",
+    "BallIndicator",
+    "Certificate",
+    "ChiSquared",
+    "ConditionalExpectation",
+    "Constant",
+    "Cosine",
+    "Delta",
+    "Expansion",
+    "FromFunction",
+    "Gaussian",
+    "Gram",
+    "Kernel",
+    "KernelPerceptron",
+    "Laplacian",
+    "Linear",
+    "Matern",
+    "Min",
+    "Periodic",
+    "Polynomial",
+    "Precomputed",
+    "RationalQuadratic",
+    "Sigmoid",
+    "Wendland",
+    "certify",
+    "config",
+    "exp",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ESTIMATORS:
+        return getattr(import_module(_ESTIMATORS[name]), name)
+    raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,174 @@
+r"""The verdict on a kernel: proved, refuted, or unknown.
+
+- **proved**: a derivation by theorems, rule by rule (``steps``);
+- **refuted**: points, and a vector c with cᵀKc < 0 by more than rounding explains;
+- **unknown**: neither. Well-behaved Gram matrices are evidence, and never make a kernel valid.
+
+>>> from mercer import BallIndicator, Gaussian, Linear
+>>> print(certify(Gaussian(sigma=1.0) * Linear()))
+Gaussian(sigma=1.0) * Linear() is proved positive definite: a product of kernels (Schur)
+Gaussian(sigma=1.0) * Linear(): a product of kernels (Schur)
+├─ Gaussian(sigma=1.0): the Gaussian is the Fourier transform of a Gaussian measure (Bochner)
+└─ Linear(): an inner product
+>>> print(certify(BallIndicator(radius=1.0)))
+BallIndicator(radius=1.0) is refuted: at 3 points its Gram matrix has the eigenvalue -0.414214 < 0
+eigenvalues: 2.41421, 1, -0.414214
+c = 0.5 at [1.0]
+c = -0.707107 at [2.0]
+c = 0.5 at [3.0]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from mercer import data
+from mercer.certify.closure import Setting, data_width, prove
+from mercer.certify.proof import Open, Step
+from mercer.certify.search import search
+from mercer.certify.witness import Evidence, Witness, examine
+from mercer.errors import InputError
+from mercer.gram.points import check_domain
+from mercer.kernels.base import Kernel
+from mercer.kernels.expression import is_whole
+from mercer.kernels.names import as_kernel
+from mercer.kernels.objects import Precomputed
+
+__all__ = ["Certificate", "certify"]
+
+Verdict = Literal["proved", "refuted", "unknown"]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A verdict on a kernel, with what it rests on; print it to read it.
+
+    >>> from mercer import Sigmoid
+    >>> certify(Sigmoid(eta=1.0, nu=-1.0))
+    Certificate(verdict='refuted', reason='k(x, x) = -0.469945 < 0 at one point')
+    """
+
+    verdict: Verdict
+    reason: str
+    kernel: Kernel = field(repr=False)
+    #: proved: the derivation
+    steps: Step | None = field(default=None, repr=False)
+    #: refuted: the witness, as few points as we can find
+    points: Any = field(default=None, repr=False)
+    #: refuted: c of length 1 with cᵀKc < 0; None for a kernel that is not symmetric
+    vector: np.ndarray | None = field(default=None, repr=False)
+    #: refuted: all eigenvalues of K at the points, the largest first
+    eigenvalues: np.ndarray | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a certificate has three verdicts and no truth value: write certificate.verdict == 'proved'"
+        )
+
+    def __str__(self) -> str:
+        is_what = {"proved": "proved positive definite", "refuted": "refuted", "unknown": "unknown"}
+        lines = [f"{self.kernel!r} is {is_what[self.verdict]}: {self.reason}"]
+        if self.steps is not None:
+            lines.append(str(self.steps))
+        if self.eigenvalues is not None:
+            lines.append("eigenvalues: " + ", ".join(f"{value:.6g}" for value in self.eigenvalues))
+        if self.points is not None:
+            rows = [data.take(self.points, [i]) for i in range(data.n_points(self.points))]
+            weights = [""] * len(rows) if self.vector is None else [f"c = {c:.6g} " for c in self.vector]
+            lines += [f"{weight}at {_text(row)}" for weight, row in zip(weights, rows, strict=True)]
+        return "\n".join(lines)
+
+
+def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certificate:
+    """Is it a kernel? Proved by the closure rules, refuted by points that witness it, or unknown.
+
+    Parameters
+    ----------
+    kernel : Kernel, or a name such as "rbf"
+    points : points to look at first, optional; for a kernel on objects the only ones that can refute it
+    dim : how many columns the points have, optional: some kernels are positive definite in low
+        dimensions only. By default that of ``points``; with neither, the reason names the largest.
+
+    >>> from mercer import Wendland
+    >>> certify(Wendland(dim=3)).reason
+    'positive definite in ℝ^m for m ≤ 3 (Wendland 1995), for points in ℝ^m, m ≤ 3'
+    >>> certify(Wendland(dim=3), dim=5).verdict
+    'unknown'
+    """
+    kernel = as_kernel(kernel)
+    if points is None and isinstance(kernel, Precomputed) and kernel.matrix is not None:
+        points = np.arange(len(kernel.matrix))
+    if points is not None:
+        points = check_domain(kernel, points, "points")
+        kernel = kernel.resolve(points)
+    dim = _dimension(kernel, points, dim)
+    result = prove(kernel, Setting(dim, points))
+    found = examine(kernel, points) if points is not None else None
+    if isinstance(result, Step):
+        return _proved(kernel, result, found)
+    if isinstance(found, Witness):
+        return _refuted(kernel, found)
+    return _searched(kernel, result, found, dim)
+
+
+def _proved(kernel: Kernel, proof: Step, found: Witness | Evidence | None) -> Certificate:
+    if isinstance(found, Witness):
+        raise RuntimeError(
+            f"mercer contradicts itself: {kernel!r} is proved ({proof.rule}), and yet {found.reason}. "
+            "If it contains a function of yours, check that it returns the same values each time; "
+            "otherwise please report this, with\n" + str(_refuted(kernel, found))
+        )
+    conditions = "".join(f", for {condition}" for condition in proof.conditions)
+    return Certificate("proved", proof.rule + conditions, kernel, steps=proof)
+
+
+def _refuted(kernel: Kernel, found: Witness) -> Certificate:
+    return Certificate(
+        "refuted",
+        found.reason,
+        kernel,
+        points=found.points,
+        vector=found.vector,
+        eigenvalues=found.eigenvalues,
+    )
+
+
+def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | None) -> Certificate:
+    """What a search for a witness makes of a kernel that is not proved."""
+    reason = why.reason if evidence is None else f"{why.reason}; {evidence}"
+    if kernel.domain == "objects" or isinstance(kernel, Precomputed) or not kernel.is_resolved():
+        advice = "" if evidence is not None else "; pass points to look for a witness among them"
+        return Certificate("unknown", reason + advice, kernel)
+    found, tried = search(kernel, dim)
+    if found is not None:
+        return _refuted(kernel, found)
+    if tried == 0:
+        return Certificate("unknown", f"{reason}; no points could be made up for it: pass some", kernel)
+    evidence_only = f"no witness among {tried} sets of points, which is evidence and not a proof"
+    return Certificate("unknown", f"{reason}; {evidence_only}", kernel)
+
+
+def _dimension(kernel: Kernel, points: Any, dim: Any) -> int | None:
+    """The number of columns, from the argument or the points."""
+    if dim is not None and (not isinstance(dim, int | np.integer) or not is_whole(dim) or dim < 1):
+        raise InputError(
+            f"dim must be a whole number of at least 1, got {dim!r}: pass the number of columns of the points"
+        )
+    width = None if points is None or kernel.domain == "objects" else data_width(points)
+    if dim is not None and width is not None and dim != width:
+        raise InputError(
+            f"dim is {dim} but the points have {width} columns: leave dim out, or pass points in ℝ^{dim}"
+        )
+    return width if dim is None else int(dim)
+
+
+def _text(row: Any) -> str:
+    """One point of a witness, on a line."""
+    table = row.toarray() if hasattr(row, "toarray") else row
+    table = table.to_numpy() if hasattr(table, "to_numpy") else table
+    point = table[0]
+    text = repr(point.tolist() if isinstance(point, np.ndarray | np.generic) else point)
+    return text if len(text) <= 100 else text[:99] + "…"

@@ -1,0 +1,465 @@
+"""The door through which data come in: checked once, then a float array, a CSR array or a list of objects.
+
+>>> as_vectors([[1, 2], [3, 4]])
+array([[1., 2.],
+       [3., 4.]])
+>>> as_vectors([[1.0, float("nan")]])
+Traceback (most recent call last):
+mercer.errors.InputError: X contains 1 NaN, the first at X[0, 1]: drop those rows or fill the gaps (for
+example with sklearn.impute.SimpleImputer)
+
+Data frames and tensors are recognised by the module of their type; their libraries are never imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mercer.errors import InputError, InputTypeError
+
+__all__ = [
+    "Vectors",
+    "as_objects",
+    "as_vectors",
+    "columns",
+    "n_points",
+    "require_nonnegative",
+    "require_same_width",
+    "take",
+]
+
+#: points as rows: a dense float array, or a CSR array with sorted indices
+Vectors: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array"
+
+
+# --- points that are vectors ----------------------------------------------------------------------
+
+
+def as_vectors(X: Any, name: str = "X") -> Vectors:
+    """Points as the rows of a C-contiguous float array or of a CSR array, all finite.
+
+    Takes arrays, lists of lists, scipy.sparse matrices, pandas and polars data frames, torch tensors.
+    float32 stays float32 and everything else becomes float64; what is right already is not copied.
+
+    >>> as_vectors(np.array([[True, False]]))
+    array([[1., 0.]])
+    >>> as_vectors([1.0, 2.0], name="Y")
+    Traceback (most recent call last):
+    mercer.errors.InputError: Y must be 2-D, one row per point, got shape (2,). Reshape your data:
+    Y.reshape(-1, 1) for points with one column, Y.reshape(1, -1) for one point
+    """
+    labels = None
+    if X is None:
+        raise InputTypeError(f"{name} must be a table of numbers, got None: pass one row per point")
+    if isinstance(X, np.ma.MaskedArray):
+        raise InputTypeError(
+            f"{name} must not be a masked array, got shape {X.shape} with {np.ma.count_masked(X)} masked: "
+            f"pass {name}.filled(value), or drop the rows with masked values"
+        )
+    if sparse.issparse(X):
+        array = _sparse_values(X, name)
+    else:
+        if _is_frame(X):
+            labels = list(X.columns)
+            X = _frame_values(X, name)
+        elif _library(X) == "torch":
+            X = _tensor_values(X, name)
+        array = _dense_values(X, name)
+    _require_finite(array, name, labels)
+    return array
+
+
+def _dense_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        _refuse_ragged(X, name)
+    if array.ndim == 0:
+        raise InputTypeError(
+            f"{name} must be 2-D, one row per point, got a single {type(X).__name__}: "
+            "pass a 2-D array, a list of rows, a data frame or a sparse matrix"
+        )
+    if array.dtype.kind == "c":
+        _refuse_complex(name, array.dtype)
+    if array.dtype.kind not in "biufO":
+        raise InputTypeError(
+            f"{name} must hold numbers, got {array.dtype}: turn text and dates into numbers first "
+            f"(OneHotEncoder, {name}.astype(float)), or use a kernel on objects"
+        )
+    if array.dtype == object and array.ndim == 1 and array.size and np.ndim(array[0]) > 0:
+        _refuse_ragged(X, name)
+    _require_table(array.shape, name)
+    if array.dtype == object:
+        array = _object_values(array, name)
+    return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
+
+
+def _sparse_values(X: Any, name: str) -> sparse.csr_array:
+    _require_table(X.shape, name)
+    if X.dtype.kind == "c":
+        _refuse_complex(name, X.dtype)
+    rows = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # sum_duplicates works in place, and the arrays may be the caller's
+        rows.sum_duplicates()
+    return rows.astype(_float_type(rows.dtype), copy=False)
+
+
+def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
+    """The columns of a pandas or polars frame, each checked under its own name."""
+    n, m = X.shape
+    take_column = X.iloc.__getitem__ if _library(X) == "pandas" else X.__getitem__
+    parts = []
+    for j, label in enumerate(X.columns):
+        part = take_column((slice(None), j)).to_numpy()
+        if part.dtype.kind == "c":
+            _refuse_complex(f"column {label!r} of {name}", part.dtype)
+        if part.dtype.kind not in "biufO":
+            raise InputTypeError(
+                f"column {label!r} of {name} must hold numbers, got {part.dtype}: "
+                "turn it into numbers first, or choose other columns"
+            )
+        parts.append(_object_values(part, name, label) if part.dtype == object else part)
+    single = all(part.dtype == np.float32 for part in parts)
+    values = np.empty((n, m), dtype=np.float32 if single else np.float64)
+    for j, part in enumerate(parts):
+        values[:, j] = part
+    return values
+
+
+def _tensor_values(X: Any, name: str) -> NDArray[Any]:
+    if str(X.layout) != "torch.strided":
+        raise InputTypeError(
+            f"{name} must be a dense tensor, got layout {X.layout}: "
+            f"pass {name}.to_dense(), or a scipy.sparse matrix"
+        )
+    if X.is_floating_point() and X.element_size() < 4:
+        X = X.float()  # NumPy has no bfloat16
+    return X.numpy(force=True)
+
+
+def _object_values(array: NDArray[Any], name: str, label: Any = None) -> NDArray[np.float64]:
+    """Python numbers as floats; None and NA as NaN, so that they are reported as missing."""
+    values = np.empty(array.shape)
+    flat = values.reshape(-1)
+    for index, value in enumerate(array.flat):
+        try:
+            flat[index] = np.nan if _is_missing(value) else _number(value)
+        except (TypeError, ValueError):
+            place = _place(array.shape, index, name, label)
+            raise InputTypeError(
+                f"{place} is {_shorten(value)}: this argument must be free of strings and other objects "
+                "that are not numbers; encode them first, or use a kernel on objects"
+            ) from None
+        except OverflowError:
+            place = _place(array.shape, index, name, label)
+            raise InputError(
+                f"{place} is too large for a float, got {_shorten(value)}: "
+                "rescale the column, or take its logarithm"
+            ) from None
+    return values
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str | bytes | bytearray):
+        raise TypeError("float() would read text such as '1.5'")
+    return float(value)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    return np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64
+
+
+def _require_table(shape: tuple[int, ...], name: str) -> None:
+    if shape[0] == 0:
+        raise InputError(f"{name} has no points, got shape {shape}: pass at least one row")
+    if len(shape) == 1:
+        raise InputError(
+            f"{name} must be 2-D, one row per point, got shape {shape}. Reshape your data: "
+            f"{name}.reshape(-1, 1) for points with one column, {name}.reshape(1, -1) for one point"
+        )
+    if len(shape) > 2:
+        raise InputError(
+            f"{name} must be 2-D, one row per point, got shape {shape}. Reshape your data: "
+            f"{name}.reshape({shape[0]}, -1) makes one row of each {name}[i]"
+        )
+    if shape[1] == 0:  # the words scikit-learn's own checks look for
+        raise InputError(
+            f"{name} has 0 feature(s) (shape={shape}) while a minimum of 1 is required: "
+            "pass at least one column"
+        )
+
+
+def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> None:
+    values = _stored(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
+            return
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size == 0:  # the sum alone overflowed
+        return
+    nans = int(np.count_nonzero(np.isnan(values)))
+    counts = " and ".join(
+        f"{count} {what}" for count, what in ((nans, "NaN"), (bad.size - nans, "inf")) if count
+    )
+    row, column = _position(X, int(bad[0]))
+    place = f"{name}[{row}, {column}]" if labels is None else f"row {row} of column {labels[column]!r}"
+    remedy = "drop those rows or fill the gaps (for example with sklearn.impute.SimpleImputer)"
+    if not nans:
+        remedy = "drop those rows or clip the values to finite ones"
+    raise InputError(f"{name} contains {counts}, the first at {place}: {remedy}")
+
+
+def _stored(X: Any) -> NDArray[Any]:
+    """The values that are kept: all of them, or the non-zero ones of a sparse array."""
+    return np.asarray(X.data if sparse.issparse(X) else X)
+
+
+def _position(X: Any, index: int) -> tuple[int, int]:
+    """Row and column of the index-th stored value."""
+    if sparse.issparse(X):
+        return int(np.searchsorted(X.indptr, index, side="right")) - 1, int(X.indices[index])
+    row, column = divmod(index, X.shape[1])
+    return row, column
+
+
+def _place(shape: tuple[int, ...], index: int, name: str, label: Any) -> str:
+    if len(shape) == 1:  # a column of a data frame
+        return f"row {index} of column {label!r} of {name}"
+    return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
+
+
+def _shorten(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print integers of thousands of digits
+        text = f"an integer of {value.bit_length()} bits"
+    return text if len(text) <= 40 else f"{text[:37]}…"
+
+
+def _refuse_ragged(X: Any, name: str) -> NoReturn:
+    lengths = sorted({np.size(row) for row in X})
+    raise InputError(
+        f"{name} must have rows of equal length, got lengths {', '.join(map(str, lengths[:5]))}: "
+        "pad or drop the odd ones, or use a kernel on objects"
+    ) from None
+
+
+def _refuse_complex(name: str, dtype: np.dtype[Any]) -> NoReturn:
+    raise InputTypeError(
+        f"Complex data not supported: {name} must hold real numbers, got {dtype}; "
+        "pass the real and imaginary parts as columns of their own"
+    )
+
+
+# --- points that are objects ----------------------------------------------------------------------
+
+
+def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
+    """Points that are any Python objects: a list, a tuple, an array or a Series of them.
+
+    >>> as_objects(np.array(["ab", "b"]))
+    ['ab', 'b']
+    >>> as_objects("ab")
+    Traceback (most recent call last):
+    mercer.errors.InputTypeError: X must be a list of objects, got the single text 'ab': pass [text]
+    """
+    objects: Sequence[Any] | None = None
+    if isinstance(X, str | bytes | bytearray):
+        raise InputTypeError(
+            f"{name} must be a list of objects, got the single text {_shorten(X)}: pass [text]"
+        )
+    if _is_frame(X):
+        raise InputTypeError(
+            f"{name} must be a list of objects, got a {type(X).__name__}: "
+            f"pass one of its columns, {name}['column']"
+        )
+    if isinstance(X, np.ndarray) and X.ndim > 0:
+        objects = X.tolist() if X.ndim == 1 else list(X)
+    elif _library(X) in ("pandas", "polars") and hasattr(X, "to_list"):
+        objects = X.to_list()
+    elif isinstance(X, Sequence):
+        objects = X
+    if objects is None:
+        raise InputTypeError(
+            f"{name} must be a list of objects, got a {type(X).__name__}: pass a list, "
+            "list(…) of what you have, or [object] for a single one"
+        )
+    if len(objects) == 0:
+        raise InputError(f"{name} has no points, got an empty {type(X).__name__}: pass at least one object")
+    return objects
+
+
+# --- what two tables, or a kernel and a table, ask of each other ----------------------------------
+
+
+def require_nonnegative(X: Vectors, name: str, kernel_name: str) -> None:
+    """Refuse negative values, for kernels on ℝ₊.
+
+    >>> require_nonnegative(np.array([[1.0, -2.0]]), "X", "HistogramIntersection")
+    Traceback (most recent call last):
+    mercer.errors.InputError: Negative values in data: HistogramIntersection compares histograms, got X[0, 1]
+    = -2.0 as the smallest value; pass counts or other values that are zero or more
+    """
+    values = _stored(X)
+    if values.size == 0:
+        return
+    index = int(np.argmin(values))
+    smallest = float(values.flat[index])
+    if smallest < 0:
+        row, column = _position(X, index)
+        raise InputError(
+            f"Negative values in data: {kernel_name} compares histograms, got {name}[{row}, {column}] = "
+            f"{smallest} as the smallest value; pass counts or other values that are zero or more"
+        )
+
+
+def require_same_width(X: Vectors, Y: Vectors, name_x: str = "X", name_y: str = "Y") -> None:
+    """Refuse two tables whose rows cannot be compared.
+
+    >>> require_same_width(np.ones((2, 3)), np.ones((2, 4)))
+    Traceback (most recent call last):
+    mercer.errors.InputError: X and Y must have the same number of columns, got 3 and 4: pass points described
+    by the same columns
+    """
+    if X.shape[1] != Y.shape[1]:
+        raise InputError(
+            f"{name_x} and {name_y} must have the same number of columns, got {X.shape[1]} and {Y.shape[1]}: "
+            "pass points described by the same columns"
+        )
+
+
+# --- parts of a table -------------------------------------------------------------------------------
+
+
+def n_points(X: Any) -> int:
+    """The number of rows, or of objects.
+
+    >>> n_points(np.ones((3, 2))), n_points(["a", "b"])
+    (3, 2)
+    """
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def take(X: Any, index: Any) -> Any:
+    """The points at these positions (an integer array, a mask or a slice), in the container they came in.
+
+    >>> take(["a", "b", "c"], np.array([2, 0]))
+    ['c', 'a']
+    """
+    if not isinstance(index, slice):
+        index = np.asarray(index)
+        index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp, copy=False)
+    if _library(X) == "pandas":
+        return X.iloc[index]
+    if sparse.issparse(X):
+        return X.tocsr()[index]
+    if hasattr(X, "shape") or isinstance(index, slice):
+        return X[index]
+    return [X[i] for i in index]
+
+
+def columns(X: Any, which: Any, name: str = "X") -> Any:
+    """Some columns of a table, by position (an integer always is one), slice, mask or name.
+
+    >>> columns(np.array([[1, 2, 3], [4, 5, 6]]), [2, 0])
+    array([[3, 1],
+           [6, 4]])
+    >>> columns(np.ones((2, 3)), [3])
+    Traceback (most recent call last):
+    mercer.errors.InputError: X has no column 3: it has 3 columns, 0 to 2
+    """
+    if not (_is_frame(X) or sparse.issparse(X)):
+        X = _as_table(X, name)
+    labels = list(X.columns) if _is_frame(X) else None
+    positions = _positions(which, X.shape[1], labels, name)
+    if _library(X) == "pandas":
+        return X.iloc[:, positions]
+    if sparse.issparse(X):
+        return X.tocsr()[:, positions]
+    return X[:, which] if isinstance(X, np.ndarray) and isinstance(which, slice) else X[:, positions]
+
+
+def _as_table(X: Any, name: str) -> NDArray[Any]:
+    """A 2-D array of whatever the columns hold: numbers and words side by side stay what they are."""
+    try:
+        table = X.numpy(force=True) if _library(X) == "torch" else np.asarray(X)
+        if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            table = np.array(X, dtype=object)
+    except ValueError:
+        _refuse_ragged(X, name)
+    if table.ndim == 0:
+        raise InputTypeError(
+            f"{name} must be a table, got a single {type(X).__name__}: pass a 2-D array or a data frame"
+        )
+    _require_table(table.shape, name)
+    return table
+
+
+def _positions(which: Any, m: int, labels: list[Any] | None, name: str) -> list[int]:
+    if isinstance(which, slice):
+        try:
+            positions = list(range(m)[which])
+        except TypeError:
+            raise InputTypeError(
+                f"a slice of columns of {name} takes positions, got {which}: pass a list of names instead"
+            ) from None
+    elif isinstance(which, Iterable) and not isinstance(which, str):
+        items = list(which)
+        if items and all(isinstance(item, bool | np.bool_) for item in items):
+            if len(items) != m:
+                raise InputError(
+                    f"a mask of columns of {name} must have {m} entries, one per column, got {len(items)}: "
+                    "pass one entry per column, or positions"
+                )
+            items = np.flatnonzero(items).tolist()
+        positions = [position for item in items for position in _find(item, m, labels, name)]
+    else:
+        positions = _find(which, m, labels, name)
+    if not positions:
+        raise InputError(
+            f"no column of {name} is chosen, got {which!r}: choose at least one of its {m} columns"
+        )
+    return positions
+
+
+def _find(item: Any, m: int, labels: list[Any] | None, name: str) -> list[int]:
+    """Where one column is: a position, or a name (which data frames may repeat)."""
+    if isinstance(item, int | np.integer) and not isinstance(item, bool):
+        if not -m <= item < m:
+            raise InputError(f"{name} has no column {item}: it has {m} columns, 0 to {m - 1}")
+        return [int(item) % m]
+    if labels is None:
+        raise InputError(
+            f"the columns of {name} have no names, got {item!r}: "
+            f"pass positions, 0 to {m - 1}, or a data frame"
+        )
+    found = [j for j, label in enumerate(labels) if label == item]
+    if not found:
+        known = ", ".join(map(repr, labels[:20])) + (f", … ({m} in all)" if m > 20 else "")
+        raise InputError(f"{name} has no column {item!r}: it has {known}")
+    return found
+
+
+# --- which library an object is from, without importing any ---------------------------------------
+
+
+def _library(X: Any) -> str | None:
+    for ancestor in type(X).__mro__:
+        library = ancestor.__module__.partition(".")[0]
+        if library in ("pandas", "polars", "torch"):
+            return library
+    return None
+
+
+def _is_frame(X: Any) -> bool:
+    return _library(X) in ("pandas", "polars") and len(getattr(X, "shape", ())) == 2

@@ -1,0 +1,64 @@
+"""What mercer raises and warns with, and the door for optional libraries.
+
+Every refusal of input is a ``ValueError`` and, where the type is at fault, a ``TypeError`` too, so
+that the except clauses written for scikit-learn keep working.
+
+>>> try:
+...     raise InputError("sigma must be positive, got -0.5: pass a positive number")
+... except ValueError as error:
+...     print(error)
+sigma must be positive, got -0.5: pass a positive number
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import warnings
+from types import ModuleType
+
+__all__ = ["InputError", "InputTypeError", "MemoryBudgetError", "SlowPathWarning", "require", "warn_user"]
+
+
+class InputError(ValueError):
+    """A value that cannot be used: the text says what is wrong, what was given, and what to do."""
+
+
+class InputTypeError(InputError, TypeError):
+    """A value of a type that cannot be used (None, text, a dict where numbers belong)."""
+
+
+class MemoryBudgetError(MemoryError):
+    """A result that does not fit ``mercer.config(memory=…)``: refused before anything is allocated."""
+
+
+class SlowPathWarning(UserWarning):
+    """The answer is right but a much faster way to it exists, named in the text."""
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside mercer that led here, whatever lies between."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "mercer":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional library, or say which line installs it.
+
+    An installed library that fails to import keeps its own error: installing it again would not help.
+
+    >>> require("math", extra="never-needed").sqrt(4.0)
+    2.0
+    >>> require("a_library_nobody_has", extra="torch")
+    Traceback (most recent call last):
+    ImportError: a_library_nobody_has is not installed: run  pip install "mercer[torch]"
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        name = error.name
+    raise ImportError(f'{name} is not installed: run  pip install "mercer[{extra}]"', name=name)

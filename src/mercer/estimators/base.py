@@ -1,0 +1,126 @@
+r"""What estimators with a kernel share: parameters → kernel, data → Gram, tags for scikit-learn.
+
+What a point is, the kernel says (``Kernel.domain``). Vectors go through scikit-learn's ``validate_data``;
+lists of objects and tables with columns of several kinds go to the kernel as they are; with
+``kernel="precomputed"`` the table holds kernel values, and the points are their indices.
+
+    class KernelThing(KernelMixin, ClassifierMixin, BaseEstimator):
+        def __init__(self, kernel="rbf", *, gamma="scale", degree=3, coef0=0.0, …): …
+
+        def fit(self, X, y):
+            X, y = self._validate_fit(X, y)    # checks the declared parameters too; sets kernel_
+            result = solver(Gram(self.kernel_, X), y, …)
+            self.expansion_ = Expansion(self.kernel_, X, result.coef)
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import as_kernel
+from mercer.kernels.objects import Precomputed
+from mercer.kernels.parameters import Parameter, fixed
+
+__all__ = ["KernelMixin", "flag"]
+
+
+def flag(default: bool | None, **options: Any) -> Any:
+    """A declared parameter that is True or False."""
+    return fixed(
+        default, "True or False", lambda v: isinstance(v, bool | np.bool_), "one of the two", **options
+    )
+
+
+class KernelMixin:
+    """For estimators with the parameters kernel, gamma, degree and coef0; see the module."""
+
+    #: what is checked when fitting starts, parameter by parameter; the kernel checks its own
+    _declared: ClassVar[dict[str, Parameter]] = {}
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+    #: the kernel with every parameter a number, of the estimator's own
+    kernel_: Kernel
+    #: whether the data are kernel values, as of the fit
+    _pairwise: bool
+
+    # --- data ------------------------------------------------------------------------------------------
+
+    def _validate_fit(self, X: Any, y: Any = "no_validation") -> Any:
+        """The points (and targets) to fit on, checked; ``kernel_`` is set."""
+        for name, parameter in self._declared.items():
+            parameter.check(name, getattr(self, name))
+        kernel = self._kernel()
+        self._pairwise = _is_pairwise(kernel)
+        X, y = self._validate(X, y, kernel.domain, reset=True)
+        if self._pairwise:
+            if X.shape[0] != X.shape[1]:
+                raise InputError(
+                    f"kernel='precomputed' is fitted on a square matrix, got shape {X.shape}: pass the "
+                    "kernel values of the training points with each other, and to predict those of the new "
+                    "points (rows) with the training points (columns)"
+                )
+            kernel, X = Precomputed(X), np.arange(X.shape[0])
+        self.kernel_ = _copy(kernel).resolve(X)
+        return X if isinstance(y, str) else (X, y)
+
+    def _validate_new(self, X: Any) -> Any:
+        """Points to apply a fitted estimator to, checked against those it was fitted on."""
+        check_is_fitted(self)
+        return self._validate(X, "no_validation", self.kernel_.domain, reset=False)[0]
+
+    def _validate(self, X: Any, y: Any, domain: str, reset: bool) -> tuple[Any, Any]:
+        with_y = not isinstance(y, str)
+        if self._pairwise or domain in ("vectors", "nonnegative"):
+            accept = False if self._pairwise else "csr"
+            options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
+            return validate_data(self, X, y, **options) if with_y else (validate_data(self, X, **options), y)
+        if with_y:
+            y = validate_data(self, y=y)
+        if len(getattr(X, "shape", ())) == 2:  # a table: only the names and the number of its columns
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset:
+            vars(self).pop("n_features_in_", None)  # of an earlier fit
+            vars(self).pop("feature_names_in_", None)
+        if domain == "objects":
+            X = data.as_objects(X)
+        if with_y:
+            check_consistent_length(X, y)
+        return X, y
+
+    # --- the kernel ------------------------------------------------------------------------------------
+
+    def _kernel(self) -> Kernel:
+        return as_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        try:
+            kernel = self._kernel()
+            domain = kernel.domain
+        except InputError:  # fit tells
+            return tags
+        tags.input_tags.pairwise = _is_pairwise(kernel)
+        tags.input_tags.sparse = domain in ("vectors", "nonnegative")
+        tags.input_tags.positive_only = domain == "nonnegative"
+        tags.input_tags.string = tags.input_tags.one_d_array = domain == "objects"
+        return tags
+
+
+def _is_pairwise(kernel: Kernel) -> bool:
+    """Whether X holds kernel values; a Precomputed that has its matrix takes indices instead."""
+    return isinstance(kernel, Precomputed) and kernel.matrix is None
+
+
+def _copy(kernel: Kernel) -> Kernel:
+    """The same kernel in new objects: ``set_params(kernel__sigma=…)`` must not reach a fitted model."""
+    values = kernel.get_params(deep=False)
+    return type(kernel)(**{n: _copy(v) if isinstance(v, Kernel) else v for n, v in values.items()})

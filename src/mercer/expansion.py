@@ -1,0 +1,174 @@
+r"""Functions of the RKHS: f(x) = Σᵢ αᵢ k(xᵢ, x) + b, what every learner returns.
+
+>>> from mercer import Gaussian
+>>> f = Expansion(Gaussian(sigma=1.0), [[0.0], [2.0]], [1.0, -1.0])
+>>> f([[0.0], [1.0]]).round(4)
+array([0.8647, 0.    ])
+
+The reproducing property ⟨f, k(x, ·)⟩ = f(x):
+
+>>> at_one = Expansion(f.kernel, [[0.5]], [1.0])
+>>> bool(np.isclose(f @ at_one, f([[0.5]])[0]))
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel
+
+__all__ = ["Expansion"]
+
+
+class Expansion:
+    """f = Σᵢ αᵢ k(xᵢ, ·) + b, or several such functions over the same anchors (columns of coef).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    anchors : the points xᵢ
+    coef : (n,) or (n, functions): the αᵢ
+    intercept : number, or one per function: b
+
+    The intercept belongs to f as a function, not to its RKHS part: ``norm`` and ``@`` are those of
+    Σᵢ αᵢ k(xᵢ, ·).
+    """
+
+    def __init__(self, kernel: Kernel, anchors: Any, coef: Any, intercept: Any = 0.0) -> None:
+        if not isinstance(kernel, Kernel):
+            raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
+        self.kernel = kernel.resolve(anchors)
+        self.anchors = (
+            data.as_vectors(anchors, "anchors") if kernel.domain in ("vectors", "nonnegative") else anchors
+        )
+        self.coef = _real(coef, "coef")
+        self.intercept = _real(intercept, "intercept")
+        n = data.n_points(self.anchors)
+        if self.coef.ndim not in (1, 2) or self.coef.shape[0] != n:
+            raise InputError(f"coef must have one entry per anchor ({n}), got shape {self.coef.shape}")
+        if self.intercept.shape not in ((), self.coef.shape[1:]):
+            raise InputError(
+                f"intercept must be a number or one per function {self.coef.shape[1:]}, "
+                f"got shape {self.intercept.shape}"
+            )
+
+    def __call__(self, X: Any) -> np.ndarray:  # (m,) or (m, functions)
+        """The values f(x) at the points X."""
+        return Gram(self.kernel, X, self.anchors, cache=0) @ self.coef + self.intercept
+
+    def __matmul__(self, other: Expansion) -> Any:
+        """⟨f, g⟩ = Σᵢⱼ αᵢ βⱼ k(xᵢ, x'ⱼ), function by function; the anchors may differ."""
+        if not isinstance(other, Expansion):
+            return NotImplemented
+        self._require_same_space(other)
+        values = Gram(self.kernel, self.anchors, other.anchors, cache=0) @ other.coef
+        if self.coef.shape[1:] != other.coef.shape[1:]:
+            raise InputError(
+                f"⟨f, g⟩ pairs the functions one to one: "
+                f"f has {self.coef.shape[1:]}, g has {other.coef.shape[1:]}"
+            )
+        return _scalar((self.coef * values).sum(axis=0))
+
+    def norm(self) -> Any:
+        """‖f‖ = √(αᵀ K α)."""
+        K = Gram(self.kernel, self.anchors, cache=0)
+        return _scalar(np.sqrt(np.maximum((self.coef * (K @ self.coef)).sum(axis=0), 0.0)))
+
+    def __add__(self, other: Any) -> Expansion:
+        if not isinstance(other, Expansion):
+            if np.ndim(other) > 1 or isinstance(other, str):
+                return NotImplemented
+            return Expansion(
+                self.kernel, self.anchors, self.coef, self.intercept + _real(other, "the added number")
+            )
+        self._require_same_space(other)
+        if other.anchors is self.anchors:
+            coef, anchors = self.coef + other.coef, self.anchors
+        else:
+            coef, anchors = np.concatenate([self.coef, other.coef]), _stack(self.anchors, other.anchors)
+        return Expansion(self.kernel, anchors, coef, self.intercept + other.intercept)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: Any) -> Expansion:
+        if not np.isscalar(factor) or isinstance(factor, str):
+            return NotImplemented
+        factor = float(_real(factor, "the factor"))
+        return Expansion(self.kernel, self.anchors, factor * self.coef, factor * self.intercept)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Expansion:
+        return -1.0 * self
+
+    def __sub__(self, other: Any) -> Expansion:
+        return self + (-1.0) * other
+
+    def prune(self, tol: float = 0.0) -> Expansion:
+        """Without the anchors whose |αᵢ| ≤ tol · max |α| in every function.
+
+        >>> from mercer import Linear
+        >>> Expansion(Linear(), [[1.0], [2.0]], [1.0, 1e-14]).prune(1e-12)
+        Expansion(Linear(), 1 anchors)
+        """
+        if not (np.ndim(tol) == 0 and 0 <= float(tol) < np.inf):
+            raise InputError(
+                f"tol must be zero or more, got {tol!r}: it is relative to the largest |coefficient|"
+            )
+        size = np.abs(self.coef).reshape(len(self.coef), -1).max(axis=1)
+        keep = np.flatnonzero(size > tol * size.max())
+        if keep.size == 0:  # f = b: one anchor of weight zero keeps the type
+            keep = np.array([0])
+        return Expansion(self.kernel, data.take(self.anchors, keep), self.coef[keep], self.intercept)
+
+    def __len__(self) -> int:
+        """The number of anchors."""
+        return len(self.coef)
+
+    def __repr__(self) -> str:
+        functions = f", {self.coef.shape[1]} functions" if self.coef.ndim == 2 else ""
+        return f"Expansion({self.kernel!r}, {len(self)} anchors{functions})"
+
+    def _require_same_space(self, other: Expansion) -> None:
+        if self.kernel != other.kernel:
+            raise InputError(
+                f"the functions live in different spaces: {self.kernel!r} and {other.kernel!r}; "
+                "an inner product or a sum needs one kernel"
+            )
+
+
+def _real(value: Any, name: str) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"{name} must be real numbers, got {array.dtype}")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise InputError(
+            f"{name} must be finite, got {array[~np.isfinite(array)].flat[0] if array.ndim else array}"
+        )
+    return array
+
+
+def _scalar(value: np.ndarray) -> Any:
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _stack(a: Any, b: Any) -> Any:
+    """Two sets of anchors as one."""
+    if sparse.issparse(a) or sparse.issparse(b):
+        return sparse.csr_array(sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)]))
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.concatenate([a, b])
+    if hasattr(a, "columns"):  # a data frame of either library
+        from importlib import import_module
+
+        library = import_module(type(a).__module__.partition(".")[0])
+        return library.concat([a, b])
+    return [*a, *b]

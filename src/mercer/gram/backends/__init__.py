@@ -1,0 +1,43 @@
+"""Backends: where a Gram's blocks are computed. Each is loaded when it is first used."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.gram.backends.base import Backend
+    from mercer.kernels.program import Program
+
+__all__ = ["BACKENDS", "make_backend"]
+
+BACKENDS = {
+    "numpy": ("mercer.gram.backends.numpy", "NumpyBackend"),
+    "numba": ("mercer.gram.backends.numba", "NumbaBackend"),
+    "torch": ("mercer.gram.backends.torch", "TorchBackend"),
+}
+
+
+def make_backend(name: str | None, program: Program, dtype: Any, device: str = "cpu") -> Backend:
+    """The backend of that name for a program; by default Numba on the CPU and Torch elsewhere."""
+    if name is None:
+        name = "numba" if device == "cpu" else "torch"
+    module, attribute = BACKENDS[name]
+    with _uncollected():
+        backend: Backend = getattr(import_module(module), attribute)(program, dtype, device)
+    return backend
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection meanwhile: loading Numba makes so many objects that it costs a quarter of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

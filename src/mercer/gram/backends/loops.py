@@ -1,0 +1,368 @@
+r"""The compiled tile loop: every Gram on the CPU goes through ``sweep``.
+
+For a range of rows and columns, tile by tile while it is in cache: fill the planes that the
+formula reads (products by BLAS, squared distances with their repair), let the kernel's own
+compiled ``tile`` turn them into values, then store the values, mirror them, or multiply them into
+a block of vectors. ``sweep`` is compiled once per precision; a kernel only brings its ``tile``, called
+through its address.
+
+**Squared distances.** ‖x-y‖² = ‖x‖² + ‖y‖² - 2⟨x,y⟩ on centred data costs one matrix product, but
+cancels when x and y are close. For few columns the differences are taken directly. Either way, where
+the result is below a fraction τ of ‖x‖² + ‖y‖² it is computed again from float64 differences; what
+is kept has a relative error of at most about ε/τ. τ = 2⁻⁷ for float32 and 2⁻²⁰ for float64 products; τ³ for
+float32 differences, which are exact but for the rounding of x and y; float64 differences need no repair.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from mercer.gram.backends.elementary import OPTIONS, _bits
+
+__all__ = [
+    "DIRECT",
+    "DOT",
+    "EXTERNAL",
+    "MIRROR",
+    "MULTIPLY",
+    "OWN",
+    "SHARED",
+    "SQDIST",
+    "STORE",
+    "SUM",
+    "sparse_products",
+    "sweep",
+    "tile_signature",
+]
+
+DOT, SQDIST, SUM, EXTERNAL = 0, 1, 2, 3  # kinds of planes
+OWN, DIRECT, SHARED = 0, 1, 2  # a plane has its own product; differences; that of plane (how - SHARED)
+STORE, MIRROR, MULTIPLY = 0, 1, 2  # what to do with a finished tile
+
+
+def tile_signature(real: Any) -> Any:
+    """The C signature of a kernel's ``tile``: q, left, right, x, yt, params, out, sizes."""
+    return types.void(*[types.CPointer(real)] * 7, types.CPointer(types.int64))
+
+
+@intrinsic
+def _call_tile(
+    typingctx: Any,
+    address: Any,
+    q: Any,
+    left: Any,
+    right: Any,
+    x: Any,
+    yt: Any,
+    params: Any,
+    out: Any,
+    sizes: Any,
+) -> Any:
+    """Call the C function at ``address`` with the data pointers of the arrays."""
+    signature = types.void(address, q, left, right, x, yt, params, out, sizes)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointers = []
+        for kind, value in zip(signature.args[1:], args[1:], strict=True):
+            array = context.make_array(kind)(context, builder, value)
+            pointers.append(builder.bitcast(array.data, cgutils.voidptr_t))
+        function = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t] * len(pointers))
+        builder.call(builder.inttoptr(args[0], function.as_pointer()), pointers)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def _or(typingctx: Any, a: Any, b: Any) -> Any:
+    """a | b without Numba's widening to 64 bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.or_(*args)
+
+    return (a(a, b), codegen) if a == b else None
+
+
+# Slice assignment would do for the next two, but Numba compiles its error message along, for seconds.
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _copy(source, target):  # type: ignore[no-untyped-def]
+    for j in range(source.shape[0]):
+        target[j] = source[j]
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _add(source, target):  # type: ignore[no-untyped-def]
+    for j in range(source.shape[0]):
+        target[j] += source[j]
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _transpose_rows(source, start, rows, width, target):  # type: ignore[no-untyped-def]
+    """target[k·rows + j] = source[start + j·width + k], in blocks of 8."""
+    for j in range(rows):
+        row = source[start + j * width : start + (j + 1) * width]
+        for k in range(width):
+            target[k * rows + j] = row[k]
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _direct_sqdist(x, xstart, yt, rows, cols, width, out):  # type: ignore[no-untyped-def]
+    """Σₖ (xₖ - yₖ)² row by row, four coordinates a pass."""
+    for i in range(rows):
+        row = out[i * cols : (i + 1) * cols]
+        for j in range(cols):
+            row[j] = 0
+        k = 0
+        while k + 4 <= width:
+            a0, a1, a2, a3 = (
+                x[xstart + i * width + k],
+                x[xstart + i * width + k + 1],
+                x[xstart + i * width + k + 2],
+                x[xstart + i * width + k + 3],
+            )
+            y0 = yt[k * cols : (k + 1) * cols]
+            y1 = yt[(k + 1) * cols : (k + 2) * cols]
+            y2 = yt[(k + 2) * cols : (k + 3) * cols]
+            y3 = yt[(k + 3) * cols : (k + 4) * cols]
+            for j in range(cols):
+                d0 = a0 - y0[j]
+                d1 = a1 - y1[j]
+                d2 = a2 - y2[j]
+                d3 = a3 - y3[j]
+                row[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+            k += 4
+        while k < width:
+            a = x[xstart + i * width + k]
+            y = yt[k * cols : (k + 1) * cols]
+            for j in range(cols):
+                d = a - y[j]
+                row[j] += d * d
+            k += 1
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _complete_sqdist(product, nx, ny, tau, out, doubtful):  # type: ignore[no-untyped-def]
+    """‖x‖² + ‖y‖² - 2⟨x, y⟩, and for each row whether any entry has lost too much."""
+    cols = ny.shape[0]
+    for i in range(nx.shape[0]):
+        source = product[i * cols : (i + 1) * cols]
+        row = out[i * cols : (i + 1) * cols]
+        n = nx[i]
+        signs = _bits(n - n)
+        for j in range(cols):
+            scale = n + ny[j]
+            s = scale - (source[j] + source[j])
+            row[j] = s
+            signs = _or(signs, _bits(s - tau * scale))  # the sign bit says s < τ (‖x‖² + ‖y‖²)
+        doubtful[i] = signs < 0
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _doubt_sqdist(plane, nx, ny, tau, doubtful):  # type: ignore[no-untyped-def]
+    """The same check for distances that came from differences."""
+    cols = ny.shape[0]
+    for i in range(nx.shape[0]):
+        row = plane[i * cols : (i + 1) * cols]
+        n = nx[i]
+        signs = _bits(n - n)
+        for j in range(cols):
+            signs = _or(signs, _bits(row[j] - tau * (n + ny[j])))
+        doubtful[i] = signs < 0
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _repair_sqdist(plane, nx, ny, tau, doubtful, xe, xstart, ye, ystart, width):  # type: ignore[no-untyped-def]
+    """Where s < τ(‖x‖²+‖y‖²), the squared distance again, from float64 differences."""
+    cols = ny.shape[0]
+    for i in range(nx.shape[0]):
+        if doubtful[i]:
+            row = plane[i * cols : (i + 1) * cols]
+            left = xe[xstart + i * width : xstart + (i + 1) * width]
+            for j in range(cols):
+                if row[j] < tau * (nx[i] + ny[j]):
+                    right = ye[ystart + j * width : ystart + (j + 1) * width]
+                    total = 0.0
+                    for k in range(width):
+                        d = left[k] - right[k]
+                        total += d * d
+                    row[j] = total
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _shift(plane, left, right):  # type: ignore[no-untyped-def]
+    """⟨x, y⟩ from the product of centred points."""
+    cols = right.shape[0]
+    for i in range(left.shape[0]):
+        row = plane[i * cols : (i + 1) * cols]
+        a = left[i]
+        for j in range(cols):
+            row[j] += a + right[j]
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def]
+    """A finished tile into out, and its transpose into the mirrored place; the lower triangle decides."""
+    for i in range(rows):
+        target = out[i0 + i][j0 : j0 + cols]
+        row = values[i * cols : (i + 1) * cols]
+        for j in range(cols):
+            target[j] = row[j]
+    if j0 + cols > i0 + 1:  # the tile meets the diagonal
+        for i in range(rows):
+            for j in range(min(cols, i0 + i - j0)):
+                out[j0 + j, i0 + i] = values[i * cols + j]
+        return
+    full = rows - rows % 8
+    for j in range(cols):
+        for i in range(full, rows):
+            out[j0 + j, i0 + i] = values[i * cols + j]
+    for jb in range(0, cols, 8):
+        for ib in range(0, full, 8):
+            for j in range(jb, min(jb + 8, cols)):  # eight rows at once: whole cache lines on both sides
+                target = out[j0 + j][i0 + ib : i0 + ib + 8]
+                at = ib * cols + j
+                target[0] = values[at]
+                target[1] = values[at + cols]
+                target[2] = values[at + 2 * cols]
+                target[3] = values[at + 3 * cols]
+                target[4] = values[at + 4 * cols]
+                target[5] = values[at + 5 * cols]
+                target[6] = values[at + 6 * cols]
+                target[7] = values[at + 7 * cols]
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def sweep(  # type: ignore[no-untyped-def]
+    address,
+    planes,  # (P, 4): kind, view, how (see ``OWN``, ``DIRECT``), whether a product is shifted back
+    views,  # (V, 4): offset in x, offset in y, width, whether y is needed transposed
+    x, xe, xnorms, xshift, left,  # flat views; float64 twins; (V, n) norms and shifts; (L, n)
+    y, ye, ynorms, yshift, right,
+    params,
+    external,  # (E, rows, cols) of the whole range
+    shape,  # rows and columns of a tile
+    tau,
+    i0, i1, j0, j1,
+    out, oi, oj,  # where the range goes in a C-contiguous matrix
+    V, mode,
+):  # fmt: skip
+    """Rows i0:i1 × columns j0:j1 of the Gram matrix, into out[oi:, oj:] or multiplied with V into it."""
+    dtype_zero = params[:0]
+    small_tau = tau * tau * tau  # differences lose ε‖x‖/‖x-y‖, the square root of what products lose
+    P = planes.shape[0]
+    height, breadth = min(shape[0], i1 - i0), min(shape[1], j1 - j0)
+    q = np.empty((P + 1) * height * breadth, dtype_zero.dtype)  # one more: a product on its way
+    doubtful = np.empty(height, np.bool_)
+    values = np.empty(height * breadth if mode != STORE else 0, dtype_zero.dtype)
+    transposed = 0
+    for v in range(views.shape[0]):
+        transposed += views[v, 3] * views[v, 2] * breadth
+    yt = np.empty(transposed, dtype_zero.dtype)
+    n_left, n_right = left.shape[0], right.shape[0]
+    lefts = np.empty(n_left * height, dtype_zero.dtype)
+    rights = np.empty(n_right * breadth, dtype_zero.dtype)
+    products = np.empty((height, V.shape[1]), dtype_zero.dtype)
+    # for the kernel's tile: rows, cols, then per view x offset, width, yt offset; last the row stride
+    sizes = np.empty(2 + 3 * views.shape[0] + 1, np.int64)
+
+    for jt in range(j0, j1, breadth):
+        cols = min(breadth, j1 - jt)
+        place = 0
+        for v in range(views.shape[0]):
+            sizes[2 + 3 * v + 2] = place
+            if views[v, 3]:
+                width = views[v, 2]
+                _transpose_rows(y, views[v, 1] + jt * width, cols, width, yt[place : place + cols * width])
+                place += cols * width
+        for r in range(n_right):
+            _copy(right[r, jt : jt + cols], rights[r * cols : (r + 1) * cols])
+
+        for it in range(i0, i1, height):
+            rows = min(height, i1 - it)
+            if mode == MIRROR and jt > it + rows - 1:
+                continue  # above the diagonal: mirrored from below
+            area = rows * cols
+            sizes[0], sizes[1] = rows, cols
+            for r in range(n_left):
+                _copy(left[r, it : it + rows], lefts[r * rows : (r + 1) * rows])
+
+            e = 0
+            for turn in range(2 * P):  # products first: a squared distance may share one
+                p = turn % P
+                kind, v = planes[p, 0], planes[p, 1]
+                if (kind == SQDIST) != (turn >= P):
+                    continue
+                plane = q[p * area : (p + 1) * area]
+                if kind == EXTERNAL:
+                    for i in range(rows):
+                        given = external[e, it - i0 + i, jt - j0 : jt - j0 + cols]
+                        _copy(given, plane[i * cols : (i + 1) * cols])
+                    e += 1
+                    continue
+                width = views[v, 2]
+                xs, ys = views[v, 0] + it * width, views[v, 1] + jt * width
+                sizes[2 + 3 * v], sizes[2 + 3 * v + 1] = xs, width
+                if kind == SUM:
+                    continue
+                nx, ny = xnorms[v, it : it + rows], ynorms[v, jt : jt + cols]
+                how = planes[p, 2]
+                if how == DIRECT:
+                    yv = sizes[2 + 3 * v + 2]
+                    _direct_sqdist(x, xs, yt[yv : yv + cols * width], rows, cols, width, plane)
+                    if x.itemsize < 8:
+                        _doubt_sqdist(plane, nx, ny, small_tau, doubtful)
+                        _repair_sqdist(plane, nx, ny, small_tau, doubtful, xe, xs, ye, ys, width)
+                    continue
+                product = plane
+                if kind == SQDIST:
+                    slot = P if how == OWN else how - SHARED
+                    product = q[slot * area : (slot + 1) * area]
+                if how == OWN:
+                    np.dot(
+                        x[xs : xs + rows * width].reshape(rows, width),
+                        y[ys : ys + cols * width].reshape(cols, width).T,
+                        product.reshape(rows, cols),
+                    )
+                if kind == SQDIST:
+                    _complete_sqdist(product, nx, ny, tau, plane, doubtful)
+                    _repair_sqdist(plane, nx, ny, tau, doubtful, xe, xs, ye, ys, width)
+            for p in range(P):
+                if planes[p, 3]:
+                    v = planes[p, 1]
+                    _shift(q[p * area : (p + 1) * area], xshift[v, it : it + rows], yshift[v, jt : jt + cols])
+
+            if mode == STORE:
+                sizes[-1] = out.shape[1]
+                start = (oi + it - i0) * out.shape[1] + oj + jt - j0
+                _call_tile(address, q, lefts, rights, x, yt, params, out.ravel()[start:], sizes)
+                continue
+            sizes[-1] = cols
+            _call_tile(address, q, lefts, rights, x, yt, params, values, sizes)
+            if mode == MIRROR:
+                _store_both(values, out, oi + it - i0, oj + jt - j0, rows, cols)
+            else:
+                product_rows = products[:rows]
+                np.dot(values[:area].reshape(rows, cols), V[jt : jt + cols], product_rows)
+                for i in range(rows):
+                    _add(product_rows[i], out[oi + it - i0 + i])
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def sparse_products(indptr, indices, values, tptr, tindices, tvalues, out):  # type: ignore[no-untyped-def]
+    """⟨xᵢ, yⱼ⟩ for CSR rows xᵢ and the CSR columns of Y: work only where both are not 0."""
+    for i in range(out.shape[0]):
+        row = out[i]
+        for j in range(row.shape[0]):
+            row[j] = 0
+        for t in range(indptr[i], indptr[i + 1]):
+            k, value = indices[t], values[t]
+            for s in range(tptr[k], tptr[k + 1]):
+                row[tindices[s]] += value * tvalues[s]

@@ -1,0 +1,255 @@
+"""The CPU backend: BLAS products with the formula applied while a tile is in cache.
+
+The loops are in ``loops``; here a side becomes the flat arrays they read. CSR views are made dense
+a block of rows at a time when they are narrow (BLAS is then the fastest way); wide ones are
+multiplied as sparse matrices, touching only what is non-zero in both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401  the BLAS that compiled code calls: loaded before it is limited
+
+from mercer.gram import codegen
+from mercer.gram.backends import loops
+from mercer.gram.backends.base import REPAIR, Backend
+from mercer.gram.points import Side, ViewData
+from mercer.kernels.pair import External, Quantity
+from mercer.kernels.program import Program
+from mercer.kernels.source import print_source
+
+__all__ = ["NumbaBackend"]
+
+_KINDS = {
+    "dot": loops.DOT,
+    "sqdist": loops.SQDIST,
+    "sum": loops.SUM,
+    "product": loops.SUM,
+    "external": loops.EXTERNAL,
+}
+_DIRECT_WIDTH = 8  # columns up to which differences beat a matrix product
+_NARROW = 4096  # columns up to which a CSR block is made dense
+_TILE = (124, 248)  # rows and columns of a tile: three planes of float64 in a megabyte of cache
+
+
+class _Facts(NamedTuple):
+    """What the layout of the work depends on, per view."""
+
+    width: int  # 0 for objects
+    is_wide: bool  # a CSR matrix that is not made dense
+    is_shifted: bool
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A side as flat arrays: dense views one after the other, row-major."""
+
+    side: Side  # for sparse views and objects
+    flat: np.ndarray  # in the wanted precision
+    exact: np.ndarray  # the same in float64, for repairs
+    offsets: np.ndarray  # (views,) where each view starts
+    norms: np.ndarray  # (views, n)
+    shift: np.ndarray  # (views, n)
+    values: np.ndarray  # (point values, n)
+    facts: tuple[_Facts, ...]
+    is_flat: bool  # every view is in the flat arrays
+
+
+class NumbaBackend(Backend):
+    """Tiles by BLAS and compiled code, on the CPU."""
+
+    name = "numba"
+    rows, columns = 4 * _TILE[0], 2 * _TILE[1]  # square: a mirrored block must not straddle another
+
+    def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
+        super().__init__(program, dtype, device)
+        variants = (
+            print_source(program, "numba", real=self.dtype.name, cache=kept) for kept in (True, False)
+        )
+        self.tile = codegen.load(*variants).tile
+        self.address = self.tile.address
+        self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
+        self.tau = self.dtype.type(REPAIR[self.dtype.name])
+        self.no_vectors = np.empty((0, 0), self.dtype)
+        self.no_planes = np.empty((0, 0, 0), self.dtype)
+
+    # --- sides ---------------------------------------------------------------------------------------
+
+    def prepare(self, side: Side, is_left: bool) -> Prepared:
+        return self._flatten(side)
+
+    def _flatten(self, side: Side) -> Prepared:
+        dense = [view.matrix.ravel() if _is_dense(view) else np.empty(0) for view in side.views]
+        exact = dense[0] if len(dense) == 1 else np.concatenate([*dense, np.empty(0)])
+        zeros = np.zeros(side.n)
+        norms, shift = (
+            np.array([v if v.size else zeros for v in vectors], dtype=self.dtype).reshape(-1, side.n)
+            for vectors in ([view.norms for view in side.views], [view.shift for view in side.views])
+        )
+        facts = (
+            _Facts(
+                view.width if view.norms.size else 0,
+                view.is_sparse and not self._is_narrow(v, view),
+                bool(view.shift.any()),
+            )
+            for v, view in enumerate(side.views)
+        )
+        return Prepared(
+            side,
+            np.ascontiguousarray(exact, dtype=self.dtype),
+            exact,
+            np.cumsum([0, *(flat.size for flat in dense)])[:-1],
+            norms,
+            shift,
+            np.ascontiguousarray(side.values, dtype=self.dtype),
+            tuple(facts),
+            all(map(_is_dense, side.views)),
+        )
+
+    def _local(self, prepared: Prepared, part: tuple[int, int]) -> Prepared:
+        """The rows of a range with their narrow sparse views made dense."""
+        side = prepared.side.take(slice(*part))
+        views = tuple(
+            replace(view, matrix=view.matrix.toarray())
+            if view.is_sparse and self._is_narrow(v, view)
+            else view
+            for v, view in enumerate(side.views)
+        )
+        return self._flatten(replace(side, views=views))
+
+    def _is_narrow(self, v: int, view: ViewData) -> bool:
+        """Whether a CSR view is made dense block by block; sums over coordinates know no other way."""
+        kinds = {self.kind(p) for p in self.program.planes if p.view == self.program.views[v]}
+        return view.width <= _NARROW or bool(kinds & {"sum", "product"})
+
+    # --- work ----------------------------------------------------------------------------------------
+
+    def block(
+        self,
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        out: np.ndarray,
+        at: tuple[int, int],
+        mirror: bool,
+    ) -> None:
+        self._sweep(x, y, i, j, out, at, self.no_vectors, loops.MIRROR if mirror else loops.STORE)
+
+    def multiply(self, x: Prepared, y: Prepared, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
+        n = V.shape[0]
+        step = n if x.is_flat else 2048
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            self._sweep(x, y, i, (start, stop), out, (i[0], 0), V[start:stop], loops.MULTIPLY)
+
+    def _sweep(
+        self,
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        out: np.ndarray,
+        at: tuple[int, int],
+        V: np.ndarray,
+        mode: int,
+    ) -> None:
+        if not x.is_flat and mode == loops.MIRROR and i != j:
+            self._sweep(x, y, i, j, out, at, V, loops.STORE)
+            out[j[0] : j[1], i[0] : i[1]] = out[i[0] : i[1], j[0] : j[1]].T
+            return
+        planes, views, here = self._layout(x.facts)
+        given = self._computed_here(here, x, y, i, j, same=mode == loops.MIRROR)
+        if not x.is_flat:  # sparse rows and objects: the range is handed over on its own, counted from 0
+            x, y = self._local(x, i), self._local(y, j)
+            i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
+        places = np.column_stack([x.offsets, y.offsets, views]) if len(views) else np.empty((0, 4), np.int64)
+        loops.sweep(
+            self.address, planes, places,
+            x.flat, x.exact, x.norms, x.shift, x.values,
+            y.flat, y.exact, y.norms, y.shift, y.values,
+            self.params, given, _TILE, self.tau,
+            i[0], i[1], j[0], j[1], out, at[0], at[1], V, mode,
+        )  # fmt: skip
+
+    @lru_cache(maxsize=8)  # noqa: B019  a backend lives as long as its Gram, and has one or two layouts
+    def _layout(self, facts: tuple[_Facts, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+        """How each plane is filled, what is wanted of each view, and the planes that are computed here."""
+        planes = np.zeros((len(self.program.planes), 4), np.int64)
+        views = np.array([(fact.width, False) for fact in facts], np.int64).reshape(len(facts), 2)
+        products: dict[int, int] = {}
+        here = []
+        for p, plane in enumerate(self.program.planes):
+            v = self.program.views.index(plane.view)
+            kind = _KINDS[self.kind(plane)]
+            if kind == loops.EXTERNAL or facts[v].is_wide:
+                kind = loops.EXTERNAL
+                here.append(p)
+            elif kind == loops.DOT:
+                products[v] = p
+                planes[p, 3] = facts[v].is_shifted
+            elif kind == loops.SUM:
+                views[v, 1] = True
+            planes[p, :2] = kind, v
+        for p, (kind, v) in enumerate(planes[:, :2].tolist()):
+            if kind == loops.SQDIST and v in products:
+                planes[p, 2] = loops.SHARED + products[v]
+            elif kind == loops.SQDIST and facts[v].width <= _DIRECT_WIDTH:
+                planes[p, 2] = loops.DIRECT
+                views[v, 1] = True
+        return planes, views, tuple(here)
+
+    def _computed_here(
+        self,
+        here: tuple[int, ...],
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        same: bool,
+    ) -> np.ndarray:  # (planes, rows, columns)
+        """Planes of Python objects and of wide sparse matrices."""
+        if not here:
+            return self.no_planes
+        objects = iter(self.external(x.side, y.side, i, j, same))
+        given = []
+        for p in here:
+            plane = self.program.planes[p]
+            if isinstance(plane, External):
+                given.append(next(objects))
+            else:
+                v = self.program.views.index(plane.view)
+                given.append(_sparse_plane(plane, x.side.views[v], y.side.views[v], i, j, float(self.tau)))
+        return np.ascontiguousarray(given, dtype=self.dtype)
+
+
+def _is_dense(view: ViewData) -> bool:
+    return bool(view.norms.size) and not view.is_sparse
+
+
+def _sparse_plane(
+    plane: Quantity, x: ViewData, y: ViewData, i: tuple[int, int], j: tuple[int, int], tau: float
+) -> np.ndarray:
+    """⟨x, y⟩ or ‖x-y‖² of CSR rows, in float64."""
+    X, turned = x.matrix[i[0] : i[1]], y.matrix[j[0] : j[1]].T.tocsr()
+    product = np.empty((X.shape[0], turned.shape[1]))
+    arrays = (
+        part if part.dtype.kind == "f" else part.astype(np.int64)
+        for matrix in (X, turned)
+        for part in (matrix.indptr, matrix.indices, matrix.data)
+    )
+    loops.sparse_products(*arrays, product)
+    if plane.kind == "dot":
+        return product
+    scale = x.norms[i[0] : i[1], None] + y.norms[None, j[0] : j[1]]
+    s = scale - 2 * product
+    doubtful = np.nonzero(s < tau * scale)
+    for start in range(0, len(doubtful[0]), 4096):
+        a, b = (part[start : start + 4096] for part in doubtful)
+        difference = X[a] - y.matrix[j[0] + b]
+        s[a, b] = difference.multiply(difference).sum(axis=1)
+    return s

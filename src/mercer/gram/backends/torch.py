@@ -1,0 +1,216 @@
+"""The Torch backend: blocks on any device that PyTorch knows, results on the host.
+
+Blocks are large (a GPU wants much work at once), one at a time, and Torch's own threads share a
+block on the CPU. Squared distances are repaired as in ``loops``: where ‖x‖² + ‖y‖² - 2⟨x,y⟩ has lost
+too much, from float64 differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.config import thread_count
+from mercer.errors import InputError, require
+from mercer.gram.backends.base import REPAIR, Backend
+from mercer.gram.points import Side
+from mercer.kernels.pair import External, Quantity
+from mercer.kernels.program import Program
+from mercer.kernels.source import print_source
+
+torch = require("torch", "torch")
+
+__all__ = ["TorchBackend"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A side on the device; CSR views and objects stay on the host and follow block by block."""
+
+    side: Side
+    views: tuple[Any, ...]  # (n, d) tensors, or None
+    exact: tuple[Any, ...]  # the same in float64
+    norms: tuple[Any, ...]
+    shift: tuple[Any, ...]
+    values: Any  # (point values, n)
+
+
+class TorchBackend(Backend):
+    """Blocks by Torch on ``config(device=…)``."""
+
+    name = "torch"
+    is_parallel = True
+
+    def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
+        super().__init__(program, dtype, device)
+        try:
+            self.where = torch.device(device)
+            torch.empty(1, device=self.where)
+        except (RuntimeError, AssertionError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(
+                f"device {device!r} cannot be used ({reason}): pass one that torch has, such as 'cpu'"
+            ) from error
+        on_gpu = self.where.type != "cpu"
+        self.rows, self.columns = (8192, 16384) if on_gpu else (1024, 2048)
+        self.real = getattr(torch, self.dtype.name)
+        self.double = torch.float32 if self.where.type == "mps" else torch.float64  # MPS has no float64
+        self.params = torch.tensor(program.values, dtype=self.real, device=self.where)
+        self.code: dict[str, Any] = {
+            "torch": torch, "where": _where, "less_equal": _less_equal, "bessel_product": _bessel_product,
+        }  # fmt: skip
+        exec(print_source(program, "torch"), self.code)  # text printed by mercer.kernels.source
+
+    @contextmanager
+    def session(self) -> Iterator[None]:
+        """Torch on as many threads as the configuration says."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(thread_count())
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    # --- sides ---------------------------------------------------------------------------------------
+
+    def prepare(self, side: Side, is_left: bool) -> Prepared:
+        dense = [view.norms.size > 0 and not view.is_sparse for view in side.views]
+        numeric = [view.norms.size > 0 for view in side.views]
+        exact = [
+            self._tensor(view.matrix, self.double) if d else None
+            for view, d in zip(side.views, dense, strict=True)
+        ]
+        return Prepared(
+            side,
+            tuple(None if e is None else e.to(self.real) for e in exact),
+            tuple(exact),
+            tuple(self._tensor(v.norms) if n else None for v, n in zip(side.views, numeric, strict=True)),
+            tuple(self._tensor(v.shift) if n else None for v, n in zip(side.views, numeric, strict=True)),
+            self._tensor(side.values),
+        )
+
+    def _tensor(self, array: np.ndarray, real: Any = None) -> Any:
+        return torch.as_tensor(np.ascontiguousarray(array)).to(device=self.where, dtype=real or self.real)
+
+    def _rows(self, prepared: Prepared, v: int, part: slice) -> tuple[Any, Any]:
+        """The rows of a view, in the wanted precision and in float64."""
+        if prepared.views[v] is not None:
+            return prepared.views[v][part], prepared.exact[v][part]
+        exact = self._tensor(prepared.side.views[v].matrix[part].toarray(), self.double)
+        return exact.to(self.real), exact
+
+    # --- work ----------------------------------------------------------------------------------------
+
+    def block(
+        self,
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        out: np.ndarray,
+        at: tuple[int, int],
+        mirror: bool,
+    ) -> None:
+        K = self._block(x, y, i, j, mirror)
+        n, m = K.shape
+        out[at[0] : at[0] + n, at[1] : at[1] + m] = K.cpu().numpy()
+        if mirror:  # transposed on the device, where that is quick
+            out[at[1] : at[1] + m, at[0] : at[0] + n] = K.T.contiguous().cpu().numpy()
+
+    def multiply(self, x: Prepared, y: Prepared, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
+        vectors = self._tensor(V)
+        total = torch.zeros((i[1] - i[0], V.shape[1]), dtype=self.real, device=self.where)
+        for start in range(0, V.shape[0], self.columns):
+            stop = min(start + self.columns, V.shape[0])
+            total += self._block(x, y, i, (start, stop), False) @ vectors[start:stop]
+        out[i[0] : i[1]] += total.cpu().numpy()
+
+    def _block(self, x: Prepared, y: Prepared, i: tuple[int, int], j: tuple[int, int], same: bool) -> Any:
+        rows, cols = slice(*i), slice(*j)
+        external = iter(self.external(x.side, y.side, i, j, same))
+        products: dict[int, Any] = {}
+        q = [
+            self._tensor(next(external))
+            if isinstance(plane, External)
+            else self._plane(p, plane, x, y, rows, cols, products)
+            for p, plane in enumerate(self.program.planes)
+        ]
+        left, right = x.values[:, rows, None], y.values[:, None, cols]
+        K = self.code["formula"](q, left, right, self.params)
+        K = K.expand(i[1] - i[0], j[1] - j[0])
+        if same and i == j:  # the lower triangle decides
+            K = torch.tril(K) + torch.tril(K, -1).T
+        return K
+
+    def _plane(
+        self,
+        p: int,
+        plane: Quantity,
+        x: Prepared,
+        y: Prepared,
+        rows: slice,
+        cols: slice,
+        products: dict[int, Any],
+    ) -> Any:
+        v = self.program.views.index(plane.view)
+        (X, X_exact), (Y, Y_exact) = self._rows(x, v, rows), self._rows(y, v, cols)
+        if plane.kind in ("sum", "product"):
+            return self._coordinates(p, plane, X, Y)
+        if v not in products:
+            products[v] = X @ Y.T
+        if plane.kind == "dot":
+            return products[v] + (x.shift[v][rows, None] + y.shift[v][None, cols])
+        scale = x.norms[v][rows, None] + y.norms[v][None, cols]
+        s = torch.add(scale, products[v], alpha=-2)
+        lost = s < REPAIR[self.dtype.name] * scale
+        doubtful = torch.nonzero(lost) if bool(lost.any()) else lost.new_empty((0, 2), dtype=torch.int64)
+        for part in torch.split(doubtful, max(1, 2**24 // max(1, X.shape[1]))):
+            a, b = part[:, 0], part[:, 1]
+            difference = X_exact[a] - Y_exact[b]
+            s[a, b] = (difference * difference).sum(dim=1).to(self.real)
+        return s
+
+    def _coordinates(self, p: int, plane: Quantity, X: Any, Y: Any) -> Any:
+        """Σₖ or Πₖ of the term, one coordinate at a time."""
+        term = self.code[f"term_{p}"]
+        total = torch.full(
+            (len(X), len(Y)), 1.0 if plane.kind == "product" else 0.0, dtype=self.real, device=self.where
+        )
+        for k in range(X.shape[1]):
+            g = term(X[:, k, None], Y[None, :, k], self.params)
+            total = total * g if plane.kind == "product" else total + g
+        return total
+
+
+def _where(condition: Any, a: Any, b: Any) -> Any:
+    return torch.where(condition > 0, a, b)
+
+
+def _less_equal(a: Any, b: Any) -> Any:
+    return (a <= b).to(a.dtype)
+
+
+def _bessel_product(nu: Any, z: Any) -> Any:
+    """z^ν K_ν(z) by the trapezoidal rule of ``elementary``, all entries at once, in float64."""
+    order, real = float(nu), z.dtype
+    z = z.to(torch.float64)
+    small = z < 1e-290 ** (1 / max(1.0, abs(order)))
+    safe = torch.where(small, torch.ones_like(z), z)
+    h = torch.clamp(0.7 / torch.sqrt(safe), max=0.2)
+    start = order * torch.log(safe)
+    total = 0.5 * torch.exp(start - safe)
+    t = h.clone()
+    while True:
+        size = abs(order) * t
+        term = 0.5 * torch.exp(start - safe * torch.cosh(t) + size) * (1 + torch.exp(-2 * size))
+        total += term
+        if bool(((term <= 1e-17 * total) & (safe * torch.sinh(t) > abs(order))).all()):
+            break
+        t += h
+    at_zero = 2.0 ** (order - 1) * float(torch.exp(torch.lgamma(torch.tensor(order, dtype=torch.float64))))
+    limit = torch.full_like(z, at_zero if order > 0 else 0.0)
+    return torch.where(small, limit, total * h).to(real)

@@ -1,0 +1,96 @@
+"""Printed code in real files, so that Numba can keep what it compiled.
+
+Files are named by their content, written aside and renamed, in a per-user folder that only the
+user may write; two processes may write the same file at once. Where no such folder can be
+had (a read-only home), the code lives in memory and is compiled again in each process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import linecache
+import os
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+__all__ = ["load"]
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder for generated code, made if need be; None where it cannot be written."""
+    if chosen := os.environ.get("MERCER_CACHE_DIR"):
+        folder = Path(chosen)
+    elif sys.platform == "win32":
+        folder = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "mercer"
+    elif sys.platform == "darwin":
+        folder = Path.home() / "Library" / "Caches" / "mercer"
+    else:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mercer"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if hasattr(os, "getuid"):
+            status = folder.stat()
+            if status.st_uid != os.getuid() or status.st_mode & 0o022:
+                return None  # somebody else could plant code there
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
+
+
+@cache
+def _salt() -> str:
+    """What compiled code depends on besides its own text: Numba does not look at what it calls."""
+    import numba
+
+    here = Path(__file__).parent / "backends"
+    text = [numba.__version__, *((here / name).read_text("utf-8") for name in ("elementary.py", "loops.py"))]
+    return hashlib.sha256("".join(text).encode()).hexdigest()
+
+
+def load(source: str, in_memory: str) -> ModuleType:
+    """The module with the given source; ``in_memory`` is the variant for when it has no file."""
+    digest = hashlib.sha256((_salt() + source).encode()).hexdigest()[:24]
+    name = f"mercer_generated_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    folder = cache_folder()
+    path = folder / f"{name}.py" if folder else None
+    if path is None or not _write(path, source):
+        return _load_in_memory(name, in_memory)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(
+        spec
+    )  # Numba finds a function's module there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _write(path: Path, source: str) -> bool:
+    try:
+        if not path.exists():
+            handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(source)
+            os.replace(aside, path)
+    except OSError:
+        return False
+    return True
+
+
+def _load_in_memory(name: str, source: str) -> ModuleType:
+    module = sys.modules[name] = ModuleType(name)
+    filename = f"<{name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(compile(source, filename, "exec"), vars(module))  # text printed by mercer.kernels.source
+    return module

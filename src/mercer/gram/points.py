@@ -1,0 +1,227 @@
+r"""Data on its way into a Gram: raw points → the matrices and vectors a program reads.
+
+A ``Side`` holds, for each view of the program, the float64 matrix it is measured on (or the
+objects, for kernels without a formula), the squared norms of its rows, and what centring took away.
+Views that squared distances are measured on are centred on the mean of the right side, so that
+‖x‖² + ‖y‖² - 2⟨x,y⟩ loses as little as possible; products are shifted back:
+
+    ⟨x, y⟩ = ⟨x-m, y-m⟩ + (⟨x-m, m⟩ + ½‖m‖²) + (⟨y-m, m⟩ + ½‖m‖²)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.expression import Expression, evaluate
+from mercer.kernels.pair import A, External, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
+from mercer.kernels.program import Program
+
+__all__ = ["Side", "Sides", "point_values", "prepare"]
+
+Codes = dict[Any, float]
+MeanOf = Callable[[Expression, Any, Any], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ViewData:
+    """One view of one side."""
+
+    matrix: Any  # (n, d) float64 C-contiguous, or CSR, or a sequence of objects
+    norms: np.ndarray  # (n,) squared norms, empty for objects
+    shift: np.ndarray  # (n,) what shifts a product of centred rows back
+
+    @property
+    def is_sparse(self) -> bool:
+        return sparse.issparse(self.matrix)
+
+    @property
+    def width(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def take(self, index: Any) -> ViewData:
+        norms, shift = (v[index] if v.size else v for v in (self.norms, self.shift))
+        return ViewData(data.take(self.matrix, index), norms, shift)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The points of one side of a Gram, ready for every view and point value of a program."""
+
+    n: int
+    views: tuple[ViewData, ...]
+    values: np.ndarray  # (number of point values, n) float64
+
+    def take(self, index: Any) -> Side:
+        views = tuple(view.take(index) for view in self.views)
+        return Side(len(np.arange(self.n)[index]), views, np.ascontiguousarray(self.values[:, index]))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides; the same object twice when a set of points is compared with itself."""
+
+    left: Side
+    right: Side
+
+
+def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
+    """The raw points, checked for what the kernel says a point is."""
+    if kernel.domain in ("vectors", "nonnegative"):
+        X = data.as_vectors(X, name)
+        if kernel.domain == "nonnegative":
+            data.require_nonnegative(X, name, type(kernel).__name__)
+        return X
+    if kernel.domain == "objects":
+        return data.as_objects(X, name)
+    if data.n_points(X) == 0:
+        raise InputError(f"{name} has no points: pass at least one")
+    return X
+
+
+def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
+    """Both sides of a Gram; Y = None compares X with itself. ``mean_of`` computes the means of ``Mean``."""
+    codes: Codes = {}
+    right = [_matrix(view, X if Y is None else Y, program, codes) for view in program.views]
+    left = right if Y is None else [_matrix(view, X, program, codes) for view in program.views]
+    for v, view in enumerate(program.views if Y is not None else ()):
+        if _is_numeric(view, program):
+            data.require_same_width(left[v], right[v], "X", "Y")
+            if sparse.issparse(left[v]) != sparse.issparse(right[v]):
+                left[v], right[v] = (sparse.csr_array(matrix) for matrix in (left[v], right[v]))
+    centres = [_centre(view, matrix, program) for view, matrix in zip(program.views, right, strict=True)]
+    theirs = _side(program, X if Y is None else Y, right, centres, 1, codes, mean_of)
+    if Y is None:
+        # one set of points: one copy of its views, two sets of point values
+        return Sides(replace(theirs, values=_values(program.left, X, theirs.n, codes, mean_of)), theirs)
+    return Sides(_side(program, X, left, centres, 0, codes, mean_of), theirs)
+
+
+def _is_numeric(view: View, program: Program) -> bool:
+    return any(isinstance(plane, Quantity) and plane.view == view for plane in program.planes)
+
+
+def _matrix(view: View, X: Any, program: Program, codes: Codes) -> Any:
+    X = view(X)
+    if not _is_numeric(view, program):
+        return X if hasattr(X, "__getitem__") and hasattr(X, "shape") else data.as_objects(X)
+    if view.labels:
+        return _label_codes(X, codes)
+    matrix = data.as_vectors(X)
+    if sparse.issparse(matrix):
+        return sparse.csr_array(matrix, dtype=np.float64)
+    return np.ascontiguousarray(matrix, dtype=np.float64)
+
+
+def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
+    """Numbers for labels: equal labels, equal numbers, in both sides."""
+    table = X.toarray() if sparse.issparse(X) else X
+    table = table.to_numpy() if hasattr(table, "to_numpy") else np.asarray(table)
+    table = table.reshape(len(table), -1)
+    if table.dtype.kind in "fiub":
+        return np.ascontiguousarray(data.as_vectors(table), dtype=np.float64)
+    flat = [codes.setdefault(label, float(len(codes))) for label in table.ravel().tolist()]
+    return np.array(flat, dtype=np.float64).reshape(table.shape)
+
+
+def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
+    kinds = {p.kind for p in program.planes if isinstance(p, Quantity) and p.view == view}
+    if "sqdist" not in kinds or sparse.issparse(matrix) or kinds - {"sqdist", "dot"}:
+        return None
+    return np.asarray(matrix.mean(axis=0))
+
+
+def _side(
+    program: Program,
+    raw: Any,
+    matrices: list[Any],
+    centres: list[np.ndarray | None],
+    side: int,
+    codes: Codes,
+    mean_of: MeanOf,
+) -> Side:
+    n = data.n_points(raw)
+    views = []
+    for view, matrix, centre in zip(program.views, matrices, centres, strict=True):
+        if not _is_numeric(view, program):
+            views.append(ViewData(matrix, np.empty(0), np.empty(0)))
+            continue
+        shift = np.zeros(n)
+        if centre is not None:
+            matrix = matrix - centre
+            shift = matrix @ centre + 0.5 * float(centre @ centre)
+        norms = _squared_norms(matrix)
+        if not np.isfinite(norms).all():
+            raise InputError(
+                f"values as large as {abs(matrix).max():.3g} overflow when squared: rescale the columns, "
+                "for example with StandardScaler"
+            )
+        views.append(ViewData(matrix, norms, shift))
+    return Side(n, tuple(views), _values((program.left, program.right)[side], raw, n, codes, mean_of))
+
+
+def _squared_norms(matrix: Any) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        if sparse.issparse(matrix):
+            return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", matrix, matrix)
+
+
+def _values(slots: list[Expression], raw: Any, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
+    return np.array([point_values(slot, raw, n, codes, mean_of) for slot in slots]).reshape(len(slots), n)
+
+
+def point_values(
+    expression: Expression, raw: Any, n: int, codes: Codes, mean_of: MeanOf
+) -> np.ndarray:  # (n,)
+    """A formula of single points, for all of them, in float64."""
+
+    def leaf(node: Expression) -> Any:
+        if isinstance(node, ParameterLeaf):
+            return node.value
+        if isinstance(node, PointSum):
+            return _point_sum(node, raw, codes)
+        if isinstance(node, ExternalDiagonal):
+            return node.source.self_pairs(node.view(raw))
+        if isinstance(node, Mean):
+            if node.side == 2:
+                return mean_of(node.inner, node.reference, node.reference).mean()
+            return mean_of(node.inner, node.view(raw), node.reference)
+        raise TypeError(f"{node!r} is not a quantity of one point")
+
+    with np.errstate(all="ignore"):
+        return np.array(np.broadcast_to(evaluate(expression, leaf), (n,)), dtype=np.float64)
+
+
+def _point_sum(node: PointSum, raw: Any, codes: Codes) -> np.ndarray:  # (n,)
+    X = node.view(raw)
+    matrix: Any = _label_codes(X, codes) if node.view.labels else data.as_vectors(X)
+    if sparse.issparse(matrix):
+        if node.kind == "sum" and node.term == A * A:
+            return _squared_norms(sparse.csr_array(matrix, dtype=np.float64))
+        rows = max(1, 2**22 // matrix.shape[1])
+        parts = [matrix[i : i + rows].toarray() for i in range(0, matrix.shape[0], rows)]
+        return np.concatenate([_reduce(node, part) for part in parts])
+    return _reduce(node, matrix)
+
+
+def _reduce(node: PointSum, matrix: np.ndarray) -> np.ndarray:
+    matrix = np.asarray(matrix, dtype=np.float64)
+
+    def leaf(symbol: Expression) -> Any:
+        return symbol.value if isinstance(symbol, ParameterLeaf) else matrix
+
+    terms = np.broadcast_to(evaluate(node.term, leaf), matrix.shape)
+    return terms.sum(axis=1) if node.kind == "sum" else terms.prod(axis=1)
+
+
+def is_external(program: Program) -> bool:
+    """Whether some plane must be computed by a Python object."""
+    return any(isinstance(plane, External) for plane in program.planes)

@@ -1,0 +1,105 @@
+"""Threads: as many as the configuration says, each with a BLAS of one thread.
+
+Work is cut into tasks that do not depend on the number of threads, and every output entry is
+written by one task, so results are the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from mercer.config import thread_count
+
+__all__ = ["run", "single_threaded_blas"]
+
+_lock = Lock()
+_users = 0
+_originals: list[int] = []
+
+
+@cache
+def _libraries() -> list[Any]:
+    import numpy as np  # noqa: F401  both must have loaded their BLAS before it can be limited
+    import scipy.linalg.cython_blas  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _limit(library: Any, threads: int) -> None:
+    # threadpoolctl lets only one thread at a time control a pool of the whole process; here the lock
+    # and the count of users decide
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(threads)
+    release(force=True)
+
+
+def _is_per_thread(library: Any) -> bool:
+    return getattr(library, "threading_layer", None) == "openmp"
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """BLAS on one thread while anybody is inside.
+
+    A limit for the whole process is set by the first in and lifted by the last out; an OpenMP
+    BLAS has one limit per thread, set and lifted by each.
+    """
+    global _users, _originals
+    libraries = _libraries()
+    with _lock:
+        mine = [library.get_num_threads() for library in libraries]
+        _users += 1
+        if _users == 1:
+            _originals = mine
+        for library in libraries:
+            _limit(library, 1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            for library, own, original in zip(libraries, mine, _originals, strict=True):
+                if _is_per_thread(library):
+                    _limit(library, own)
+                elif _users == 0:
+                    _limit(library, original)
+
+
+def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None = None) -> None:
+    """``task(t)`` for every t, on the configured threads. An exception or Ctrl-C stops the rest."""
+    tasks = list(tasks)
+    workers = min(threads or thread_count(), len(tasks))
+    with single_threaded_blas():
+        if workers <= 1:
+            for item in tasks:
+                task(item)
+            return
+        queue = iter(tasks)
+        guard = Lock()
+
+        def worker() -> None:
+            with single_threaded_blas():
+                while not stopped:
+                    with guard:
+                        item = next(queue, None)
+                    if item is None:
+                        return
+                    task(item)
+
+        stopped: list[bool] = []
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(copy_context().run, worker) for _ in range(workers)]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                stopped.append(True)
+            for future in futures:
+                future.result()

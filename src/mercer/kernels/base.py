@@ -1,0 +1,373 @@
+r"""What every kernel is: a formula, declared parameters, and an algebra.
+
+A kernel is an immutable expression. A leaf on vectors declares its parameters and writes one
+line, ``formula(pair)``; sums, products, powers and the rest combine such lines, so a composite
+kernel is again one formula, computed in one pass.
+
+>>> from mercer import Gaussian, Linear, Polynomial
+>>> 2 * Gaussian(1.0) + Polynomial(3, c=1) * Linear()
+2 * Gaussian(sigma=1.0) + Polynomial(degree=3, c=1) * Linear()
+
+A kernel of one's own:
+
+>>> from mercer.kernels import positive
+>>> class Cauchy(Kernel):
+...     scale: float = positive(1.0)
+...
+...     def formula(self, pair):
+...         return 1 / (1 + pair.sqdist / self.scale**2)
+>>> Cauchy(scale=2.0)(np.zeros((1, 2)), np.ones((1, 2)))
+array([[0.66666667]])
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.kernels.expression import Expression, Number, wrap
+from mercer.kernels.pair import Pair, ParameterLeaf, Scaling
+from mercer.kernels.parameters import Parameter, is_vector
+
+__all__ = ["Kernel"]
+
+
+class Kernel:
+    """A similarity k(x, x') of two points, as an expression. Subclass it to write your own."""
+
+    #: every concrete kernel class, filled as classes are defined
+    registry: ClassVar[list[type[Kernel]]] = []
+    #: what a point is: "vectors", "nonnegative" (vectors ≥ 0), "objects", or "any"
+    domain: str = "vectors"
+    #: why this kernel is positive definite for every value of its parameters, or None
+    lemma: str | None = None
+
+    _parameters: ClassVar[dict[str, Parameter]] = {}
+
+    # --- construction and parameters -------------------------------------------------------------
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
+        cls._parameters = {**cls._parameters, **own}
+        if "__init__" not in vars(cls):
+            keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+            cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+                [inspect.Parameter(n, keyword, default=p.default) for n, p in cls._parameters.items()]
+            )
+        if "formula" in vars(cls) or "expression" in vars(cls):
+            Kernel.registry.append(cls)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        signature = inspect.signature(type(self))
+        try:
+            bound = signature.bind(*values, **named)
+        except TypeError as error:
+            allowed = ", ".join(signature.parameters) or "none"
+            raise TypeError(f"{type(self).__name__}: {error}; its parameters are: {allowed}") from None
+        bound.apply_defaults()
+        self._assign(bound.arguments)
+
+    def _assign(self, values: dict[str, Any]) -> None:
+        """Check all, then store all: a refused value leaves the kernel as it was."""
+        before = dict(vars(self))
+        vars(self).update(values)
+        try:
+            for name, value in values.items():
+                if name in self._parameters:
+                    self._parameters[name].check(name, value)
+            self.check()
+        except Exception:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def check(self) -> None:
+        """Checks that involve more than one parameter; overridden where there are any."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"kernels are immutable: build {type(self).__name__}({name}=…) anew, or use set_params({name}=…)"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("kernels are immutable")
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, as scikit-learn has it; nested ones as ``k1__sigma``."""
+        values = {name: vars(self)[name] for name in self._names()}
+        if deep:
+            for name, value in list(values.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    values |= {f"{name}__{inner}": v for inner, v in value.get_params().items()}
+        return values
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name in place: the one way a kernel changes, for searches on clones."""
+        nested: dict[str, dict[str, Any]] = {}
+        own: dict[str, Any] = {}
+        for key, value in params.items():
+            name, _, rest = key.partition("__")
+            if name not in self._names():
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(self._names())}"
+                )
+            if rest:
+                nested.setdefault(name, {})[rest] = value
+            else:
+                own[name] = value
+        if own:
+            self._assign(own)
+        for name, values in nested.items():
+            vars(self)[name].set_params(**values)
+        return self
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._parameters)
+
+    # --- identity ----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        given = (f"{n}={_text(v)}" for n, v in self.get_params(deep=False).items() if v is not None)
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        ours, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        return ours.keys() == theirs.keys() and all(_same(v, theirs[n]) for n, v in ours.items())
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(_fingerprint(v) for v in self.get_params(deep=False).values())))
+
+    # --- the formula ---------------------------------------------------------------------------------
+
+    def formula(self, pair: Any) -> Any:
+        """The kernel as a formula of a pair of points."""
+        raise NotImplementedError(f"{type(self).__name__} must define formula(self, pair)")
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        """The formula as a tree, parameters as named leaves."""
+        pair = pair or Pair()
+        for name, parameter in self._parameters.items():
+            value = vars(self)[name]
+            if parameter.per_column is not None and is_vector(value):
+                factors = np.asarray(value, dtype=float) ** parameter.per_column
+                pair = pair.through(Scaling(tuple(factors.tolist())))
+        return wrap(type(self).formula(_Symbolic(self, pair.path), pair))  # type: ignore[arg-type]
+
+    def children(self) -> dict[str, Kernel]:
+        """The kernels this one is made of, by parameter name."""
+        return {n: v for n, v in self.get_params(deep=False).items() if isinstance(v, Kernel)}
+
+    def source(self, backend: str = "numba") -> str:
+        """The code printed for a backend: "numpy", "numba" or "torch".
+
+        >>> from mercer import Gaussian
+        >>> print(Gaussian(sigma=2.0).source("numpy"))  # doctest: +ELLIPSIS
+        # Gaussian(sigma=2.0)
+        ...
+        """
+        from mercer.kernels.program import Program
+        from mercer.kernels.source import print_source
+
+        return f"# {self!r}\n" + print_source(Program(self), backend)
+
+    def derivative(self, name: str) -> Kernel:
+        """∂k/∂parameter as a (no longer positive definite) kernel, for every backend.
+
+        ``name`` is a nested parameter name, with an index for one of several length scales:
+        ``"sigma"``, ``"k1__sigma"``, ``"sigma[2]"``.
+        """
+        from mercer.kernels.derivative import Derivative
+
+        return Derivative(self, name)
+
+    # --- parameters taken from the data --------------------------------------------------------------
+
+    def resolve(self, X: Any) -> Kernel:
+        """The kernel with every word ("median", "scale", …) replaced by its value on the data X.
+
+        >>> from mercer import Gaussian
+        >>> Gaussian(sigma="median").resolve(np.array([[0.0], [1.0], [3.0]]))
+        Gaussian(sigma=2.0)
+        """
+        if self.is_resolved():
+            return self
+        values = self.get_params(deep=False)
+        for name, child in self.children().items():
+            values[name] = child.resolve(X)
+        for name, parameter in self._parameters.items():
+            if isinstance(values[name], str) and values[name] in parameter.words:
+                values[name] = self.from_data(name, values[name], X)
+        return type(self)(**values)
+
+    def is_resolved(self) -> bool:
+        """Whether no parameter waits for data."""
+        words = (
+            isinstance(vars(self)[name], str) and vars(self)[name] in parameter.words
+            for name, parameter in self._parameters.items()
+        )
+        return not any(words) and all(child.is_resolved() for child in self.children().values())
+
+    def from_data(self, name: str, word: str, X: Any) -> float:
+        """The value a word stands for; see ``mercer.kernels.heuristics``."""
+        from mercer.kernels import heuristics
+
+        return heuristics.value(self, name, word, X)
+
+    # --- evaluation ----------------------------------------------------------------------------------
+
+    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+        """The dense matrix k(xᵢ, yⱼ); ``Gram(k, X, Y)`` is the lazy one."""
+        from mercer.gram import Gram
+
+        return Gram(self, X, Y).dense()
+
+    # --- the algebra ---------------------------------------------------------------------------------
+
+    __array_ufunc__ = None  # np.float64(2) * k must come to __rmul__
+
+    def __add__(self, other: Any) -> Kernel:
+        from mercer.kernels.compose import Sum
+        from mercer.kernels.dotproduct import Constant
+
+        if _is_scalar(other):
+            return self if other == 0 else Sum(self, Constant(other))
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __radd__(self, other: Any) -> Kernel:
+        from mercer.kernels.compose import Sum
+        from mercer.kernels.dotproduct import Constant
+
+        if not _is_scalar(other):
+            return NotImplemented
+        return self if other == 0 else Sum(Constant(other), self)  # 0 + k: Python's sum() starts there
+
+    def __mul__(self, other: Any) -> Kernel:
+        from mercer.kernels.compose import Product, Scaled
+
+        if _is_scalar(other):
+            return Scaled(other, self)
+        return Product(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __rmul__(self, other: Any) -> Kernel:
+        from mercer.kernels.compose import Scaled
+
+        return Scaled(other, self) if _is_scalar(other) else NotImplemented
+
+    def __truediv__(self, other: Any) -> Kernel:
+        from mercer.kernels.compose import Scaled
+
+        return Scaled(1 / other, self) if _is_scalar(other) else NotImplemented
+
+    def __pow__(self, exponent: Any) -> Kernel:
+        from mercer.kernels.compose import Power
+
+        return Power(self, exponent)
+
+    def __sub__(self, other: Any) -> Kernel:
+        raise InputError(
+            f"the difference of two kernels is not a kernel: {self!r} - {other!r}; "
+            "kernels may be added, multiplied, and scaled by numbers that are zero or more"
+        )
+
+    __rsub__ = __neg__ = lambda self, *other: Kernel.__sub__(self, *other or (self,))
+
+    def __matmul__(self, function: Any) -> Kernel:
+        """k @ φ: the kernel k(φ(x), φ(x'))."""
+        from mercer.kernels.compose import Mapped
+
+        return Mapped(self, function)
+
+    def exp(self) -> Kernel:
+        """exp(k)."""
+        from mercer.kernels.compose import Exp
+
+        return Exp(self)
+
+    def polynomial(self, coefficients: Any) -> Kernel:
+        """c₀ + c₁k + c₂k² + …, with coefficients cᵢ ≥ 0."""
+        from mercer.kernels.compose import PolynomialOf
+
+        return PolynomialOf(self, coefficients)
+
+    def normalized(self) -> Kernel:
+        """k(x, x') / √(k(x, x) k(x', x')): the cosine of the angle in feature space."""
+        from mercer.kernels.compose import Normalized
+
+        return Normalized(self)
+
+    def centered(self, reference: Any = None) -> Kernel:
+        """k with its features centred on the mean of the reference points (at fit: the training data)."""
+        from mercer.kernels.compose import Centered
+
+        return Centered(self, reference)
+
+    def on(self, *columns: Any) -> Kernel:
+        """k on chosen columns of a table, by position or by name: ``Gaussian(1.0).on("age", "height")``."""
+        from mercer.kernels.compose import OnColumns
+
+        flat = [c for group in columns for c in (group if isinstance(group, list | tuple) else [group])]
+        return OnColumns(self, tuple(flat))
+
+
+class _Symbolic:
+    """A kernel whose numeric parameters read as leaves of the formula."""
+
+    def __init__(self, kernel: Kernel, path: tuple[str, ...]) -> None:
+        self._kernel = kernel
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        kernel = self._kernel
+        declared = inspect.getattr_static(type(kernel), name, None)
+        if isinstance(declared, property) and declared.fget is not None:
+            return declared.fget(self)  # a derived parameter stays a formula of the declared ones
+        value = getattr(kernel, name)
+        parameter = kernel._parameters.get(name)
+        if parameter is None:
+            function = getattr(value, "__func__", None)
+            return value if function is None else function.__get__(self)
+        if not parameter.symbolic or value is None:
+            return value
+        if isinstance(value, str):
+            raise InputError(
+                f"{name}={value!r} of {kernel!r} waits for data: call kernel.resolve(X) first, "
+                "or fit an estimator"
+            )
+        if is_vector(value):
+            return Number(1.0)  # the columns are scaled instead
+        return ParameterLeaf((*self._path, name), float(value))
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"<{' × '.join(map(str, value.shape))} array>"
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    return getattr(value, "__name__", None) or repr(value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, list | tuple | np.ndarray) or isinstance(b, list | tuple | np.ndarray):
+        return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
+    return a is b or bool(np.all(a == b))
+
+
+def _fingerprint(value: Any) -> Any:
+    if isinstance(value, list | tuple | np.ndarray):
+        return np.shape(value)
+    try:
+        return hash(value)
+    except TypeError:
+        return type(value).__name__

@@ -1,0 +1,322 @@
+r"""The algebra: kernels made of kernels, and the map φ in k(φ(x), φ(x')).
+
+Each class says how its formula comes from those of its parts; closure under these operations
+(``mercer.certify`` knows the rules) is what makes the result a kernel again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.expression import Expression, exp, integer_power, inverse_root, wrap
+from mercer.kernels.expression import _apply as apply_operation
+from mercer.kernels.pair import Columns, Mapping, Mean, Pair, ParameterLeaf, diagonal
+from mercer.kernels.parameters import fixed, is_vector, nonnegative
+
+__all__ = [
+    "Centered",
+    "Exp",
+    "Mapped",
+    "Normalized",
+    "OnColumns",
+    "PolynomialOf",
+    "Power",
+    "Product",
+    "Scaled",
+    "Sum",
+]
+
+
+def _kernel() -> Any:
+    return fixed(
+        None, "a kernel", lambda value: isinstance(value, Kernel), "an object such as Gaussian(sigma=1.0)"
+    )
+
+
+class _Composite(Kernel):
+    """A kernel made of others: the domain is theirs."""
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        domains = {child.domain for child in self.children().values()} - {"any"}
+        if domains == {"vectors", "nonnegative"}:
+            return "nonnegative"
+        if len(domains) > 1:
+            raise InputError(
+                f"{self!r} mixes kernels on {' and '.join(sorted(domains))}: "
+                "give each its own columns with .on(…), or a map with @"
+            )
+        return domains.pop() if domains else "any"
+
+
+class _Combination(_Composite):
+    """Two or more kernels, named k1, k2, … ; nested combinations of one kind are flattened."""
+
+    sign: str
+
+    def __init__(self, *terms: Any, **named: Any) -> None:
+        for name in named:
+            if not (name.startswith("k") and name[1:].isdigit()):
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}: its terms are k1, k2, …")
+        flat: list[Kernel] = []
+        for term in (*terms, *named.values()):
+            if not isinstance(term, Kernel):
+                raise InputError(
+                    f"{type(self).__name__} combines kernels, got {term!r}: wrap a number in Constant"
+                )
+            # only what the operators built is flattened: clone must find the objects it passed
+            flat.extend(term.children().values() if terms and type(term) is type(self) else [term])
+        vars(self).update({f"k{i}": term for i, term in enumerate(flat, 1)})
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(vars(self))
+
+    def __repr__(self) -> str:
+        inner = Sum if isinstance(self, Product) else ()
+        parts = (
+            f"({term!r})" if isinstance(term, inner) else repr(term) for term in self.children().values()
+        )
+        return f" {self.sign} ".join(parts)
+
+    def _parts(self, pair: Pair) -> list[Expression]:
+        return [term.expression(pair.below(name)) for name, term in self.children().items()]
+
+
+class Sum(_Combination):
+    """k1 + k2 + … : features side by side."""
+
+    sign = "+"
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        first, *rest = self._parts(pair or Pair())
+        for part in rest:
+            first = first + part
+        return first
+
+
+class Product(_Combination):
+    """k1 · k2 · … : all products of features. On different columns it is the tensor product."""
+
+    sign = "*"
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        first, *rest = self._parts(pair or Pair())
+        for part in rest:
+            first = first * part
+        return first
+
+
+class _Unary(_Composite):
+    """A kernel made of one other."""
+
+    kernel: Kernel
+
+    def inner(self, pair: Pair) -> Expression:
+        return self.kernel.expression(pair.below("kernel"))
+
+    def _leaf(self, name: str, pair: Pair) -> ParameterLeaf:
+        return ParameterLeaf((*pair.path, name), float(vars(self)[name]))
+
+
+class Scaled(_Unary):
+    """c · k, c ≥ 0."""
+
+    scale: float = nonnegative(1.0)
+    kernel: Kernel = _kernel()
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        pair = pair or Pair()
+        return self.inner(pair) * self._leaf("scale", pair)
+
+    def __repr__(self) -> str:
+        return f"{self.scale!r} * {_bracket(self.kernel, Sum)}"
+
+
+class Power(_Unary):
+    """k^p. A kernel for every whole p; for a fraction only if k is infinitely divisible."""
+
+    kernel: Kernel = _kernel()
+    exponent: float = nonnegative(2)
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        pair = pair or Pair()
+        exponent = self._leaf("exponent", pair)
+        if float(self.exponent).is_integer():
+            return integer_power(self.inner(pair), exponent)
+        return apply_operation("power", self.inner(pair), exponent)
+
+    def __repr__(self) -> str:
+        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}**{self.exponent!r}"
+
+
+class PolynomialOf(_Unary):
+    """c₀ + c₁k + c₂k² + … with every cᵢ ≥ 0.
+
+    >>> from mercer import Linear
+    >>> Linear().polynomial([1.0, 0.0, 2.0])([[1.0]], [[3.0]])
+    array([[19.]])
+    """
+
+    kernel: Kernel = _kernel()
+    coefficients: Any = fixed(
+        (0.0, 1.0),
+        "a list of numbers that are zero or more",
+        lambda v: is_vector(v) and np.ndim(v) == 1 and all(np.isfinite(c) and c >= 0 for c in v),
+        "[c0, c1, c2, …]",
+    )
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        k = self.inner(pair or Pair())
+        *rest, total = (wrap(float(c)) for c in self.coefficients)
+        for coefficient in reversed(rest):  # Horner
+            total = total * k + coefficient
+        return total
+
+
+class Exp(_Unary):
+    """exp(k): the limit of polynomials of k with non-negative coefficients."""
+
+    kernel: Kernel = _kernel()
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return exp(self.inner(pair or Pair()))
+
+    def __repr__(self) -> str:
+        return f"exp({self.kernel!r})"
+
+
+class Normalized(_Unary):
+    """k(x, x') / √(k(x, x) k(x', x')), and 0 where k(x, x) = 0.
+
+    >>> from mercer import Polynomial
+    >>> Polynomial(2).normalized()([[1.0, 2.0]], [[1.0, 2.0]])
+    array([[1.]])
+    """
+
+    kernel: Kernel = _kernel()
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        k = self.inner(pair or Pair())
+        x, y = (diagonal(k, side) for side in (0, 1))
+        return k * inverse_root(x) * inverse_root(y)
+
+    def __repr__(self) -> str:
+        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}.normalized()"
+
+
+class Centered(_Unary):
+    r"""k centred in feature space on reference points x₁…xₙ:
+
+        k(x, z) - (1/n)Σᵢ k(x, xᵢ) - (1/n)Σᵢ k(z, xᵢ) + (1/n²)Σᵢⱼ k(xᵢ, xⱼ)
+
+    The reference points are the training data unless given.
+
+    >>> from mercer import Linear
+    >>> X = np.array([[1.0], [3.0]])
+    >>> Linear().centered(X)(X)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+
+    kernel: Kernel = _kernel()
+    reference: Any = None
+
+    def __init__(self, kernel: Kernel, reference: Any = None) -> None:
+        self._assign({"kernel": kernel, "reference": reference})
+
+    def _names(self) -> tuple[str, ...]:
+        return ("kernel", "reference")
+
+    def resolve(self, X: Any) -> Kernel:
+        if self.reference is not None:
+            return Centered(self.kernel.resolve(self.reference), self.reference)
+        return Centered(self.kernel.resolve(X), X)
+
+    def is_resolved(self) -> bool:
+        return self.reference is not None and self.kernel.is_resolved()
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        pair = pair or Pair()
+        if self.reference is None:
+            raise InputError(
+                f"{self!r} has no points to centre on: pass them, .centered(X), or call resolve(X) first"
+            )
+        behind = self.inner(Pair(path=pair.path))
+        key = id(self.reference)
+        left, right, both = (Mean(side, pair.view, behind, self.reference, key) for side in (0, 1, 2))
+        return self.inner(pair) - left - right + both
+
+    def __repr__(self) -> str:
+        points = "" if self.reference is None else f"<{data.n_points(self.reference)} points>"
+        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}.centered({points})"
+
+
+class OnColumns(_Unary):
+    """k on chosen columns of a table.
+
+    >>> from mercer import Delta, Gaussian
+    >>> Gaussian(1.0).on(0, 1) * Delta().on(2)
+    Gaussian(sigma=1.0).on(0, 1) * Delta().on(2)
+    """
+
+    kernel: Kernel = _kernel()
+    columns: tuple[Any, ...] = fixed(
+        (),
+        "a non-empty list of column positions or names",
+        lambda v: is_vector(v) and len(v) > 0,
+        "e.g. [0, 1]",
+    )
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        return "any"  # a table; the chosen columns are checked on their own
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
+
+    def resolve(self, X: Any) -> Kernel:
+        return OnColumns(self.kernel.resolve(data.columns(X, list(self.columns))), self.columns)
+
+    def __repr__(self) -> str:
+        which = ", ".join(map(repr, self.columns))
+        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}.on({which})"
+
+
+class Mapped(_Unary):
+    """k @ φ: the kernel k(φ(x), φ(x')), φ a function of a whole table or an object with ``transform``.
+
+    >>> from mercer import Linear
+    >>> (Linear() @ np.log)(np.array([[np.e]]), np.array([[np.e**2]]))
+    array([[2.]])
+    """
+
+    kernel: Kernel = _kernel()
+    function: Any = fixed(
+        None,
+        "a function or an object with transform",
+        lambda v: callable(v) or hasattr(v, "transform"),
+        "φ such that φ(X) is an array with one row per point",
+    )
+
+    @property
+    def domain(self) -> str:  # type: ignore[override]
+        return "any"
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return self.inner((pair or Pair()).through(Mapping(self.function)))
+
+    def resolve(self, X: Any) -> Kernel:
+        return Mapped(self.kernel.resolve(Mapping(self.function)(X)), self.function)
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", None) or repr(self.function)
+        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)} @ {name}"
+
+
+def _bracket(kernel: Kernel, *kinds: type[Kernel]) -> str:
+    return f"({kernel!r})" if isinstance(kernel, kinds) else repr(kernel)

@@ -1,0 +1,128 @@
+"""Kernels that no formula of coordinates gives: a Python function, and a matrix that is already there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.expression import Expression
+from mercer.kernels.pair import Pair
+from mercer.kernels.parameters import fixed
+
+__all__ = ["FromFunction", "Precomputed"]
+
+
+class FromFunction(Kernel):
+    """k(x, x') = function(x, x') for any two Python objects: the slow path, and it says so.
+
+    Called once per pair, and only for i ≤ j when a set is compared with itself. A kernel on
+    vectors runs a hundred times faster as a class with a ``formula``.
+
+    >>> import warnings
+    ...
+    ... warnings.simplefilter("ignore")
+    >>> common = FromFunction(lambda a, b: len(set(a) & set(b)))
+    >>> common(["kernel", "colonel"])
+    array([[5., 3.],
+           [3., 5.]])
+    """
+
+    domain = "objects"
+    is_slow = True  # a Gram of it says so
+    function: Any = fixed(None, "a function of two objects", callable, "f such that f(x, y) is a number")
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return (pair or Pair()).external(self)
+
+    def pairs(self, X: Sequence[Any], Y: Sequence[Any] | None) -> np.ndarray:  # (n, m)
+        """The matrix of values; Y = None means X with itself, each pair computed once."""
+        if Y is None:
+            K = np.empty((len(X), len(X)))
+            for i in range(len(X)):
+                for j in range(i + 1):
+                    K[i, j] = K[j, i] = self._value(X[i], X[j])
+            return K
+        return np.array([[self._value(x, y) for y in Y] for x in X], dtype=float).reshape(len(X), len(Y))
+
+    def self_pairs(self, X: Sequence[Any]) -> np.ndarray:  # (n,)
+        return np.array([self._value(x, x) for x in X], dtype=float)
+
+    def _value(self, x: Any, y: Any) -> float:
+        value = self.function(x, y)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise InputError(f"{self!r} must return a number, got {value!r} for {x!r} and {y!r}") from None
+        if not np.isfinite(number):
+            raise InputError(f"{self!r} must return a finite number, got {number!r} for {x!r} and {y!r}")
+        return number
+
+
+class Precomputed(Kernel):
+    """A Gram matrix that is already there: k(i, j) = K[i, j].
+
+    A point is an index i into the training set, or a row of kernel values against the whole
+    training set (what scikit-learn passes to ``predict``).
+
+    >>> k = Precomputed([[2.0, 1.0], [1.0, 3.0]])
+    >>> k([0, 1], [1])
+    array([[1.],
+           [3.]])
+    >>> k(np.array([[0.5, 0.7]]), [1])
+    array([[0.7]])
+    """
+
+    domain = "any"
+    matrix: Any = fixed(
+        None,
+        "a square matrix",
+        lambda v: v is None or (np.ndim(v) == 2 and np.shape(v)[0] == np.shape(v)[1]),
+        "K",
+    )
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return (pair or Pair()).external(self)
+
+    def _matrix(self) -> np.ndarray:
+        if self.matrix is None:
+            raise InputError(
+                "Precomputed() has no matrix: pass it, Precomputed(K), to compare points by their index"
+            )
+        return np.asarray(self.matrix)
+
+    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:
+        rows, columns = np.asarray(X), np.asarray(X if Y is None else Y)
+        if rows.ndim == 1 and columns.ndim == 1:
+            K = self._matrix()
+            return K[np.ix_(_index(rows, len(K)), _index(columns, len(K)))]
+        if rows.ndim == 2 and columns.ndim == 1:
+            return rows[:, _index(columns, rows.shape[1])]
+        if rows.ndim == 1 and columns.ndim == 2:
+            return columns[:, _index(rows, columns.shape[1])].T
+        raise InputError(
+            "two rows of kernel values cannot be compared with each other: "
+            "at least one side must be indices into the training set"
+        )
+
+    def self_pairs(self, X: Any) -> np.ndarray:
+        index = np.asarray(X)
+        if index.ndim != 1:
+            raise InputError("k(x, x) of a new point is not in its row of kernel values")
+        K = self._matrix()
+        return K[_index(index, len(K)), _index(index, len(K))]
+
+
+def _index(values: np.ndarray, n: int) -> np.ndarray:
+    if values.dtype.kind not in "iu":
+        raise InputError(
+            f"points of a Precomputed kernel are whole-number indices, got values like {values.flat[0].item()!r}"
+        )
+    if values.size and (values.min() < 0 or values.max() >= n):
+        raise InputError(
+            f"index {values.max() if values.max() >= n else values.min()} is outside 0 … {n - 1}"
+        )
+    return values

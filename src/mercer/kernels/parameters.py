@@ -1,0 +1,122 @@
+"""Declared parameters of a kernel: a default, what is allowed, and the sentence when it is not.
+
+    class Gaussian(Kernel):
+        sigma: float = positive(1.0)
+
+A declaration checks a value and never converts it, so that scikit-learn's ``clone`` finds the
+very object it passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.kernels.expression import is_whole
+
+__all__ = ["Parameter", "choice", "fixed", "nonnegative", "positive", "real", "whole"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One declared parameter.
+
+    ``symbolic`` ones reach the printed code as arguments (a new value recompiles nothing);
+    the others shape the formula itself. ``words`` are strings that stand for a value taken from
+    the data at fit time. ``per_column`` = p says that a vector θ is allowed (ARD) and stands for
+    columns multiplied by θ^p: p = -1 for a length scale.
+    """
+
+    default: Any
+    requirement: str
+    accepts: Callable[[Any], bool]
+    remedy: str
+    symbolic: bool = True
+    words: tuple[str, ...] = ()
+    per_column: float | None = None
+    optional: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
+            return
+        if self.per_column is not None and is_vector(value):
+            entries = np.asarray(value)
+            if entries.ndim == 1 and entries.size and all(self.accepts(entry) for entry in entries):
+                return
+        elif self.accepts(value):
+            return
+        words = "".join(f", or {word!r} to take it from the data" for word in self.words)
+        raise InputError(f"{name} must be {self.requirement}, got {value!r}: pass {self.remedy}{words}")
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a parameter's value is one number per column."""
+    return isinstance(value, list | tuple | np.ndarray) and np.ndim(value) > 0
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and bool(np.isfinite(value))
+    )
+
+
+def positive(default: Any = 1.0, **options: Any) -> Any:
+    """A number > 0."""
+    return Parameter(default, "positive", lambda v: _is_number(v) and v > 0, "a positive number", **options)
+
+
+def nonnegative(default: Any = 0.0, **options: Any) -> Any:
+    """A number ≥ 0."""
+    return Parameter(
+        default,
+        "non-negative",
+        lambda v: _is_number(v) and v >= 0,
+        "a number that is zero or more",
+        **options,
+    )
+
+
+def real(default: Any = 0.0, **options: Any) -> Any:
+    """Any finite number."""
+    return Parameter(default, "a finite number", _is_number, "a real number", **options)
+
+
+def whole(default: Any, minimum: int = 1, **options: Any) -> Any:
+    """A whole number ≥ minimum."""
+    return Parameter(
+        default,
+        f"a whole number of at least {minimum}",
+        lambda v: _is_number(v) and is_whole(v) and v >= minimum,
+        f"{minimum}, {minimum + 1}, {minimum + 2}, …",
+        **options,
+    )
+
+
+def choice(default: Any, options: Sequence[Any], **more: Any) -> Any:
+    """One of a few values; it shapes the formula."""
+    allowed = ", ".join(map(repr, options))
+    return Parameter(
+        default,
+        f"one of {allowed}",
+        lambda v: any(type(v) is type(o) and v == o for o in options),
+        "one of them",
+        symbolic=False,
+        **more,
+    )
+
+
+def fixed(
+    default: Any,
+    requirement: str = "given",
+    accepts: Callable[[Any], bool] = lambda v: True,
+    remedy: str = "another",
+    **options: Any,
+) -> Any:
+    """An object that shapes the formula: a kernel, a function, a map, a matrix."""
+    return Parameter(default, requirement, accepts, remedy, symbolic=False, **options)

@@ -1,0 +1,84 @@
+"""What this machine lets us have: free memory and cores, also inside a container (cgroup v1 and v2)."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+__all__ = ["available_cores", "available_memory"]
+
+_ROOT = Path("/")  # of the file system, where the kernel shows the limits of a container
+
+
+def available_memory() -> int:
+    """Bytes that are free, or less where a container's limit is nearer."""
+    import psutil
+
+    return int(min(psutil.virtual_memory().available, _container_memory()))
+
+
+def available_cores() -> int:
+    """Cores this process may use, or fewer where a container's quota is nearer."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        cores = os.cpu_count() or 1
+    return max(1, min(cores, math.ceil(min(cores, _container_cores()))))
+
+
+def _container_folders(controller: str) -> Iterator[Path]:
+    """Folders whose limits bind this process, innermost first: of cgroup v2 and of v1's ``controller``."""
+    try:
+        lines = (_ROOT / "proc/self/cgroup").read_text().splitlines()
+    except OSError:  # not Linux
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        mount = _ROOT / "sys/fs/cgroup" / (controller if controllers else "")
+        folder = mount / path.lstrip("/")
+        # Inside a container the path may be the host's, and only the mount itself is there to read.
+        yield from (f for f in (folder, *folder.parents) if f == mount or mount in f.parents)
+
+
+def _container_memory() -> float:
+    """Bytes left under the nearest memory limit, counting the file cache as free; ∞ without a limit."""
+    left = math.inf
+    for folder in _container_folders("memory"):
+        limit = _number(folder / "memory.max", folder / "memory.limit_in_bytes")
+        used = _number(folder / "memory.current", folder / "memory.usage_in_bytes") or 0
+        if limit is not None:
+            left = min(left, limit - used + _file_cache(folder / "memory.stat"))
+    return left
+
+
+def _container_cores() -> float:
+    """Cores under the nearest CPU quota, perhaps a fraction; ∞ without a quota."""
+    cores = math.inf
+    for folder in _container_folders("cpu"):
+        quota = _number(folder / "cpu.max", folder / "cpu.cfs_quota_us")
+        period = _number(folder / "cpu.cfs_period_us") or _number(folder / "cpu.max", word=1)
+        if quota is not None and quota > 0 and period:
+            cores = min(cores, quota / period)
+    return cores
+
+
+def _number(*files: Path, word: int = 0) -> int | None:
+    """The number in the first of these files that exists; None where there is none ("max" is no limit)."""
+    for file in files:
+        try:
+            return int(file.read_text().split()[word])
+        except (OSError, ValueError, IndexError):
+            continue
+    return None
+
+
+def _file_cache(stat: Path) -> int:
+    try:
+        facts = dict(line.split() for line in stat.read_text().splitlines())
+    except (OSError, ValueError):
+        return 0
+    return int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))

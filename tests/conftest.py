@@ -1,0 +1,61 @@
+"""What all tests share: a generator of their own, the real data, and the conditions of the markers."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # before matplotlib is imported: no test opens a window
+
+# The first call of a kernel compiles it, which no deadline allows for. In CI every run has the same examples.
+settings.register_profile("mercer", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("mercer")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator seeded by the test's own name: the same numbers whichever tests run, in whatever order."""
+    digest = hashlib.sha256(request.node.nodeid.encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+@pytest.fixture
+def data_dir(request: pytest.FixtureRequest) -> Path:
+    """The folder of the real data sets, for tests marked `data` (which are skipped where there is none)."""
+    if request.node.get_closest_marker("data") is None:
+        pytest.fail("a test that uses data_dir must carry @pytest.mark.data: add the marker")
+    folder = find_data()
+    assert folder is not None
+    return folder
+
+
+def find_data() -> Path | None:
+    """The folder named by MERCER_DATA, else ../shared/data if there is one."""
+    named = os.environ.get("MERCER_DATA")
+    if named:
+        folder = Path(named).expanduser()
+        if not folder.is_dir():
+            pytest.fail(f"MERCER_DATA must be a folder, got {named!r}: name an existing one, or unset it")
+        return folder
+    folder = ROOT.parent / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+def cuda_is_available() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.is_available())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("data") is not None and find_data() is None:
+        pytest.skip("no real data: set MERCER_DATA to the folder of the data sets (default ../shared/data)")
+    if item.get_closest_marker("gpu") is not None and not cuda_is_available():
+        pytest.skip("no GPU: needs PyTorch with a CUDA device")

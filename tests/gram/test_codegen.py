@@ -1,0 +1,78 @@
+"""Generated code: kept in files, safe to share, never compiled twice."""
+
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def run(script, cache, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MERCER_CACHE_DIR": str(cache), **environment},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+USE = """
+    from mercer import Gaussian
+    K = Gaussian(sigma={sigma})([[0.0], [1.0]])
+    print(round(float(K[0, 1]), 6))
+"""
+
+
+def test_a_new_parameter_value_makes_no_new_file(tmp_path):
+    assert run(USE.format(sigma=1.0), tmp_path) == "0.606531"
+    files = sorted(tmp_path.rglob("*"))
+    assert any(path.suffix == ".py" for path in files)
+    assert any(path.suffix == ".nbc" for path in files)  # what Numba compiled
+    assert run(USE.format(sigma=2.0), tmp_path) == "0.882497"
+    assert sorted(tmp_path.rglob("*")) == files
+
+
+def test_files_are_for_the_user_alone(tmp_path):
+    folder = tmp_path / "new"
+    run(USE.format(sigma=1.0), folder)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not list(folder.glob("*.tmp"))
+
+
+def test_a_folder_that_others_may_write_is_not_trusted(tmp_path):
+    tmp_path.chmod(0o777)
+    assert run(USE.format(sigma=1.0), tmp_path) == "0.606531"
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_folder_the_code_lives_in_memory(tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("not a folder")
+    assert run(USE.format(sigma=1.0), blocker / "below") == "0.606531"
+
+
+@pytest.mark.slow
+def test_two_processes_at_once(tmp_path):
+    script = textwrap.dedent(USE.format(sigma=1.0))
+    environment = {**os.environ, "MERCER_CACHE_DIR": str(tmp_path)}
+    both = [
+        subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    assert [process.communicate()[0].strip() for process in both] == ["0.606531"] * 2
+
+
+def test_import_is_light():
+    """No optional or heavy library, and nothing compiled, before it is needed."""
+    script = """
+        import sys
+        import mercer
+        heavy = {"torch", "dask", "matplotlib", "sklearn", "pandas", "polars", "numba", "rich", "typer"}
+        print(sorted(heavy & set(sys.modules)))
+    """
+    assert run(script, "unused-cache-folder") == "[]"

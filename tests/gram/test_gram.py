@@ -1,0 +1,352 @@
+"""The lazy Gram matrix: its verbs, its inputs, its promises."""
+
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from mercer import (
+    ChiSquared,
+    Delta,
+    FromFunction,
+    Gaussian,
+    Gram,
+    Laplacian,
+    Linear,
+    Min,
+    Polynomial,
+    Precomputed,
+    config,
+)
+from mercer.errors import InputError, MemoryBudgetError
+
+BACKENDS = ["numpy", "numba", "torch"]
+KERNEL = Gaussian(sigma=2.0) + Polynomial(2, c=1.0)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    if request.param == "torch":
+        pytest.importorskip("torch")
+    with config(backend=request.param):
+        yield request.param
+
+
+def reference(X, Y):
+    return np.exp(-cdist(X, Y, "sqeuclidean") / 8) + (X @ Y.T + 1) ** 2
+
+
+# --- verbs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 130, 700])  # less than a tile, a tile and a bit, several ranges
+def test_every_verb_agrees_with_the_definition(backend, n, rng):
+    X, Y = rng.normal(size=(n, 9)), rng.normal(size=(531, 9))
+    expected = reference(X, Y)
+    K = Gram(KERNEL, X, Y)
+    assert K.shape == (n, 531)
+    np.testing.assert_allclose(K.dense(), expected, rtol=1e-10)
+    np.testing.assert_allclose(K.T.dense(), expected.T, rtol=1e-10)
+    i, j = rng.integers(0, n, 5), rng.integers(0, 531, 7)
+    np.testing.assert_allclose(K.rows(i), expected[i], rtol=1e-10)
+    np.testing.assert_allclose(K.rows(i, j), expected[np.ix_(i, j)], rtol=1e-10)
+    np.testing.assert_allclose(K.block(i, j), expected[np.ix_(i, j)], rtol=1e-10)
+    v, V = rng.normal(size=531), rng.normal(size=(531, 3))
+    scale = np.abs(expected).sum(axis=1).max()
+    np.testing.assert_allclose(K @ v, expected @ v, atol=1e-12 * scale)
+    np.testing.assert_allclose(K @ V, expected @ V, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("n", [1, 130, 1100])
+def test_a_set_with_itself(backend, n, rng):
+    X = rng.normal(size=(n, 9))
+    K = Gram(KERNEL, X)
+    dense = K.dense()
+    np.testing.assert_array_equal(dense, dense.T)  # to the last bit
+    np.testing.assert_allclose(dense, reference(X, X), rtol=1e-10)
+    np.testing.assert_allclose(K.diag(), np.diag(dense), rtol=1e-12)
+    np.testing.assert_allclose(K @ np.ones(n), dense.sum(axis=1), rtol=1e-12)
+    assert K.T is K
+
+
+def test_ways_to_choose_rows(backend, rng):
+    X = rng.normal(size=(20, 3))
+    K = Gram(KERNEL, X)
+    dense = K.dense()
+    mask = np.arange(20) % 3 == 0
+    for index in ([3, 1, 3], slice(2, 9, 3), mask, np.array([-1, 0])):
+        np.testing.assert_allclose(K.rows(index), dense[index], rtol=1e-12)
+        np.testing.assert_allclose(K.block(index, index), dense[index][:, index], rtol=1e-12)
+    np.testing.assert_allclose(K.rows(4), dense[[4]], rtol=1e-12)
+    assert K.rows([]).shape == (0, 20)
+
+
+def test_a_dense_matrix_into_memory_that_is_there(backend, rng):
+    K = Gram(KERNEL, rng.normal(size=(30, 3)))
+    out = np.empty((30, 30))
+    assert K.dense(out) is out
+    np.testing.assert_array_equal(out, K.dense())
+    for wrong in (np.empty((30, 29)), np.empty((30, 30), np.float32), np.empty((30, 30)).T):
+        with pytest.raises(InputError, match="out must be a C-contiguous 30 × 30 array of float64"):
+            K.dense(wrong if wrong.shape != (30, 30) or wrong.dtype != float else np.empty((30, 60))[:, ::2])
+
+
+def test_nothing_is_computed_before_it_is_asked_for(rng, monkeypatch):
+    K = Gram(KERNEL, rng.normal(size=(50, 3)))
+    monkeypatch.setattr(Gram, "_run", lambda *_: pytest.fail("work was done"))
+    assert K.shape == (50, 50)
+    assert K.diag().shape == (50,)
+    assert repr(K).startswith("Gram(Gaussian(sigma=2.0) + Polynomial(degree=2, c=1.0), 50 × 50, float64")
+
+
+# --- precision -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [2, 40])  # by differences, and by a matrix product
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_squared_distances_survive_offsets_and_near_duplicates(backend, dtype, d, rng):
+    """Points 1e4 from the origin and 1e-3 apart, in one place and in two opposite places."""
+    near = 1e-3 * rng.normal(size=(40, d))
+    far = np.vstack([near[:20] + 1e4, near[20:] - 1e4])
+    # float64 itself keeps 1e4 + 1e-3 to 2e-12, so distances of 1e-3 to about 1e-8 relative
+    for X, tol in ((near + 1e4, 1e-7), (far, 1e-7)):
+        exact = Gaussian(sigma=1e-3)
+        expected = np.exp(-cdist(X, X, "sqeuclidean") / 2e-6)
+        with config(dtype=dtype):
+            K = Gram(exact, X).dense()
+            Z = Gram(exact, X, X.copy()).dense()
+        assert K.dtype == dtype
+        loose = 1e-4 if dtype == "float32" else tol
+        np.testing.assert_allclose(K, expected, atol=loose)
+        np.testing.assert_allclose(Z, expected, atol=loose)
+        np.testing.assert_array_equal(np.diag(K), 1.0)
+
+
+def test_float32_is_as_good_as_its_format(backend, rng):
+    X = rng.normal(size=(300, 50)) + 3
+    exact = reference(X, X)
+    with config(dtype="float32"):
+        K = Gram(KERNEL, X)
+        assert K.dense().dtype == np.float32
+        # the largest entries are about (50·10+1)², their products rounded d times at 6e-8
+        np.testing.assert_allclose(K.dense(), exact, rtol=2e-5)
+        assert (K @ np.ones(300)).dtype == np.float32
+
+
+def test_a_product_of_centred_points_is_shifted_back(backend, rng):
+    X, Y = rng.normal(size=(30, 5)) + 100, rng.normal(size=(20, 5)) + 100
+    K = (Gaussian(3.0) * Linear())(X, Y)
+    np.testing.assert_allclose(K, np.exp(-cdist(X, Y, "sqeuclidean") / 18) * (X @ Y.T), rtol=1e-9)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_change_nothing(backend, threads, rng):
+    X, V = rng.normal(size=(1500, 30)), rng.normal(size=(1500, 2))
+    with config(threads=1):
+        K = Gram(KERNEL, X)
+        alone = K.dense(), K @ V, K.rows(range(700))
+    with config(threads=threads):
+        K = Gram(KERNEL, X)
+        together = K.dense(), K @ V, K.rows(range(700))
+    for a, b in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# --- inputs --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kernel", [KERNEL, Laplacian(0.3), Gaussian(1.0), Linear(), Min(), ChiSquared()], ids=repr
+)
+@pytest.mark.parametrize("width", [12, 6000])  # narrow: made dense block by block; wide: sparse products
+def test_csr_is_as_good_as_dense(backend, kernel, width, rng):
+    X = sparse.random_array((60, width), density=30 / width if width > 100 else 0.4, rng=rng, format="csr")
+    X = sparse.vstack([X, X[:3]]).tocsr()  # duplicates: distances that must come out as 0
+    Y = X[10:40]
+    D, E = X.toarray(), Y.toarray()
+    scale = kernel(D).max()
+    np.testing.assert_allclose(kernel(X, Y), kernel(D, E), atol=1e-12 * scale)
+    np.testing.assert_allclose(kernel(X), kernel(D), atol=1e-12 * scale)
+    np.testing.assert_array_equal(kernel(X), kernel(X).T)
+    np.testing.assert_allclose(Gram(kernel, X) @ np.ones(63), kernel(D).sum(1), atol=1e-11 * scale)
+    np.testing.assert_allclose(Gram(kernel, X).rows([3, 5]), kernel(D)[[3, 5]], atol=1e-12 * scale)
+    np.testing.assert_allclose(Gram(kernel, X).diag(), np.diag(kernel(D)), atol=1e-12 * scale)
+    np.testing.assert_allclose(kernel(X, E), kernel(D, E), atol=1e-12 * scale)  # one side of each kind
+    np.testing.assert_allclose(kernel(D, Y), kernel(D, E), atol=1e-12 * scale)
+
+
+def test_a_large_csr_matrix_is_never_dense(rng):
+    X = sparse.random_array((3000, 200_000), density=1e-4, rng=rng, format="csr")  # 4.8 GB if it were
+    v = rng.normal(size=3000)
+    with config(memory="200MiB"):
+        product = Gram(Linear(), X) @ v
+    np.testing.assert_allclose(product, X @ (X.T @ v), atol=1e-10)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_data_frames(backend, library, rng):
+    X = rng.normal(size=(8, 2))
+    frame = library({"a": X[:, 0], "b": X[:, 1]})
+    np.testing.assert_array_equal(KERNEL(frame), KERNEL(X))
+
+
+def test_integers_do_not_overflow(backend):
+    X = np.array([[200, 100], [100, 200]], dtype=np.uint8)
+    np.testing.assert_array_equal(Linear()(X), [[50000, 40000], [40000, 50000]])
+    big = np.array([[2**40], [2**41]], dtype=np.int64)
+    np.testing.assert_array_equal(Linear()(big), [[2.0**80, 2.0**81], [2.0**81, 2.0**82]])
+
+
+def test_labels_of_any_kind(backend):
+    colours = pd.DataFrame({"c": ["red", "blue", "red"], "n": [1, 2, 3]})
+    np.testing.assert_array_equal(Delta().on("c")(colours), [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
+    np.testing.assert_array_equal(
+        Delta().on("c")(colours, pd.DataFrame({"c": ["blue", "green"]})), [[0, 0], [1, 0], [0, 0]]
+    )
+    np.testing.assert_array_equal(Delta()([["a"], ["b"]]), np.eye(2))
+
+
+def test_precomputed_and_functions(backend):
+    K = np.array([[2.0, 1.0], [1.0, 3.0]])
+    G = Gram(2 * Precomputed(K), np.arange(2))
+    np.testing.assert_array_equal(G.dense(), 2 * K)
+    np.testing.assert_array_equal(G.diag(), [4.0, 6.0])
+    np.testing.assert_array_equal(G.rows([1]), [[2.0, 6.0]])
+    np.testing.assert_array_equal(G @ np.ones(2), [6.0, 8.0])
+    with pytest.warns(UserWarning, match="the slow path"):
+        words = Gram(FromFunction(lambda a, b: len(set(a) & set(b))), ["ab", "bc", "cd"])
+        np.testing.assert_array_equal(words @ np.ones(3), [3.0, 4.0, 3.0])
+
+
+def test_words_are_resolved_on_one_set_and_refused_on_two(rng):
+    X = rng.normal(size=(10, 2))
+    assert Gram(Gaussian(sigma="median"), X).kernel == Gaussian(sigma="median").resolve(X)
+    with pytest.raises(InputError, match="takes parameters from the data, and here are two sets"):
+        Gram(Gaussian(sigma="median"), X, X)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1.0, np.nan]], "NaN"),
+        ([[1.0, np.inf]], "inf"),
+        (np.array([[1j]]), "[Cc]omplex"),
+        ([["one", "two"]], "string|text|number"),
+        ([[1.0, 2.0], [3.0]], "length|ragged|same"),
+        ([1.0, 2.0], "2-D|[Rr]eshape"),
+        (np.empty((0, 3)), "at least one|0 sample|no "),
+        (np.empty((3, 0)), "0 feature"),
+        (np.ones((2, 2, 2)), "must be 2-D"),
+        ([[10**400]], "large|overflow"),
+    ],
+)
+def test_bad_points_are_refused_with_their_name(X, message):
+    with pytest.raises(InputError, match=message) as error:
+        Gram(Gaussian(1.0), X)
+    assert "X" in str(error.value)
+    with pytest.raises(InputError, match=message) as error:
+        Gram(Gaussian(1.0), [[1.0, 2.0]], X)
+    assert "Y" in str(error.value)
+
+
+def test_other_mistakes(rng):
+    X = rng.normal(size=(4, 2))
+    with pytest.raises(InputError, match="same number of columns, got 2 and 3"):
+        Gram(Gaussian(1.0), X, rng.normal(size=(4, 3)))
+    with pytest.raises(InputError, match="kernel must be a Kernel"):
+        Gram("rbf", X)
+    with pytest.raises(InputError, match=r"X must be .*None"):
+        Gram(Linear(), None)
+    with pytest.raises(InputError, match="Negative values in data"):
+        Gram(Min(), X)
+    with pytest.raises(InputError, match="overflow when squared: rescale the columns"):
+        Gram(Gaussian(1.0), [[1e200], [-1e200]])
+    K = Gram(Linear(), X)
+    with pytest.raises(InputError, match=r"row 4 is outside 0 … 3"):
+        K.rows([4])
+    with pytest.raises(InputError, match=r"column -5 is outside 0 … 3"):
+        K.block([0], [-5])
+    with pytest.raises(InputError, match="rows are chosen by whole numbers"):
+        K.rows([0.5])
+    with pytest.raises(InputError, match=r"multiplies real vectors of length 4, got float64 of shape \(3,\)"):
+        K @ np.ones(3)
+    with pytest.raises(InputError, match="multiplies real vectors of length 4, got complex128"):
+        K @ np.ones(4, dtype=complex)
+    with pytest.raises(InputError, match=r"diag\(\) is for one set of points; this Gram is 4 × 2"):
+        Gram(Linear(), X, X[:2]).diag()
+    with pytest.raises(InputError, match="2 length scales but the data have 3 columns"):
+        Gram(Gaussian(sigma=[1.0, 2.0]), rng.normal(size=(3, 3)))
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-30, 1e30, 1e140])
+def test_huge_and_tiny_scales(backend, scale, rng):
+    X = rng.normal(size=(10, 30))
+    K = Gaussian(sigma=2.0 * scale)(X * scale) if scale > 1e-140 else Linear()(X * scale)
+    expected = Gaussian(sigma=2.0)(X) if scale > 1e-140 else Linear()(X) * scale**2
+    np.testing.assert_allclose(K, expected, rtol=1e-9)
+
+
+def test_constant_columns_and_duplicates(backend):
+    X = np.ones((5, 3))
+    np.testing.assert_array_equal(Gaussian(1.0)(X), np.ones((5, 5)))
+    np.testing.assert_array_equal(Gaussian(gamma="scale")(X), np.ones((5, 5)))  # the variance is 0
+    np.testing.assert_array_equal(Gaussian(sigma="median")(X), np.ones((5, 5)))
+
+
+def test_pickle(rng):
+    K = Gram(KERNEL, rng.normal(size=(5, 2)))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(K)).dense(), K.dense())
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def test_a_dense_matrix_beyond_the_budget_is_refused(rng):
+    X = rng.normal(size=(2000, 2))
+    with config(memory="10MiB"):
+        K = Gram(Gaussian(1.0), X)
+        with pytest.raises(MemoryBudgetError, match="a dense 2000 × 2000 Gram matrix of float64"):
+            K.dense()
+        assert np.isfinite(K @ np.ones(2000)).all()
+
+
+@pytest.mark.slow
+def test_peak_memory_of_a_large_product():
+    """n = 50,000 in 500 MiB: the matrix would take 20 GB. Measured in a process of its own."""
+    script = """
+        import resource
+        import numpy as np
+        from mercer import Gaussian, Gram, config
+        rng = np.random.default_rng(0)
+        X, v = rng.normal(size=(50_000, 20)), rng.normal(size=50_000)
+        with config(memory="500MiB"):
+            Gram(Gaussian(sigma=4.0), X[:600]) @ v[:600]  # compiled and loaded
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            product = Gram(Gaussian(sigma=4.0), X) @ v
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        sample = [0, 777, 49_999]
+        d2 = ((X[sample][:, None] - X[None]) ** 2).sum(-1)
+        np.testing.assert_allclose(product[sample], np.exp(-d2 / 32) @ v, rtol=1e-8, atol=1e-8)
+        print((after - before) / 1024)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 500
+
+
+def test_rows_stay_within_the_cache(rng):
+    X = rng.normal(size=(200, 3))
+    K = Gram(Gaussian(1.0), X, cache=10 * 200 * 8)
+    expected = K.dense()
+    for i in rng.integers(0, 200, 100):
+        np.testing.assert_allclose(K.rows([i]), expected[[i]], rtol=1e-12)
+    assert len(K._cache._rows) <= 10

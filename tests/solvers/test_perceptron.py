@@ -1,0 +1,257 @@
+"""The perceptron against the lecture's trace, a double loop, the primal algorithm and its bound."""
+
+import ast
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mercer.solvers
+from mercer import Constant, Gaussian, Gram, Linear, Polynomial, config
+from mercer.errors import InputError
+from mercer.solvers import perceptron as module
+from mercer.solvers.perceptron import perceptron
+
+XOR = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+XOR_LABELS = np.array([1, -1, 1, -1])
+
+
+class Matrix:
+    """A dense K with the verbs a solver may use and no others; counts what is asked of it."""
+
+    def __init__(self, K):
+        self.K = np.asarray(K, dtype=float)
+        self.shape = self.K.shape
+        self.asked = []
+
+    def rows(self, index):
+        self.asked.extend(index)
+        return self.K[index]
+
+    def diag(self):
+        return self.K.diagonal()
+
+
+def naive(K, y, fit_intercept, max_epochs, orders=None):
+    """The algorithm as the lecture writes it: f(xᵢ) summed afresh at every visit."""
+    n = len(y)
+    a, b, visits = [0] * n, 0, []
+    for epoch in range(1, max_epochs + 1):
+        mistakes = 0
+        for i in range(n) if orders is None else orders[epoch - 1]:
+            value = sum(a[j] * K[j][i] for j in range(n)) + b
+            mistake = (1 if value > 0 else -1) != y[i]
+            visits.append((epoch, i, value, mistake))
+            if mistake:
+                a[i] += y[i]
+                b += y[i] if fit_intercept else 0
+                mistakes += 1
+        if mistakes == 0:
+            return a, b, visits, True
+    return a, b, visits, False
+
+
+# --- the golden trace --------------------------------------------------------------------------------
+
+
+def test_xor_trace_step_by_step():
+    K = Gram(Polynomial(2, c=0), XOR)
+    assert K.dense().tolist() == [[4, 0, 4, 0], [0, 4, 0, 4], [4, 0, 4, 0], [0, 4, 0, 4]]
+    result = perceptron(K, XOR_LABELS, fit_intercept=False, record=True)
+    assert result.history.tolist() == [
+        (1, 0, 0.0, True),  # sign(0) = -1, but y = +1
+        (1, 1, 0.0, False),
+        (1, 2, 4.0, False),
+        (1, 3, 0.0, False),
+        (2, 0, 4.0, False),
+        (2, 1, 0.0, False),
+        (2, 2, 4.0, False),
+        (2, 3, 0.0, False),
+    ]
+    assert result.coef.tolist() == [1, 0, 0, 0]
+    assert (result.intercept, result.mistakes, result.epochs, result.converged) == (0.0, 1, 2, True)
+    assert result.mistakes_per_epoch.tolist() == [1, 0]
+    assert result.values.tolist() == [4, 0, 4, 0]
+    assert result.bound == math.inf  # f is 0 at the negative points
+
+
+# --- equality with simpler algorithms ----------------------------------------------------------------
+
+
+@st.composite
+def problems(draw):
+    """Points with small whole coordinates, so that both ways of summing are exact, and labels."""
+    n, d = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    whole = st.integers(-3, 3)
+    X = draw(st.lists(st.lists(whole, min_size=d, max_size=d), min_size=n, max_size=n))
+    y = draw(st.lists(st.sampled_from([-1, 1]), min_size=n, max_size=n))
+    return np.array(X, dtype=float), y
+
+
+@given(problems(), st.booleans(), st.integers(1, 3), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_equals_the_double_loop(problem, fit_intercept, degree, max_epochs, seed):
+    X, y = problem
+    K = (X @ X.T) ** degree
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(len(y)) for _ in range(max_epochs)] if seed % 2 else None
+    a, b, visits, converged = naive(K.tolist(), y, fit_intercept, max_epochs, orders)
+    matrix = Matrix(K)
+    result = perceptron(
+        matrix, y, fit_intercept=fit_intercept, max_epochs=max_epochs, orders=orders, record=True
+    )
+    assert result.coef.tolist() == a
+    assert result.intercept == b
+    assert result.converged == converged
+    assert result.history.tolist() == visits
+    assert matrix.asked == [i for _, i, _, mistake in visits if mistake]  # one row per mistake, no other
+    assert result.mistakes == len(matrix.asked)
+    assert np.array_equal(result.values, K @ a + b)
+
+
+@given(problems(), st.integers(1, 6))
+def test_windows_change_nothing(problem, window):
+    X, y = problem
+    K = Matrix(X @ X.T)
+    with pytest.MonkeyPatch.context() as patch:
+        whole = perceptron(K, y, max_epochs=5, record=True)
+        patch.setattr(module, "_WINDOW", window)
+        cut = perceptron(K, y, max_epochs=5, record=True)
+    assert cut.history.tolist() == whole.history.tolist()
+    assert cut.coef.tolist() == whole.coef.tolist()
+
+
+def test_linear_kernel_is_the_primal_perceptron(rng):
+    X = rng.integers(-9, 10, size=(200, 5)).astype(float)
+    y = np.where(X @ [1.0, -2.0, 0.5, 1.0, 3.0] > 2.25, 1, -1)
+    w, b, clean = np.zeros(5), 0.0, False
+    while not clean:
+        clean = True
+        for x, label in zip(X, y, strict=True):
+            if (1 if w @ x + b > 0 else -1) != label:
+                w, b, clean = w + label * x, b + label, False
+    result = perceptron(Gram(Linear(), X), y, max_epochs=10_000)
+    assert result.converged
+    assert np.array_equal(X.T @ result.coef, w)
+    assert result.intercept == b
+    assert (np.sign(result.coef) * y >= 0).all()  # coef = counts times labels
+    assert np.abs(result.coef).sum() == result.mistakes
+
+
+# --- the bound ---------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([Linear(), Polynomial(2), Gaussian(0.7)]))
+def test_mistakes_stay_under_the_bound(seed, fit_intercept, kernel):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 2))
+    X = X[np.abs(X[:, 0]) > 0.2]
+    y = np.where(X[:, 0] > 0, 1, -1)
+    result = perceptron(Gram(kernel, X), y, fit_intercept=fit_intercept, max_epochs=100_000)
+    assert result.converged
+    assert result.mistakes <= result.bound * (1 + 1e-9)
+
+
+def test_bound_is_the_formula(rng):
+    X = rng.normal(size=(40, 2))
+    X = X[np.abs(X[:, 0]) > 0.2]
+    y = np.where(X[:, 0] > 0, 1, -1)
+    k = Gaussian(sigma=1.0)
+    for fit_intercept, space in ((False, k), (True, k + Constant(1.0))):
+        result = perceptron(Gram(k, X), y, fit_intercept=fit_intercept)
+        K = space(X)
+        g = result.coef / (y * (K @ result.coef)).min()
+        assert (y * (K @ g)).min() == pytest.approx(1.0)
+        assert result.bound == pytest.approx(g @ K @ g * K.diagonal().max())
+
+
+def test_an_intercept_is_the_kernel_plus_one(rng):
+    X = rng.integers(-5, 6, size=(50, 3)).astype(float)
+    y = np.where(X.sum(axis=1) > 1.5, 1, -1)
+    with_b = perceptron(Gram(Linear(), X), y, fit_intercept=True)
+    without = perceptron(Gram(Linear() + Constant(1.0), X), y, fit_intercept=False)
+    assert with_b.coef.tolist() == without.coef.tolist()
+    assert with_b.bound == pytest.approx(without.bound)
+
+
+def test_contradictory_labels_never_converge():
+    result = perceptron(Matrix(np.ones((2, 2))), [1, -1], max_epochs=7)
+    assert not result.converged
+    assert (result.epochs, math.isnan(result.bound)) == (7, True)
+    assert (result.mistakes_per_epoch > 0).all()
+
+
+# --- options -----------------------------------------------------------------------------------------
+
+
+def test_history_is_kept_only_when_asked():
+    assert perceptron(Matrix(np.eye(3)), [1, -1, 1]).history is None
+
+
+def test_no_mistake_at_all():
+    result = perceptron(Matrix(np.eye(3)), [-1, -1, -1])
+    assert (result.mistakes, result.epochs, result.converged) == (0, 1, True)
+    assert not result.coef.any()
+
+
+def test_orders_may_be_a_generator_and_may_run_out():
+    orders = (np.roll(np.arange(3), shift) for shift in (1, 2))
+    result = perceptron(Matrix(np.ones((3, 3))), [1, -1, 1], orders=orders, record=True)
+    assert result.epochs == 2
+    assert result.history["index"].tolist() == [2, 0, 1, 1, 2, 0]
+
+
+def test_report_counts_every_visit():
+    calls = []
+    result = perceptron(
+        Matrix(np.ones((4, 4))), [1, -1, 1, -1], max_epochs=5, report=lambda *facts: calls.append(facts)
+    )
+    assert sum(points for points, _, _ in calls) == 4 * result.epochs
+    assert calls[-1][1:] == (5, result.mistakes)
+    assert [epoch for _, epoch, _ in calls] == sorted(epoch for _, epoch, _ in calls)
+
+
+def test_single_precision_rows_are_summed_in_double(rng):
+    X = rng.normal(size=(50, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    with config(dtype="float32"):
+        result = perceptron(Gram(Gaussian(1.0), X), y)
+    assert result.values.dtype == np.float64
+    assert ((result.values > 0) == (y > 0)).all()
+
+
+# --- refusals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("K", "y", "options", "text"),
+    [
+        (np.ones((2, 3)), [1, -1], {}, "K must be square, one set of points with itself, got 2 × 3"),
+        (np.eye(2), [1, -1, 1], {}, r"y must have one entry per row of K, \(2,\), got shape \(3,\)"),
+        (np.eye(2), [0, 1], {}, r"y must be -1 or 1, got \[0 1\]: code the two classes so"),
+        (np.eye(2), [1, -1], {"max_epochs": 0}, "max_epochs must be a whole number of at least 1, got 0"),
+        (np.eye(2), [1, -1], {"orders": []}, "orders is empty: give one order of visit per pass, or None"),
+        (np.eye(2), [1, -1], {"orders": [[0, 0]]}, "must hold each of 0 … 1 once, got"),
+        (
+            [[1.0, np.inf], [np.inf, 1.0]],
+            [1, -1],
+            {},
+            "not finite for x = point 0 and x' = point 1: rescale the data",
+        ),
+    ],
+)
+def test_refusals(K, y, options, text):
+    with pytest.raises(InputError, match=text):
+        perceptron(Matrix(K), y, **options)
+
+
+def test_solvers_import_neither_kernels_nor_gram():
+    for path in Path(mercer.solvers.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert not name.startswith(("mercer.kernels", "mercer.gram", "mercer.estimators")), path
+                assert name != "mercer", path
