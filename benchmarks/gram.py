@@ -10,9 +10,9 @@ import tempfile
 from typing import Any
 
 import numpy as np
-from benchmarks._timing import Table, fresh_process, interleaved, write
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
+from benchmarks._timing import Table, fresh_process, interleaved, write
 from mercer import Gaussian, Gram, Laplacian, Polynomial, config
 from mercer.testing import example_kernels, example_points
 

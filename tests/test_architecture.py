@@ -75,7 +75,7 @@ def test_the_public_names_exist_and_are_listed():
     assert sorted(mercer.__all__, key=lambda n: (n.lower() == n, n)) == mercer.__all__
     assert set(dir(mercer)) == set(mercer.__all__)
     with pytest.raises(AttributeError, match="module 'mercer' has no attribute 'Gausian'"):
-        mercer.Gausian
+        mercer.Gausian  # noqa: B018
 
 
 def test_files_stay_small():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mercer.gram.backends.numpy as oracle
-from mercer import BallIndicator, FromFunction, Gaussian, Gram, Kernel, Linear, Polynomial, exp
+from mercer import BallIndicator, FromFunction, Gaussian, Gram, Kernel, Linear, Polynomial, Wendland, exp
 from mercer.kernels import positive
 from mercer.kernels.parameters import fixed
 from mercer.testing import check_kernel, missing_examples
@@ -105,6 +105,18 @@ class ClaimedBall(BallIndicator):
 def test_false_claim(points, dtype):
     text = "ClaimedBall(radius=1.0) is claimed to be positive semidefinite, but k(X) has the eigenvalue -0.…"
     rejected(ClaimedBall(), text + ": cᵀKc < 0 for c = [", *points, dtype=dtype)
+
+
+class ClaimedWendland(Wendland):
+    lemma = "positive definite in ℝ"
+
+
+def test_a_claim_for_one_dimension_is_no_claim_for_two():
+    X = 0.7 * np.array([[i, j] for i in range(7) for j in range(7)])
+    check_kernel(Wendland(smoothness=0, dim=1), X[:7], backend="numpy")
+    check_kernel(Wendland(smoothness=0, dim=1), X, backend="numpy")  # not positive definite, nobody says so
+    text = "ClaimedWendland(radius=1.0, smoothness=0, dim=1) is claimed to be positive semidefinite"
+    rejected(ClaimedWendland(smoothness=0, dim=1), text, X)
 
 
 def test_the_eigenvalue_of_the_notes_is_the_one_reported():
@@ -260,7 +272,7 @@ class LosesParametersInPickle(Wave):
             "'shift'; its parameters are: scale",
         ),
         (Forgets(scale=2.0), "Forgets(), built again, has other values: [[1.0, …"),
-        (Converts([1.0]), "Converts(values=[1.0]) cannot be cloned: Cannot clone object"),
+        (Converts([1.0]), "Converts(values=[1.0]) converts values: it must keep the very object it is given"),
         (
             NeverEqual(),
             "NeverEqual(scale=1.0), built again from its get_params(), is not equal to it",
@@ -317,12 +329,16 @@ def test_class_with_defaults_is_an_example_of_itself(registry):
     assert Sociable in registry and missing_examples() == []
 
 
-def test_a_lemma_is_what_makes_the_claim(monkeypatch):
-    """Without a lemma the claim is certify's: a false proof is caught as well."""
-    import mercer.testing
+def test_without_a_lemma_the_claim_is_that_of_certify(monkeypatch):
+    """A false proof is caught as well."""
+    import mercer.testing.battery
 
-    monkeypatch.setattr(mercer.testing, "certify", lambda kernel: SimpleNamespace(verdict="proved"))
+    monkeypatch.setattr(
+        mercer.testing.battery, "certify", lambda kernel, dim: SimpleNamespace(verdict="proved")
+    )
     rejected(BallIndicator(), "BallIndicator(radius=1.0) is claimed to be positive semidefinite")
-    monkeypatch.setattr(mercer.testing, "certify", lambda kernel: SimpleNamespace(verdict="unknown"))
+    monkeypatch.setattr(
+        mercer.testing.battery, "certify", lambda kernel, dim: SimpleNamespace(verdict="unknown")
+    )
     check_kernel(BallIndicator(), backend="numpy")
     check_kernel(Polynomial(2).normalized(), backend="numba")

@@ -75,7 +75,7 @@ def test_many_tiles_agree_with_the_oracle(kernel, backend, rng):
 
 @every_kernel
 def test_sparse_points_are_the_same_points(kernel, rng):
-    if kernel.domain not in ("vectors", "nonnegative"):
+    if kernel.domain not in ("vectors", "nonnegative") or "FromFunction" in repr(kernel):
         pytest.skip("not a kernel on vectors alone")
     X, Y = example_points(kernel, 12, rng), example_points(kernel, 7, rng)
     tolerance = 512 * np.finfo(float).eps * np.abs(Gram(kernel.resolve(X), X, Y).dense()).max()

@@ -168,7 +168,7 @@ def test_precomputed_equals_direct(X, rng):
         (Precomputed(np.eye(2)), set()),
         (common, {"string", "one_d_array"}),
         ("no such kernel", set()),
-        (ChiSquared() + FromFunction(common), set()),
+        (ChiSquared() + FromFunction(common), {"sparse", "positive_only"}),
     ],
 )
 def test_tags(kernel, true_tags):

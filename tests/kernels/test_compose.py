@@ -300,13 +300,12 @@ def test_domains_of_compositions():
     assert (g.on(0) * Delta().on(1)).domain == "any"
 
 
-def test_kernels_on_different_things_do_not_mix():
-    with pytest.raises(InputError) as caught:
-        (Gaussian(1.0) + FromFunction(max)).domain  # noqa: B018
-    assert str(caught.value) == (
-        "Gaussian(sigma=1.0) + FromFunction(function=max) mixes kernels on objects and vectors: "
-        "give each its own columns with .on(…), or a map with @"
-    )
+@pytest.mark.filterwarnings("ignore::mercer.errors.SlowPathWarning")
+def test_a_row_of_numbers_is_an_object_too(X, Y, backend):
+    """A formula and a Python function on the same vectors."""
+    kernel = g + FromFunction(lambda x, y: float(np.dot(x, y)))
+    assert kernel.domain == "vectors" and FromFunction(max).normalized().domain == "objects"
+    close(kernel(X, Y), g(X, Y) + X @ Y.T)
 
 
 def test_negative_values_are_refused_in_compositions():

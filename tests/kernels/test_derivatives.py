@@ -165,18 +165,23 @@ def test_a_derivative_is_a_kernel_object():
 @pytest.mark.parametrize(
     ("kernel", "name", "text"),
     [
-        (Gaussian(1.0), "width", "Gaussian(sigma=1.0) has no parameter 'width': it has sigma, gamma"),
+        (
+            Gaussian(1.0),
+            "width",
+            "Gaussian(sigma=1.0) has no derivative by 'width': it can be differentiated by sigma",
+        ),
         (
             Gaussian(1.0),
             "gamma",
-            "gamma of Gaussian(sigma=1.0) is not given: differentiate with respect to the one that is",
+            "gamma of Gaussian(sigma=1.0) is not given: differentiate by the one that is",
         ),
         (Gaussian([1.0, 2.0]), "sigma", "sigma has one value per column: ask for sigma[0] … sigma[1]"),
         (Gaussian([1.0, 2.0]), "sigma[2]", "sigma has one value per column: ask for sigma[0] … sigma[1]"),
         (
             Gaussian(1.0) + Linear(),
             "k3__sigma",
-            "Gaussian(sigma=1.0) + Linear() has no parameter 'k3__sigma': it has k1__sigma, k1__gamma",
+            "Gaussian(sigma=1.0) + Linear() has no derivative by 'k3__sigma': "
+            "it can be differentiated by k1__sigma",
         ),
         (Gaussian(1.0), "sigma[0][1]", "name must be a parameter's name, got 'sigma[0][1]': pass 'sigma'"),
     ],

@@ -77,9 +77,9 @@ def test_views_are_shared():
 
 def test_length_scales_are_a_view():
     (plane,) = Program(Gaussian(sigma=[1.0, 2.0])).planes
-    assert plane.view == View((Scaling((1.0, 0.5)),))
+    assert plane.view == View((Scaling((1.0, 0.5), ("sigma",)),))
     (plane,) = Program(Gaussian(gamma=[1.0, 4.0])).planes
-    assert plane.view == View((Scaling((1.0, 2.0)),))
+    assert plane.view == View((Scaling((1.0, 2.0), ("gamma",)),))
 
 
 def test_what_depends_on_one_point_is_computed_per_point():
@@ -159,7 +159,7 @@ def test_both_sides_of_the_diagonal_are_the_same(kernel, rng):
 
 def test_views_are_applied_in_order():
     X = np.array([[1.0, 2.0, 3.0]])
-    view = View().then(Columns((2, 0))).then(Mapping(np.sqrt)).then(Scaling((2.0, 10.0)))
+    view = View().then(Columns((2, 0))).then(Mapping(np.sqrt)).then(Scaling((2.0, 10.0), ("sigma",)))
     np.testing.assert_allclose(view(X), [[2 * np.sqrt(3), 10.0]])
 
 

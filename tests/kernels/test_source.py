@@ -9,7 +9,7 @@ from mercer import BSpline, Gaussian, Laplacian, Linear, Matern, Periodic, Polyn
 from mercer.gram import codegen
 from mercer.kernels.program import Program
 from mercer.kernels.source import FRAMES, print_source
-from mercer.kernels.special import bessel_product
+from mercer.kernels.special import matern_shape
 from mercer.testing import example_kernels
 
 EXAMPLES = [kernel for kernel in example_kernels() if kernel.is_resolved()]
@@ -30,13 +30,13 @@ def test_code_compiles_and_opens_with_the_kernel(kernel, backend):
 @pytest.mark.parametrize("backend", ["numpy", "torch"])
 def test_array_code_runs_on_whole_tiles(kernel, backend):
     program = Program(kernel)
-    scope = {"np": np, "bessel_product": bessel_product}
+    scope = {"np": np, "matern_shape": matern_shape}
     full = np.full
     if backend == "torch":
         torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         module = pytest.importorskip("mercer.gram.backends.torch")
         scope = {**module.__dict__, "where": module._where, "less_equal": module._less_equal}
-        scope["bessel_product"] = module._bessel_product
+        scope["matern_shape"] = module._matern_shape
         full = lambda shape, value: torch.full(shape, value, dtype=torch.float64)  # noqa: E731
     exec(print_source(program, backend), scope)
     constants = full((len(program.values),), 0.0)

@@ -32,8 +32,8 @@ from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine
 from mercer.errors import InputError
 from mercer.gram.points import check_domain
+from mercer.gram.threads import single_threaded_blas
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import is_whole
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
 
@@ -106,12 +106,13 @@ def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certific
         kernel = kernel.resolve(points)
     dim = _dimension(kernel, points, dim)
     result = prove(kernel, Setting(dim, points))
-    found = examine(kernel, points) if points is not None else None
-    if isinstance(result, Step):
-        return _proved(kernel, result, found)
-    if isinstance(found, Witness):
-        return _refuted(kernel, found)
-    return _searched(kernel, result, found, dim)
+    with single_threaded_blas():  # the matrices are small
+        found = examine(kernel, points) if points is not None else None
+        if isinstance(result, Step):
+            return _proved(kernel, result, found)
+        if isinstance(found, Witness):
+            return _refuted(kernel, found)
+        return _searched(kernel, result, found, dim)
 
 
 def _proved(kernel: Kernel, proof: Step, found: Witness | Evidence | None) -> Certificate:
@@ -147,13 +148,14 @@ def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | N
         return _refuted(kernel, found)
     if tried == 0:
         return Certificate("unknown", f"{reason}; no points could be made up for it: pass some", kernel)
-    evidence_only = f"no witness among {tried} sets of points, which is evidence and not a proof"
-    return Certificate("unknown", f"{reason}; {evidence_only}", kernel)
+    where = f"among {tried} sets of points"
+    where += ", which is evidence and not a proof" if evidence is None else " of our own either"
+    return Certificate("unknown", f"{reason}; no witness {where}", kernel)
 
 
 def _dimension(kernel: Kernel, points: Any, dim: Any) -> int | None:
     """The number of columns, from the argument or the points."""
-    if dim is not None and (not isinstance(dim, int | np.integer) or not is_whole(dim) or dim < 1):
+    if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1):
         raise InputError(
             f"dim must be a whole number of at least 1, got {dim!r}: pass the number of columns of the points"
         )

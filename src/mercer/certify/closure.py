@@ -27,7 +27,7 @@ from mercer.kernels import compose
 from mercer.kernels.base import Kernel
 from mercer.kernels.expression import Expression
 from mercer.kernels.histogram import ChiSquared
-from mercer.kernels.pair import External
+from mercer.kernels.pair import External, Mapping
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.stationary import Delta, Matern, Wendland
 
@@ -46,13 +46,6 @@ class Setting:
 Result = Step | Open
 Rule = Callable[[Any, Setting], Result]
 RULES: dict[type[Kernel], Rule] = {}
-
-#: kernels with every power k^p, p > 0, a kernel again, where the formula does not show it
-DIVISIBLE: dict[type[Kernel], str] = {
-    ChiSquared: "its power p is the kernel with p·gamma for gamma",
-    Delta: "it is its own power",
-    Matern: "the Fourier transform of a Student density, which is infinitely divisible (Grosswald 1976)",
-}
 
 
 def prove(kernel: Kernel, setting: Setting) -> Result:
@@ -133,11 +126,11 @@ def _wendland(kernel: Wendland, setting: Setting) -> Result:
 # --- the algebra ---------------------------------------------------------------------------------
 
 
-def _from_parts(kernel: Kernel, rule: str, setting: Setting) -> Result:
-    """The kernel, by a rule that asks of its parts only that they are kernels."""
+def _from_parts(kernel: Kernel, rule: str, setting: Setting, of_part: Rule = prove) -> Result:
+    """The kernel, by a rule that asks one thing of each of its parts: that it is a kernel."""
     parts = []
     for child in kernel.children().values():
-        part = prove(child, setting)
+        part = of_part(child, setting)
         if isinstance(part, Open):
             return part
         parts.append(part)
@@ -168,26 +161,11 @@ def _scaled(kernel: compose.Scaled, setting: Setting) -> Result:
 
 @_rule(compose.Power)
 def _power(kernel: compose.Power, setting: Setting) -> Result:
-    exponent, inner = float(kernel.exponent), kernel.kernel
-    if exponent == 0:
+    if kernel.exponent == 0:
         return Step(repr(kernel), "the power 0 is the constant 1")
-    if exponent.is_integer():
+    if float(kernel.exponent).is_integer():
         return _from_parts(kernel, "a whole power of a kernel (Schur)", setting)
-    if type(inner) in DIVISIBLE:
-        part = _leaf(inner, setting)
-        if isinstance(part, Open):
-            return part
-        reason = f"every power of {type(inner).__name__} is a kernel: {DIVISIBLE[type(inner)]}"
-        return Step(repr(kernel), reason, (part,))
-    expression = _expression(inner)
-    if isinstance(expression, Open):
-        return expression
-    proof = _prover(kernel, setting).kernel(expression, every_power=True)
-    if proof is not None:
-        return Step(repr(kernel), "a power of a kernel of which every power is one", (proof,), _needs(kernel))
-    return Open(
-        f"the power {exponent:g} is not whole, and no rule proves that every power of {inner!r} is a kernel"
-    )
+    return _from_parts(kernel, "a power of a kernel of which every power is one", setting, _every_power)
 
 
 @_rule(compose.PolynomialOf)
@@ -212,22 +190,28 @@ def _centered(kernel: compose.Centered, setting: Setting) -> Result:
 
 @_rule(compose.OnColumns)
 def _on_columns(kernel: compose.OnColumns, setting: Setting) -> Result:
-    inner, points = kernel.kernel, setting.points
-    if points is not None:
-        points = data.columns(points, list(kernel.columns))
-        if inner.domain == "nonnegative" and not setting.is_mapped:
-            data.require_nonnegative(data.as_vectors(points, "points"), "points", type(inner).__name__)
-    below = replace(setting, dim=len(kernel.columns), points=points)
-    return _from_parts(kernel, "a kernel on some of the columns", below)
+    return _from_parts(kernel, "a kernel on some of the columns", _below(kernel, setting))
 
 
 @_rule(compose.Mapped)
 def _mapped(kernel: compose.Mapped, setting: Setting) -> Result:
-    points, dim = setting.points, None
-    if points is not None:
-        points = compose.Mapping(kernel.function)(points)
-        dim = data_width(points)
-    return _from_parts(kernel, "k(φ(x), φ(x')), for any map φ", Setting(dim, points, is_mapped=True))
+    return _from_parts(kernel, "k(φ(x), φ(x')), for any map φ", _below(kernel, setting))
+
+
+def _below(kernel: Kernel, setting: Setting) -> Setting:
+    """What is known of the points that the parts of a kernel see."""
+    points = setting.points
+    if isinstance(kernel, compose.OnColumns):
+        if points is not None:
+            points = data.columns(points, list(kernel.columns))
+            if kernel.kernel.domain == "nonnegative" and not setting.is_mapped:
+                vectors = data.as_vectors(points, "points")
+                data.require_nonnegative(vectors, "points", type(kernel.kernel).__name__)
+        return replace(setting, dim=len(kernel.columns), points=points)
+    if isinstance(kernel, compose.Mapped):
+        points = None if points is None else Mapping(kernel.function)(points)
+        return Setting(None if points is None else data_width(points), points, is_mapped=True)
+    return setting
 
 
 def data_width(points: Any) -> int | None:
@@ -237,3 +221,40 @@ def data_width(points: Any) -> int | None:
         return int(shape[1]) if len(shape) == 2 else None
     first = points[0] if isinstance(points, list | tuple) and points else None
     return len(first) if isinstance(first, list | tuple) else None
+
+
+# --- every power ---------------------------------------------------------------------------------
+
+#: kernels with every power k^p, p > 0, a kernel again, where the formula does not show it
+DIVISIBLE: dict[type[Kernel], str] = {
+    ChiSquared: "its power p is the kernel with p·gamma for gamma",
+    Delta: "it is its own power",
+    Matern: "the Fourier transform of a Student density, which is infinitely divisible (Grosswald 1976)",
+}
+_KEEP = (
+    compose.Product,
+    compose.Scaled,
+    compose.Power,
+    compose.Normalized,
+    compose.OnColumns,
+    compose.Mapped,
+)
+
+
+def _every_power(kernel: Kernel, setting: Setting) -> Result:
+    """A derivation of: k^p is positive definite for every p > 0."""
+    kind = type(kernel)
+    if kind in DIVISIBLE:
+        leaf = _leaf(kernel, setting)
+        rule = f"every power is a kernel: {DIVISIBLE[kind]}"
+        return leaf if isinstance(leaf, Open) else Step(repr(kernel), rule, (leaf,))
+    if kind in _KEEP:
+        rule = "every power is a kernel, as of its parts"
+        return _from_parts(kernel, rule, _below(kernel, setting), _every_power)
+    expression = _expression(kernel)
+    proof = None if isinstance(expression, Open) else _prover(kernel, setting).kernel(expression, True)
+    if proof is None:
+        return Open(f"no rule proves that every power of {kernel!r} is a kernel")
+    return Step(
+        repr(kernel), f"every power is a kernel, by its formula, {proof.rule}", (proof,), _needs(kernel)
+    )

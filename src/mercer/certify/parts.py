@@ -17,7 +17,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mercer.kernels.expression import Apply, Expression, Number, evaluate, substitute
+import numpy as np
+
+from mercer.kernels.calculus import evaluate, substitute
+from mercer.kernels.expression import Apply, Expression, Number
 from mercer.kernels.pair import A, B, External, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity
 from mercer.kernels.pair import diagonal as pair_diagonal
 
@@ -43,10 +46,8 @@ def number(node: Expression) -> float | None:
     """The value of a formula of numbers and parameters alone; None if it knows a point or is not finite."""
     if not all(isinstance(leaf, Number | ParameterLeaf) for leaf in node.leaves()):
         return None
-    try:
+    with np.errstate(all="ignore"):
         value = float(evaluate(node, lambda leaf: leaf.value))  # type: ignore[attr-defined]
-    except (ArithmeticError, ValueError):
-        return None
     return value if math.isfinite(value) else None
 
 

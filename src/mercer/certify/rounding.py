@@ -64,13 +64,15 @@ def gram_with_error(
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowPathWarning)
         K, E = _Evaluation(X, Y, bounded).value(expression)
+    E = E if bounded else 0.0
     return tuple(np.array(np.broadcast_to(part, shape), dtype=float) for part in (K, E))  # type: ignore[return-value]
 
 
 def frobenius(M: np.ndarray) -> np.ndarray:
     """‖M‖_F of a matrix, or of each of many; entries of 10^±300 neither overflow nor vanish."""
     largest = np.maximum(abs(M).max(axis=(-2, -1), keepdims=True), 1e-300)
-    return np.asarray(np.linalg.norm(M / largest, axis=(-2, -1)) * largest[..., 0, 0])
+    with np.errstate(all="ignore"):  # inf stays inf, or becomes NaN
+        return np.asarray(np.linalg.norm(M / largest, axis=(-2, -1)) * largest[..., 0, 0])
 
 
 class _Evaluation:

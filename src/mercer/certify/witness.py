@@ -32,7 +32,7 @@ from mercer.kernels.expression import Expression
 __all__ = ["Evidence", "Witness", "examine", "smallest", "witness_at"]
 
 _SEED = 20240229
-_SAMPLE = 2000  # of more points than this, a sample
+_SAMPLE = 1000  # of more points than this, a sample
 _MANY = 200  # beyond this many points the engine computes K, and only the telling ones are looked at closely
 _SUBSETS = 5000  # how many subsets of a size are all tried
 
@@ -100,8 +100,9 @@ def _examine_many(kernel: Kernel, expression: Expression, points: Any) -> Witnes
         K = Gram(kernel, points, points).dense()
     if not np.isfinite(K).all():
         return Evidence(len(K))
-    low, tolerance = smallest(K, np.zeros_like(K))
-    for index in _telling(K, low < -tolerance):
+    low, c = smallest_pair(K)
+    tolerance = 4 * len(K) * EPSILON * float(frobenius(K))
+    for index in _telling(K, c if low < -tolerance else None):
         some = data.take(points, index)
         found = witness_at(some, *gram_with_error(expression, some))
         if found is not None:
@@ -131,8 +132,14 @@ def _witness(points: Any, K: np.ndarray) -> Witness:
 
 def smallest(K: np.ndarray, E: np.ndarray) -> tuple[float, float]:
     """The smallest eigenvalue of a symmetric K, and how far rounding may have pushed it down."""
-    low = float(eigh((K + K.T) / 2, eigvals_only=True, subset_by_index=[0, 0])[0])
+    low = smallest_pair(K)[0]
     return low, float(frobenius(E) + 4 * len(K) * EPSILON * frobenius(K))
+
+
+def smallest_pair(K: np.ndarray) -> tuple[float, np.ndarray]:
+    """The smallest eigenvalue of a symmetric K and its vector c, cᵀKc = λ cᵀc."""
+    values, vectors = eigh((K + K.T) / 2, subset_by_index=[0, 0])
+    return float(values[0]), vectors[:, 0]
 
 
 def _is_negative(K: np.ndarray, E: np.ndarray) -> bool:
@@ -143,21 +150,19 @@ def _is_negative(K: np.ndarray, E: np.ndarray) -> bool:
 # --- fewer points --------------------------------------------------------------------------------
 
 
-def _telling(K: np.ndarray, is_negative: bool) -> list[np.ndarray]:
+def _telling(K: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
     """Subsets of many points that may hold a witness: the least symmetric pair, and where c is large."""
     i, j = np.unravel_index(np.argmax(abs(K - K.T)), K.shape)
     pairs = [np.array([i, j])] if i != j else []
-    if not is_negative:
+    if c is None:
         return pairs
-    _, vectors = eigh((K + K.T) / 2, subset_by_index=[0, 0])
-    order = np.argsort(-abs(vectors[:, 0]), kind="stable")
+    order = np.argsort(-abs(c), kind="stable")
     return pairs + [np.sort(order[:size]) for size in (8, 32, _MANY)]
 
 
 def _fewest(K: np.ndarray, E: np.ndarray) -> np.ndarray:
     """The fewest points whose matrix still has a negative eigenvalue: all small subsets, then greedily."""
-    _, vectors = np.linalg.eigh(K)
-    order = np.argsort(-abs(vectors[:, 0]), kind="stable")
+    order = np.argsort(-abs(smallest_pair(K)[1]), kind="stable")
     sizes = (size for size in (1, 2, 3, 4, 6, 8, 12, 16, 24, 48, 96) if size < len(K))
     index = np.arange(len(K))
     for size in sizes:  # the smallest leading set of c's large entries that will do
@@ -190,8 +195,8 @@ def _greedy(K: np.ndarray, E: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Leave points out while a negative eigenvalue stays: many where c is small, then one by one."""
     drop = len(index) // 2
     while drop:
-        _, vectors = np.linalg.eigh(K[np.ix_(index, index)])
-        kept = np.sort(index[np.argsort(-abs(vectors[:, 0]), kind="stable")[: len(index) - drop]])
+        _, c = smallest_pair(K[np.ix_(index, index)])
+        kept = np.sort(index[np.argsort(-abs(c), kind="stable")[: len(index) - drop]])
         if _is_negative(K[np.ix_(kept, kept)], E[np.ix_(kept, kept)]):
             index = kept
             drop = min(drop, len(index) // 2)

@@ -69,7 +69,8 @@ class KernelMixin:
                     "points (rows) with the training points (columns)"
                 )
             kernel, X = Precomputed(X), np.arange(X.shape[0])
-        self.kernel_ = _copy(kernel).resolve(X)
+        # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
+        self.kernel_ = kernel.__sklearn_clone__().resolve(X)
         return X if isinstance(y, str) else (X, y)
 
     def _validate_new(self, X: Any) -> Any:
@@ -118,9 +119,3 @@ class KernelMixin:
 def _is_pairwise(kernel: Kernel) -> bool:
     """Whether X holds kernel values; a Precomputed that has its matrix takes indices instead."""
     return isinstance(kernel, Precomputed) and kernel.matrix is None
-
-
-def _copy(kernel: Kernel) -> Kernel:
-    """The same kernel in new objects: ``set_params(kernel__sigma=…)`` must not reach a fitted model."""
-    values = kernel.get_params(deep=False)
-    return type(kernel)(**{n: _copy(v) if isinstance(v, Kernel) else v for n, v in values.items()})

@@ -20,7 +20,8 @@ from scipy import sparse
 from mercer import data
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression, evaluate
+from mercer.kernels.calculus import evaluate
+from mercer.kernels.expression import Expression
 from mercer.kernels.pair import A, External, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
 from mercer.kernels.program import Program
 
@@ -76,8 +77,6 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
     """The raw points, checked for what the kernel says a point is."""
     if kernel.domain in ("vectors", "nonnegative"):
         X = data.as_vectors(X, name)
-        if kernel.domain == "nonnegative":
-            data.require_nonnegative(X, name, type(kernel).__name__)
         return X
     if kernel.domain == "objects":
         return data.as_objects(X, name)
@@ -89,8 +88,11 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
 def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
     """Both sides of a Gram; Y = None compares X with itself. ``mean_of`` computes the means of ``Mean``."""
     codes: Codes = {}
-    right = [_matrix(view, X if Y is None else Y, program, codes) for view in program.views]
-    left = right if Y is None else [_matrix(view, X, program, codes) for view in program.views]
+    right = [
+        _matrix(view, X if Y is None else Y, "X" if Y is None else "Y", program, codes)
+        for view in program.views
+    ]
+    left = right if Y is None else [_matrix(view, X, "X", program, codes) for view in program.views]
     for v, view in enumerate(program.views if Y is not None else ()):
         if _is_numeric(view, program):
             data.require_same_width(left[v], right[v], "X", "Y")
@@ -108,13 +110,15 @@ def _is_numeric(view: View, program: Program) -> bool:
     return any(isinstance(plane, Quantity) and plane.view == view for plane in program.planes)
 
 
-def _matrix(view: View, X: Any, program: Program, codes: Codes) -> Any:
+def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes) -> Any:
     X = view(X)
     if not _is_numeric(view, program):
         return X if hasattr(X, "__getitem__") and hasattr(X, "shape") else data.as_objects(X)
     if view.labels:
         return _label_codes(X, codes)
-    matrix = data.as_vectors(X)
+    matrix = data.as_vectors(X, name)
+    if view.nonnegative_for:
+        data.require_nonnegative(matrix, name, view.nonnegative_for)
     if sparse.issparse(matrix):
         return sparse.csr_array(matrix, dtype=np.float64)
     return np.ascontiguousarray(matrix, dtype=np.float64)
@@ -132,9 +136,9 @@ def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
 
 
 def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
-    kinds = {p.kind for p in program.planes if isinstance(p, Quantity) and p.view == view}
+    kinds = {p.kind if isinstance(p, Quantity) else "external" for p in program.planes if p.view == view}
     if "sqdist" not in kinds or sparse.issparse(matrix) or kinds - {"sqdist", "dot"}:
-        return None
+        return None  # other quantities need the points where they are
     return np.asarray(matrix.mean(axis=0))
 
 

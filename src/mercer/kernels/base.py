@@ -23,6 +23,9 @@ array([[0.66666667]])
 from __future__ import annotations
 
 import inspect
+import operator
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -106,13 +109,27 @@ class Kernel:
         return values
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name in place: the one way a kernel changes, for searches on clones."""
+        """Set parameters by name in place: the one way a kernel changes, for searches on clones.
+
+        All of them or, if one is refused, none.
+        """
+        before = [(kernel, dict(vars(kernel))) for kernel in self._tree()]
+        try:
+            self._set(params)
+        except Exception:
+            for kernel, values in before:
+                vars(kernel).clear()
+                vars(kernel).update(values)
+            raise
+        return self
+
+    def _set(self, params: dict[str, Any]) -> None:
         nested: dict[str, dict[str, Any]] = {}
         own: dict[str, Any] = {}
         for key, value in params.items():
             name, _, rest = key.partition("__")
             if name not in self._names():
-                raise ValueError(
+                raise InputError(
                     f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(self._names())}"
                 )
             if rest:
@@ -122,8 +139,27 @@ class Kernel:
         if own:
             self._assign(own)
         for name, values in nested.items():
-            vars(self)[name].set_params(**values)
-        return self
+            part = vars(self)[name]
+            if isinstance(part, Kernel):
+                part._set(values)
+            elif hasattr(part, "set_params"):
+                part.set_params(**values)
+            else:
+                inner = ", ".join(values)
+                raise InputError(f"{name} of {self!r} has no parameter {inner!r}: it is {text(part)}")
+
+    def _tree(self) -> Iterator[Kernel]:
+        """The kernel and all it is made of."""
+        yield self
+        for child in self.children().values():
+            yield from child._tree()
+
+    def __sklearn_clone__(self) -> Self:
+        """The same kernel in new objects. Fitted maps and mixtures stay: they are part of its definition."""
+        values = self.get_params(deep=False)
+        return type(self)(
+            **{n: v.__sklearn_clone__() if isinstance(v, Kernel) else v for n, v in values.items()}
+        )
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._parameters)
@@ -131,7 +167,7 @@ class Kernel:
     # --- identity ----------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        given = (f"{n}={_text(v)}" for n, v in self.get_params(deep=False).items() if v is not None)
+        given = (f"{n}={text(v)}" for n, v in self.get_params(deep=False).items() if v is not None)
         return f"{type(self).__name__}({', '.join(given)})"
 
     def __eq__(self, other: object) -> bool:
@@ -152,12 +188,24 @@ class Kernel:
     def expression(self, pair: Pair | None = None) -> Expression:
         """The formula as a tree, parameters as named leaves."""
         pair = pair or Pair()
-        for name, parameter in self._parameters.items():
-            value = vars(self)[name]
+        if self.domain == "nonnegative":
+            pair = replace(pair, view=replace(pair.view, nonnegative_for=type(self).__name__))
+        symbolic = object.__new__(type(self))  # the same kernel, its numbers replaced by leaves
+        for name in self._names():
+            value, parameter = vars(self)[name], self._parameters[name]
             if parameter.per_column is not None and is_vector(value):
                 factors = np.asarray(value, dtype=float) ** parameter.per_column
-                pair = pair.through(Scaling(tuple(factors.tolist())))
-        return wrap(type(self).formula(_Symbolic(self, pair.path), pair))  # type: ignore[arg-type]
+                pair = pair.through(Scaling(tuple(factors.tolist()), (*pair.path, name)))
+                value = Number(1.0)  # the columns are scaled instead
+            elif isinstance(value, str) and value in parameter.words:
+                raise InputError(
+                    f"{name}={value!r} of {self!r} waits for data: call kernel.resolve(X) first, "
+                    "or fit an estimator"
+                )
+            elif parameter.symbolic and value is not None:
+                value = ParameterLeaf((*pair.path, name), float(value))
+            vars(symbolic)[name] = value
+        return wrap(symbolic.formula(pair))
 
     def children(self) -> dict[str, Kernel]:
         """The kernels this one is made of, by parameter name."""
@@ -229,7 +277,18 @@ class Kernel:
 
     # --- the algebra ---------------------------------------------------------------------------------
 
-    __array_ufunc__ = None  # np.float64(2) * k must come to __rmul__
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """``np.exp(k)``, and NumPy scalars on the left: ``np.float64(2) * k``."""
+        operations: dict[str, Any] = {
+            "exp": Kernel.exp,
+            "add": operator.add,
+            "multiply": operator.mul,
+            "power": operator.pow,
+        }
+        if ufunc.__name__ not in operations or method != "__call__" or options:
+            return NotImplemented
+        plain = (value.item() if isinstance(value, np.generic) else value for value in inputs)
+        return operations[ufunc.__name__](*plain)
 
     def __add__(self, other: Any) -> Kernel:
         from mercer.kernels.compose import Sum
@@ -271,11 +330,14 @@ class Kernel:
 
     def __sub__(self, other: Any) -> Kernel:
         raise InputError(
-            f"the difference of two kernels is not a kernel: {self!r} - {other!r}; "
-            "kernels may be added, multiplied, and scaled by numbers that are zero or more"
+            "the difference of two kernels is not a kernel, and the negative of one is none: kernels may be "
+            f"added, multiplied, and scaled by numbers that are zero or more, got - on {self!r}"
         )
 
-    __rsub__ = __neg__ = lambda self, *other: Kernel.__sub__(self, *other or (self,))
+    __rsub__ = __sub__
+
+    def __neg__(self) -> Kernel:
+        return self - self
 
     def __matmul__(self, function: Any) -> Kernel:
         """k @ φ: the kernel k(φ(x), φ(x'))."""
@@ -315,40 +377,12 @@ class Kernel:
         return OnColumns(self, tuple(flat))
 
 
-class _Symbolic:
-    """A kernel whose numeric parameters read as leaves of the formula."""
-
-    def __init__(self, kernel: Kernel, path: tuple[str, ...]) -> None:
-        self._kernel = kernel
-        self._path = path
-
-    def __getattr__(self, name: str) -> Any:
-        kernel = self._kernel
-        declared = inspect.getattr_static(type(kernel), name, None)
-        if isinstance(declared, property) and declared.fget is not None:
-            return declared.fget(self)  # a derived parameter stays a formula of the declared ones
-        value = getattr(kernel, name)
-        parameter = kernel._parameters.get(name)
-        if parameter is None:
-            function = getattr(value, "__func__", None)
-            return value if function is None else function.__get__(self)
-        if not parameter.symbolic or value is None:
-            return value
-        if isinstance(value, str):
-            raise InputError(
-                f"{name}={value!r} of {kernel!r} waits for data: call kernel.resolve(X) first, "
-                "or fit an estimator"
-            )
-        if is_vector(value):
-            return Number(1.0)  # the columns are scaled instead
-        return ParameterLeaf((*self._path, name), float(value))
-
-
 def _is_scalar(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
+    """A parameter's value as one would write it."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"<{' × '.join(map(str, value.shape))} array>"
     if isinstance(value, np.ndarray):

@@ -12,9 +12,8 @@ import numpy as np
 
 from mercer import data
 from mercer.errors import InputError
-from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression, exp, integer_power, inverse_root, wrap
-from mercer.kernels.expression import _apply as apply_operation
+from mercer.kernels.base import Kernel, text
+from mercer.kernels.expression import Expression, exp, integer_power, inverse_root, rebuild, wrap
 from mercer.kernels.pair import Columns, Mapping, Mean, Pair, ParameterLeaf, diagonal
 from mercer.kernels.parameters import fixed, is_vector, nonnegative
 
@@ -38,26 +37,22 @@ def _kernel() -> Any:
     )
 
 
+def _is_coefficient(value: Any) -> bool:
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    return is_number and bool(np.isfinite(value) and value >= 0)
+
+
 class _Composite(Kernel):
-    """A kernel made of others: the domain is theirs."""
+    """A kernel made of others: the domain is the narrowest of theirs (a row of numbers is an object, too)."""
 
     @property
     def domain(self) -> str:  # type: ignore[override]
-        domains = {child.domain for child in self.children().values()} - {"any"}
-        if domains == {"vectors", "nonnegative"}:
-            return "nonnegative"
-        if len(domains) > 1:
-            raise InputError(
-                f"{self!r} mixes kernels on {' and '.join(sorted(domains))}: "
-                "give each its own columns with .on(…), or a map with @"
-            )
-        return domains.pop() if domains else "any"
+        domains = {child.domain for child in self.children().values()}
+        return next(kind for kind in ("nonnegative", "vectors", "objects", "any") if kind in domains)
 
 
 class _Combination(_Composite):
     """Two or more kernels, named k1, k2, … ; nested combinations of one kind are flattened."""
-
-    sign: str
 
     def __init__(self, *terms: Any, **named: Any) -> None:
         for name in named:
@@ -71,17 +66,19 @@ class _Combination(_Composite):
                 )
             # only what the operators built is flattened: clone must find the objects it passed
             flat.extend(term.children().values() if terms and type(term) is type(self) else [term])
+        if not flat:
+            raise InputError(f"{type(self).__name__} needs kernels to combine: pass at least one")
         vars(self).update({f"k{i}": term for i, term in enumerate(flat, 1)})
+
+    def check(self) -> None:
+        for name in self._names():
+            if not isinstance(vars(self)[name], Kernel):
+                raise InputError(
+                    f"{name} must be a kernel, got {vars(self)[name]!r}: pass an object such as Linear()"
+                )
 
     def _names(self) -> tuple[str, ...]:
         return tuple(vars(self))
-
-    def __repr__(self) -> str:
-        inner = Sum if isinstance(self, Product) else ()
-        parts = (
-            f"({term!r})" if isinstance(term, inner) else repr(term) for term in self.children().values()
-        )
-        return f" {self.sign} ".join(parts)
 
     def _parts(self, pair: Pair) -> list[Expression]:
         return [term.expression(pair.below(name)) for name, term in self.children().items()]
@@ -90,7 +87,8 @@ class _Combination(_Composite):
 class Sum(_Combination):
     """k1 + k2 + … : features side by side."""
 
-    sign = "+"
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.children().values()))
 
     def expression(self, pair: Pair | None = None) -> Expression:
         first, *rest = self._parts(pair or Pair())
@@ -102,7 +100,9 @@ class Sum(_Combination):
 class Product(_Combination):
     """k1 · k2 · … : all products of features. On different columns it is the tensor product."""
 
-    sign = "*"
+    def __repr__(self) -> str:
+        first, *rest = self.children().values()
+        return " * ".join([_bracket(first, Sum), *(_bracket(k, Sum, Scaled, Mapped) for k in rest)])
 
     def expression(self, pair: Pair | None = None) -> Expression:
         first, *rest = self._parts(pair or Pair())
@@ -134,7 +134,7 @@ class Scaled(_Unary):
         return self.inner(pair) * self._leaf("scale", pair)
 
     def __repr__(self) -> str:
-        return f"{self.scale!r} * {_bracket(self.kernel, Sum)}"
+        return f"{text(self.scale)} * {_bracket(self.kernel, Sum, Product, Scaled, Mapped)}"
 
 
 class Power(_Unary):
@@ -148,10 +148,10 @@ class Power(_Unary):
         exponent = self._leaf("exponent", pair)
         if float(self.exponent).is_integer():
             return integer_power(self.inner(pair), exponent)
-        return apply_operation("power", self.inner(pair), exponent)
+        return rebuild("power", self.inner(pair), exponent)
 
     def __repr__(self) -> str:
-        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}**{self.exponent!r}"
+        return f"{_bracket(self.kernel, *_OPERATORS)}**{text(self.exponent)}"
 
 
 class PolynomialOf(_Unary):
@@ -165,8 +165,8 @@ class PolynomialOf(_Unary):
     kernel: Kernel = _kernel()
     coefficients: Any = fixed(
         (0.0, 1.0),
-        "a list of numbers that are zero or more",
-        lambda v: is_vector(v) and np.ndim(v) == 1 and all(np.isfinite(c) and c >= 0 for c in v),
+        "a non-empty list of numbers that are zero or more",
+        lambda v: is_vector(v) and np.ndim(v) == 1 and len(v) > 0 and all(map(_is_coefficient, v)),
         "[c0, c1, c2, …]",
     )
 
@@ -206,7 +206,7 @@ class Normalized(_Unary):
         return k * inverse_root(x) * inverse_root(y)
 
     def __repr__(self) -> str:
-        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}.normalized()"
+        return f"{_bracket(self.kernel, *_OPERATORS)}.normalized()"
 
 
 class Centered(_Unary):
@@ -253,7 +253,7 @@ class Centered(_Unary):
 
     def __repr__(self) -> str:
         points = "" if self.reference is None else f"<{data.n_points(self.reference)} points>"
-        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}.centered({points})"
+        return f"{_bracket(self.kernel, *_OPERATORS)}.centered({points})"
 
 
 class OnColumns(_Unary):
@@ -284,7 +284,7 @@ class OnColumns(_Unary):
 
     def __repr__(self) -> str:
         which = ", ".join(map(repr, self.columns))
-        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)}.on({which})"
+        return f"{_bracket(self.kernel, *_OPERATORS)}.on({which})"
 
 
 class Mapped(_Unary):
@@ -315,7 +315,11 @@ class Mapped(_Unary):
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", None) or repr(self.function)
-        return f"{_bracket(self.kernel, Sum, Product, Scaled, Power)} @ {name}"
+        return f"{_bracket(self.kernel, Sum, Product, Scaled)} @ {name}"
+
+
+#: kernels that print with an operator, and so need brackets before a dot or a power
+_OPERATORS = (Sum, Product, Scaled, Power, Mapped)
 
 
 def _bracket(kernel: Kernel, *kinds: type[Kernel]) -> str:

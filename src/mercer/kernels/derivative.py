@@ -3,6 +3,7 @@ r"""∂k/∂θ as a kernel expression of its own: the same Gram engine computes 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import _Unary
 from mercer.kernels.expression import Expression
-from mercer.kernels.pair import Pair, ParameterLeaf, Scaling, View, derivative, scale_derivative
+from mercer.kernels.pair import Pair, ParameterLeaf, derivative, scale_derivative
 from mercer.kernels.parameters import fixed, is_vector
 
 __all__ = ["Derivative"]
@@ -36,32 +37,33 @@ class Derivative(_Unary):
         pair = pair or Pair()
         match = _NAME.match(self.name)
         assert match is not None
-        path = tuple(match["path"].split("__"))
-        *down, last = path
+        *down, last = match["path"].split("__")
         owner: Any = self.kernel
         for step in down:
             owner = owner.children().get(step) if isinstance(owner, Kernel) else None
-        if not isinstance(owner, Kernel) or last not in owner._names():
-            allowed = ", ".join(n for n, v in self.kernel.get_params().items() if not isinstance(v, Kernel))
-            raise InputError(f"{self.kernel!r} has no parameter {self.name!r}: it has {allowed}")
-        value = vars(owner)[last]
-        whole = self.kernel.expression(pair)
-        if is_vector(value):
-            return self._per_column(whole, owner, last, value, match["index"])
-        if value is None:
+        parameter = owner._parameters.get(last) if isinstance(owner, Kernel) else None
+        if parameter is None or not parameter.symbolic:
             raise InputError(
-                f"{last} of {owner!r} is not given: differentiate with respect to the one that is"
+                f"{self.kernel!r} has no derivative by {self.name!r}: "
+                f"it can be differentiated by {', '.join(_names(self.kernel)) or 'nothing'}"
             )
-        return derivative(whole, ParameterLeaf((*pair.path, *path), float(value)))
+        value, path = vars(owner)[last], (*pair.path, "kernel", *down, last)
+        if value is None:
+            raise InputError(f"{last} of {owner!r} is not given: differentiate by the one that is")
+        if not is_vector(value):
+            return derivative(self.inner(pair), ParameterLeaf(path, float(value)))
+        if match["index"] is None or int(match["index"]) >= len(value):
+            raise InputError(f"{last} has one value per column: ask for {last}[0] … {last}[{len(value) - 1}]")
+        column = int(match["index"])
+        assert parameter.per_column is not None
+        rate = float(parameter.per_column / np.asarray(value, dtype=float)[column])  # d log s / dθ
+        return scale_derivative(self.inner(pair), path, column) * rate
 
-    def _per_column(self, whole: Expression, owner: Kernel, name: str, value: Any, index: Any) -> Expression:
-        if index is None or int(index) >= len(value):
-            raise InputError(f"{name} has one value per column: ask for {name}[0] … {name}[{len(value) - 1}]")
-        column = int(index)
-        scales = np.asarray(value, dtype=float)
-        power = owner._parameters[name].per_column
-        assert power is not None
-        scaling = Scaling(tuple((scales**power).tolist()))
-        views = (getattr(leaf, "view", View()) for leaf in whole.leaves())
-        view = next(view for view in views if scaling in view.steps)
-        return scale_derivative(whole, view, column) * float(power / scales[column])
+
+def _names(kernel: Kernel, prefix: str = "") -> Iterator[str]:
+    """The parameters a kernel can be differentiated by."""
+    for name, parameter in kernel._parameters.items():
+        if parameter.symbolic and vars(kernel)[name] is not None:
+            yield prefix + name
+    for name, child in kernel.children().items():
+        yield from _names(child, f"{prefix}{name}__")

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.base import Kernel
-from mercer.kernels.expression import arccos, integer_power, inverse_root, maximum, minimum, sqrt, tanh
+from mercer.kernels.base import Kernel, text
+from mercer.kernels.expression import arccos, integer_power, inverse_root, maximum, minimum, sqrt, tanh, where
+from mercer.kernels.pair import Mapping, unit_rows
 from mercer.kernels.parameters import choice, nonnegative, positive, real, whole
 
 __all__ = ["ArcCosine", "Constant", "Cosine", "Linear", "Polynomial", "Sigmoid"]
@@ -45,8 +46,8 @@ class Polynomial(Kernel):
         return integer_power(pair.dot * self.gamma + self.c, self.degree)
 
     def __repr__(self) -> str:
-        gamma = "" if self.gamma == 1.0 else f", gamma={self.gamma!r}"
-        return f"Polynomial(degree={self.degree!r}, c={self.c!r}{gamma})"
+        gamma = "" if self.gamma == 1.0 else f", gamma={text(self.gamma)}"
+        return f"Polynomial(degree={text(self.degree)}, c={text(self.c)}{gamma})"
 
 
 class Sigmoid(Kernel):
@@ -88,6 +89,8 @@ class ArcCosine(Kernel):
         order 1:  ‖x‖ ‖x'‖ (sin θ + (π - θ) cos θ) / π
         order 2:  ‖x‖² ‖x'‖² (3 sin θ cos θ + (π - θ)(1 + 2 cos² θ)) / π
 
+    The origin has no angle; order 0 gives it ½ with every point, as the step function at 0 does.
+
     >>> ArcCosine(order=0)([[1.0, 0.0]], [[0.0, 1.0]])
     array([[0.5]])
     """
@@ -96,12 +99,14 @@ class ArcCosine(Kernel):
     order: int = choice(1, (0, 1, 2))
 
     def formula(self, pair: Any) -> Any:
-        cosine = pair.dot * inverse_root(pair.xx) * inverse_root(pair.yy)
-        cosine = maximum(minimum(cosine, 1.0), -1.0)
-        angle = arccos(cosine)
+        # the angle from the chord s = ‖u - v‖² of the normalised points: arccos ⟨u, v⟩ would lose half of
+        # the digits where the points are nearly parallel, and k(x, x) with them
+        s = minimum(pair.through(Mapping(unit_rows)).sqdist, 4.0)
+        angle = np.pi - 2 * arccos(sqrt(s) / 2)
         if self.order == 0:
-            return 1 - angle / np.pi
-        sine = sqrt(1 - cosine * cosine)
+            is_zero = maximum(pair.xx <= 0, pair.yy <= 0)
+            return where(is_zero, 0.5, 1 - angle / np.pi)
+        sine, cosine = sqrt(s * (1 - s / 4)), 1 - s / 2
         if self.order == 1:
             return sqrt(pair.xx) * sqrt(pair.yy) * (sine + (np.pi - angle) * cosine) / np.pi
         shape = 3 * sine * cosine + (np.pi - angle) * (1 + 2 * cosine * cosine)

@@ -1,4 +1,4 @@
-r"""Scalar formulas as trees: what a kernel's ``formula`` builds, differentiates and prints.
+r"""Scalar formulas as trees: what a kernel's ``formula`` builds.
 
 A formula such as ``exp(-pair.sqdist / (2 * self.sigma**2))`` is ordinary Python. Called with
 symbols instead of numbers it leaves behind a small tree: numbers and symbols at the leaves,
@@ -10,8 +10,6 @@ a formula.
 >>> e = exp(-s / 2)
 >>> e
 exp(s * -0.5)
->>> differentiate(e, s)
-exp(s * -0.5) * -0.5
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.special import bessel_product
+from mercer.kernels.special import matern_shape
 
 __all__ = [
     "Apply",
@@ -34,15 +32,12 @@ __all__ = [
     "absolute",
     "arccos",
     "cos",
-    "differentiate",
-    "evaluate",
     "exp",
     "log",
     "maximum",
     "minimum",
     "sin",
     "sqrt",
-    "substitute",
     "tanh",
     "where",
 ]
@@ -275,14 +270,24 @@ OPERATIONS: dict[str, Operation] = {
         _printed("where({0}, {1}, {2})", "np.where({0} > 0, {1}, {2})", "where({0}, {1}, {2})"),
         lambda c, a, b: (Number(0.0), _step(c, 1.0, 0.0), _step(c, 0.0, 1.0)),
     ),
-    # z^nu K_nu(z), the Matérn's shape: d/dz [z^nu K_nu(z)] = -z · z^(nu-1) K_(nu-1)(z)
-    "bessel_product": Operation(
-        "z^{0}·K_{0}({1})",
-        bessel_product,
-        _printed("bessel_product({0}, {1})"),
-        lambda nu, z: (None, -z * _apply("bessel_product", nu - 1, z)),
+    "matern_shape": Operation(
+        "matern({0}, {1})",
+        matern_shape,
+        _printed("matern_shape({0}, {1})"),
+        lambda nu, z: _matern_partials(nu, z),
     ),
 }
+
+
+def _matern_partials(nu: Expression, z: Expression) -> tuple[Expression | None, ...]:
+    """From d/dz [z^ν K_ν(z)] = -z · z^{ν-1} K_{ν-1}(z), and the scale 2^{1-ν}/Γ(ν) of positive orders."""
+    assert isinstance(nu, Number)
+    order = nu.value
+    if order > 1:
+        scale = 1 / (2 * (order - 1))
+    else:
+        scale = 2 ** (1 - order) / math.gamma(order) if order > 0 else 1.0
+    return None, -z * scale * _apply("matern_shape", Number(order - 1), z)
 
 
 # --- building, with the simplifications that keep trees small ------------------------------------
@@ -363,6 +368,7 @@ def _function(operation: str) -> Callable[..., Any]:
     def function(*arguments: Any) -> Any:
         if any(isinstance(argument, Expression) for argument in arguments):
             return _apply(operation, *(wrap(argument) for argument in arguments))
+        # numbers, arrays, and kernels, which know np.exp
         return OPERATIONS[operation].value(*arguments)
 
     function.__name__ = function.__qualname__ = operation
@@ -403,104 +409,13 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
 }
 
 
-# --- what one does with a tree -------------------------------------------------------------------
-
-
-def substitute(expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
-    """Rebuild the tree, with ``replace(node)`` in the place of every node for which it is not None."""
-    memo: dict[Expression, Expression] = {}
-
-    def rebuild(node: Expression) -> Expression:
-        if node not in memo:
-            new = replace(node)
-            if new is None:
-                new = node
-                if isinstance(node, Apply):
-                    new = _rebuild(node.operation, *map(rebuild, node.arguments))
-            memo[node] = new
-        return memo[node]
-
-    return rebuild(expression)
-
-
 _SIMPLIFYING = {"add": _add, "subtract": _subtract, "multiply": _multiply, "divide": _divide}
 
 
-def _rebuild(operation: str, *arguments: Expression) -> Expression:
+def rebuild(operation: str, *arguments: Expression) -> Expression:
+    """The operation on new arguments, simplified where it can be."""
     build = _SIMPLIFYING.get(operation)
     return build(*arguments) if build else _apply(operation, *arguments)
-
-
-def differentiate(
-    expression: Expression, leaf: Expression, leaf_rule: Callable[[Expression], Expression] | None = None
-) -> Expression:
-    """∂expression/∂leaf by the chain rule.
-
-    ``leaf_rule`` gives the derivative of leaves that themselves hide a dependence on ``leaf``
-    (a pair quantity measured on scaled columns, say).
-    """
-    memo: dict[Expression, Expression] = {}
-
-    def derivative(node: Expression) -> Expression:
-        if node not in memo:
-            memo[node] = compute(node)
-        return memo[node]
-
-    def compute(node: Expression) -> Expression:
-        if node == leaf:
-            return ONE
-        if not isinstance(node, Apply):
-            return leaf_rule(node) if leaf_rule else ZERO
-        total: Expression = ZERO
-        partials = OPERATIONS[node.operation].partials(*node.arguments)
-        for argument, partial in zip(node.arguments, partials, strict=True):
-            inner = derivative(argument)
-            if inner == ZERO:
-                continue
-            if partial is None:
-                raise ValueError(
-                    f"{node!r} has no derivative in its order or exponent: keep that parameter fixed"
-                )
-            total = total + partial * inner
-        return total
-
-    return derivative(expression)
-
-
-def evaluate(expression: Expression, values: Callable[[Expression], Any]) -> Any:
-    """The number (or array) the tree stands for, ``values`` giving that of every leaf."""
-    memo: dict[Expression, Any] = {}
-
-    def value(node: Expression) -> Any:
-        if node not in memo:
-            if isinstance(node, Number):
-                memo[node] = node.value
-            elif isinstance(node, Apply):
-                memo[node] = OPERATIONS[node.operation].value(*map(value, node.arguments))
-            else:
-                memo[node] = values(node)
-        return memo[node]
-
-    return value(expression)
-
-
-def statements(expression: Expression, backend: str, names: Mapping[Expression, str]) -> list[str]:
-    """The tree as assignments, each shared subtree computed once; the last one is ``result = …``."""
-    lines: list[str] = []
-    written: dict[Expression, str] = dict(names)
-
-    def write(node: Expression) -> str:
-        if node not in written:
-            if not isinstance(node, Apply):
-                raise KeyError(f"no name for {node!r}")
-            arguments = [write(argument) for argument in node.arguments]
-            name = f"t{len(lines)}"
-            lines.append(f"{name} = {OPERATIONS[node.operation].printed[backend].format(*arguments)}")
-            written[node] = name
-        return written[node]
-
-    lines.append(f"result = {write(expression)}")
-    return lines
 
 
 def is_whole(value: Any) -> bool:

@@ -23,8 +23,7 @@ class FromFunction(Kernel):
     vectors runs a hundred times faster as a class with a ``formula``.
 
     >>> import warnings
-    ...
-    ... warnings.simplefilter("ignore")
+    >>> warnings.simplefilter("ignore")  # it says that this is the slow path
     >>> common = FromFunction(lambda a, b: len(set(a) & set(b)))
     >>> common(["kernel", "colonel"])
     array([[5., 3.],
@@ -119,7 +118,8 @@ class Precomputed(Kernel):
 def _index(values: np.ndarray, n: int) -> np.ndarray:
     if values.dtype.kind not in "iu":
         raise InputError(
-            f"points of a Precomputed kernel are whole-number indices, got values like {values.flat[0].item()!r}"
+            "points of a Precomputed kernel are whole-number indices, "
+            f"got values like {values.flat[0].item()!r}"
         )
     if values.size and (values.min() < 0 or values.max() >= n):
         raise InputError(

@@ -16,16 +16,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from mercer import data
+from mercer.kernels.calculus import differentiate, substitute
 from mercer.kernels.expression import (
     ONE,
     ZERO,
     Expression,
     Symbol,
     absolute,
-    differentiate,
-    substitute,
     wrap,
 )
 
@@ -58,11 +58,20 @@ class Mapping:
         return self.function.transform(X) if hasattr(self.function, "transform") else self.function(X)
 
 
+def unit_rows(X: Any) -> Any:  # (n, d)
+    """The rows divided by their length; zero rows stay."""
+    X = data.as_vectors(X)
+    lengths = np.sqrt(X.multiply(X).sum(axis=1)) if sparse.issparse(X) else np.linalg.norm(X, axis=1)
+    inverse = 1 / np.where(lengths > 0, lengths, 1.0)
+    return sparse.csr_array(X.multiply(inverse[:, None])) if sparse.issparse(X) else X * inverse[:, None]
+
+
 @dataclass(frozen=True)
 class Scaling:
-    """Multiply the columns by fixed factors (ARD)."""
+    """Multiply the columns by fixed factors (ARD), those of the parameter at ``path``."""
 
     factors: tuple[float, ...]
+    path: tuple[str, ...]
 
     def __call__(self, X: Any) -> Any:
         X = data.as_vectors(X)
@@ -80,6 +89,7 @@ class View:
 
     steps: tuple[Any, ...] = ()
     labels: bool = False  # values are only compared for equality: any hashable will do
+    nonnegative_for: str | None = None  # the kernel that takes no negative values
 
     def then(self, step: Any) -> View:
         return replace(self, steps=(*self.steps, step))
@@ -271,18 +281,26 @@ def derivative(expression: Expression, leaf: ParameterLeaf) -> Expression:
     return differentiate(expression, leaf, rule)
 
 
-def scale_derivative(expression: Expression, view: View, column: int) -> Expression:
-    r"""∂formula/∂ log sⱼ, for a view z = s ∘ x that multiplies column j by sⱼ (ARD).
+def scale_derivative(expression: Expression, path: tuple[str, ...], column: int) -> Expression:
+    r"""∂formula/∂ log sⱼ, s the factors by which the parameter at ``path`` multiplies the columns (ARD).
 
-    A quantity Σₖ g(zₖ, z'ₖ) changes by zⱼ ∂₁g + z'ⱼ ∂₂g when log sⱼ grows by one: again a sum over
-    coordinates, of the single column j.
+    A quantity Σₖ g(zₖ, z'ₖ) of z = s ∘ x changes by zⱼ ∂₁g + z'ⱼ ∂₂g when log sⱼ grows by one: again a
+    sum over coordinates, of the single column j.
     """
 
     def rule(node: Expression) -> Expression:
-        if not isinstance(node, Quantity | PointSum) or node.view != view:
+        if isinstance(node, Mean):
+            inner = scale_derivative(node.inner, path, column)
+            return replace(node, inner=inner, key=hash((node.key, path, column)))
+        view = getattr(node, "view", View())
+        scaled = [i for i, step in enumerate(view.steps) if isinstance(step, Scaling) and step.path == path]
+        if not scaled or not isinstance(node, Quantity | PointSum):
             return ZERO
+        after = view.steps[scaled[0] + 1 :]
+        if after and after != (Columns((column,)),):  # what an earlier derivative left: another column
+            return ZERO
+        single = view if after else view.then(Columns((column,)))
         moved = A * differentiate(node.term, A) + B * differentiate(node.term, B)
-        single = replace(node.view, steps=(*node.view.steps, Columns((column,))))
         if node.kind == "product":
             return node * replace(node, kind="sum", view=single, term=moved / node.term)
         return replace(node, kind="sum", view=single, term=moved)

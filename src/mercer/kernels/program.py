@@ -10,7 +10,7 @@ The formula of a whole kernel expression is cut into what is computed where:
 
 >>> from mercer import Gaussian, Polynomial
 >>> Program(Gaussian(1.0) + Polynomial(3)).body
-(exp(q0 * c0) + ((q1 * c1 + c1))**c2)
+(exp(q0 * c0) + ((q1 * c1 + c2))**c3)
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.kernels.expression import ONE, Apply, Expression, Symbol, evaluate
-from mercer.kernels.expression import _rebuild as rebuild
+from mercer.kernels.calculus import evaluate
+from mercer.kernels.expression import ONE, Apply, Expression, Symbol, rebuild
 from mercer.kernels.pair import (
     A,
     B,

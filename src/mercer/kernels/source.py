@@ -17,7 +17,8 @@ from collections.abc import Callable
 from textwrap import indent
 from typing import Any
 
-from mercer.kernels.expression import Expression, Symbol, statements
+from mercer.kernels.calculus import statements
+from mercer.kernels.expression import Expression, Symbol
 from mercer.kernels.program import Program
 
 __all__ = ["print_source"]

@@ -1,4 +1,4 @@
-r"""z^ν K_ν(z): the one special function the kernels need (the general Matérn)."""
+r"""The one special function the kernels need: the shape of the general Matérn."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-__all__ = ["bessel_product"]
+__all__ = ["matern_shape"]
 
 
-def bessel_product(nu: float, z: Any) -> Any:
-    r"""z^ν K_ν(z) for z ≥ 0, with its limit 2^{ν-1} Γ(ν) at z = 0 when ν > 0.
+def matern_shape(nu: float, z: Any) -> Any:
+    r"""2^{1-ν}/Γ(ν) · z^ν K_ν(z) for ν > 0, which is 1 at z = 0; for ν ≤ 0 plainly z^ν K_ν(z).
 
-    For ν ≤ 0 the product diverges at 0; there it only ever appears multiplied by z², whose
-    limit is 0, so 0 is returned.
+    Orders ν ≤ 0 come up in derivatives, always multiplied by z²: that product is 0 at z = 0, where
+    K_ν itself is infinite, so 0 is returned there.
 
-    >>> float(bessel_product(0.5, 0.0)).__round__(12) == round((np.pi / 2) ** 0.5, 12)
-    True
+    >>> matern_shape(0.5, [0.0, 1.0, 2.0]).round(6)  # exp(-z)
+    array([1.      , 0.367879, 0.135335])
     """
     z = np.asarray(z, dtype=np.float64)
-    at_zero = 2.0 ** (nu - 1) * special.gamma(nu) if nu > 0 else 0.0
-    small = z < 1e-290 ** (1 / max(1.0, abs(nu)))  # below this K_nu overflows
+    scale = (1 - nu) * np.log(2.0) - special.gammaln(nu) if nu > 0 else 0.0
+    small = z < 1e-290
     safe = np.where(small, 1.0, z)
     with np.errstate(all="ignore"):
-        scaled = np.exp(nu * np.log(safe) - safe) * special.kve(nu, safe)
-    return np.where(small, at_zero, scaled)
+        scaled = np.exp(nu * np.log(safe) - safe + scale + np.log(special.kve(nu, safe)))
+    # where K_ν overflows although z^ν K_ν(z) does not, z² is far below 4ν: 1 - z²/4(ν-1) + …
+    series = 1 - safe * safe / (4 * (nu - 1)) if nu > 2 else 1.0
+    return np.where(small, 1.0 if nu > 0 else 0.0, np.where(np.isfinite(scaled), scaled, series))

@@ -10,7 +10,6 @@ from math import comb, factorial
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
@@ -115,7 +114,7 @@ class Matern(Kernel):
             return (1 + z) * exp(-z)
         if nu == 2.5:
             return (1 + z + z * z / 3) * exp(-z)
-        return Apply("bessel_product", (wrap(nu), wrap(z))) * (2 ** (1 - nu) / special.gamma(nu))
+        return Apply("matern_shape", (wrap(nu), wrap(z)))
 
 
 class RationalQuadratic(Kernel):

@@ -33,7 +33,7 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """No garbage collection meanwhile: loading Numba makes so many objects that it costs a quarter of the time."""
+    """No garbage collection meanwhile: loading Numba makes many objects, and it costs a quarter of that."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

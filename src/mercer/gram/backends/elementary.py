@@ -23,7 +23,7 @@ __all__ = [
     "FASTMATH",
     "absolute",
     "arccos",
-    "bessel_product",
+    "matern_shape",
     "cos",
     "exp",
     "integer_power",
@@ -327,36 +327,40 @@ def _build_large_power(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
     return large_power_
 
 
-def _build_bessel_product(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
-    r"""z^ν K_ν(z) = ∫₀^∞ z^ν exp(-z cosh t) cosh(νt) dt by the trapezoidal rule.
+def _build_matern_shape(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
+    r"""2^{1-ν}/Γ(ν) z^ν K_ν(z), for ν ≤ 0 without its scale: see ``mercer.kernels.special``.
 
-    The integrand is analytic for |Im t| < π/2, so the rule's error falls like exp(-π²/h), and like
-    exp(-2π²/h²z) once the peak at 0 is narrow: h = 0.2 and h = 0.7/√z keep both under 1e-17.
-    In float64 whatever the precision, since z^ν and K_ν may each leave float32's range.
+    z^ν K_ν(z) = ∫₀^∞ z^ν exp(-z cosh t) cosh(νt) dt by the trapezoidal rule, in logarithms. The integrand is
+    analytic for |Im t| < π/2, and its peak has a width of about (ν² + z²)^{-1/4}: a step of 0.55 of that, and
+    of at most 0.2, keeps the rule's error under 1e-13.
     """
 
-    def bessel_product_(x, y):  # type: ignore[no-untyped-def]
+    def matern_shape_(x, y):  # type: ignore[no-untyped-def]
         nu, z = np.float64(x), np.float64(y)
-        if z < 1e-290 ** (1 / max(1.0, abs(nu))):
-            return real(2.0 ** (nu - 1) * np.exp(_log_gamma(nu))) if nu > 0 else real(0)
-        size = abs(nu)
-        h = min(0.2, 0.7 / np.sqrt(z))
+        if z < 1e-290:
+            return real(1) if nu > 0 else real(0)
         start = nu * np.log(z)
-        before, cosh_t, cosh_h = 1.0, np.cosh(h), np.cosh(h)
+        if nu > 0:
+            start += (1 - nu) * 0.6931471805599453 - _log_gamma(nu)
+        size = abs(nu)
+        if z > size and start - z + nu * nu / (2 * z) < -745.0:
+            return real(0)
+        h = min(0.2, 0.55 / (nu * nu + z * z) ** 0.25)
         decay = np.exp(-2 * size * h)
         shrink = decay  # cosh(νt) = exp(νt) (1 + shrink) / 2
         total = 0.5 * np.exp(start - z)
-        t = h
+        i = 1
         while True:
-            term = 0.5 * exp(start - z * cosh_t + size * t) * (1 + shrink)
+            t = i * h
+            grown = exp(t)
+            term = 0.5 * exp(start - 0.5 * z * (grown + 1 / grown) + size * t) * (1 + shrink)
             total += term
-            if term <= 1e-17 * total and z * z * (cosh_t * cosh_t - 1) > nu * nu:  # past the peak
+            if term <= 1e-17 * total and 0.5 * z * (grown - 1 / grown) > size:  # past the peak
                 return real(total * h)
-            before, cosh_t = cosh_t, 2 * cosh_h * cosh_t - before
             shrink *= decay
-            t += h
+            i += 1
 
-    return bessel_product_
+    return matern_shape_
 
 
 @njit(cache=True)
@@ -380,7 +384,7 @@ arccos = _by_precision("arccos", _build_arccos)
 power = _by_precision("power", _build_power)
 integer_power = _by_precision("integer_power", _build_integer_power)
 large_power = _by_precision("large_power", _build_large_power)
-bessel_product = _by_precision("bessel_product", _build_bessel_product)
+matern_shape = _by_precision("matern_shape", _build_matern_shape)
 
 
 @njit(**OPTIONS)

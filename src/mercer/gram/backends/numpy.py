@@ -12,7 +12,7 @@ from mercer.gram.backends.base import Backend
 from mercer.gram.points import Side
 from mercer.kernels.pair import External, Quantity
 from mercer.kernels.source import print_source
-from mercer.kernels.special import bessel_product
+from mercer.kernels.special import matern_shape
 
 __all__ = ["NumpyBackend"]
 
@@ -24,7 +24,7 @@ class NumpyBackend(Backend):
 
     def __init__(self, program: Any, dtype: Any, device: str = "cpu") -> None:
         super().__init__(program, dtype, device)
-        self.code: dict[str, Any] = {"np": np, "bessel_product": bessel_product}
+        self.code: dict[str, Any] = {"np": np, "matern_shape": matern_shape}
         exec(print_source(program, "numpy"), self.code)  # text printed by mercer.kernels.source
 
     def prepare(self, side: Side, is_left: bool) -> Side:

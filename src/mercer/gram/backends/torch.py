@@ -7,6 +7,7 @@ too much, from float64 differences.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class TorchBackend(Backend):
         self.double = torch.float32 if self.where.type == "mps" else torch.float64  # MPS has no float64
         self.params = torch.tensor(program.values, dtype=self.real, device=self.where)
         self.code: dict[str, Any] = {
-            "torch": torch, "where": _where, "less_equal": _less_equal, "bessel_product": _bessel_product,
+            "torch": torch, "where": _where, "less_equal": _less_equal, "matern_shape": _matern_shape,
         }  # fmt: skip
         exec(print_source(program, "torch"), self.code)  # text printed by mercer.kernels.source
 
@@ -194,23 +195,29 @@ def _less_equal(a: Any, b: Any) -> Any:
     return (a <= b).to(a.dtype)
 
 
-def _bessel_product(nu: Any, z: Any) -> Any:
-    """z^ν K_ν(z) by the trapezoidal rule of ``elementary``, all entries at once, in float64."""
+def _matern_shape(nu: Any, z: Any) -> Any:
+    """2^{1-ν}/Γ(ν) z^ν K_ν(z) by the trapezoidal rule of ``elementary``, all entries at once, in float64."""
     order, real = float(nu), z.dtype
     z = z.to(torch.float64)
-    small = z < 1e-290 ** (1 / max(1.0, abs(order)))
+    small = z < 1e-290
     safe = torch.where(small, torch.ones_like(z), z)
-    h = torch.clamp(0.7 / torch.sqrt(safe), max=0.2)
     start = order * torch.log(safe)
+    if order > 0:
+        start += (1 - order) * math.log(2.0) - math.lgamma(order)
+    far = (safe > abs(order)) & (start - safe + order * order / (2 * safe) < -745.0)
+    safe = torch.where(far, torch.ones_like(z), safe)
+    start = torch.where(far, torch.zeros_like(z), start)
+    h = torch.clamp(0.55 / (order * order + safe * safe) ** 0.25, max=0.2)
     total = 0.5 * torch.exp(start - safe)
-    t = h.clone()
+    i = 1
     while True:
+        t = i * h
         size = abs(order) * t
         term = 0.5 * torch.exp(start - safe * torch.cosh(t) + size) * (1 + torch.exp(-2 * size))
         total += term
         if bool(((term <= 1e-17 * total) & (safe * torch.sinh(t) > abs(order))).all()):
             break
-        t += h
-    at_zero = 2.0 ** (order - 1) * float(torch.exp(torch.lgamma(torch.tensor(order, dtype=torch.float64))))
-    limit = torch.full_like(z, at_zero if order > 0 else 0.0)
+        i += 1
+    total = torch.where(far, torch.zeros_like(z), total)
+    limit = torch.full_like(z, 1.0 if order > 0 else 0.0)
     return torch.where(small, limit, total * h).to(real)

@@ -15,48 +15,24 @@ by coordinate, in Python's own floats (``pair_value``): no backend has a part in
 from __future__ import annotations
 
 import pickle
-import pkgutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-import mercer.kernels
 from mercer import data
 from mercer.certify import certify
 from mercer.config import config, settings
 from mercer.errors import SlowPathWarning
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression, evaluate
-from mercer.kernels.pair import (
-    A,
-    External,
-    ExternalDiagonal,
-    Mean,
-    ParameterLeaf,
-    PointSum,
-    Quantity,
-    View,
-)
+from mercer.testing.examples import example_points
+from mercer.testing.scalar import pair_value
 
-__all__ = [
-    "check_kernel",
-    "example_kernels",
-    "example_points",
-    "is_claimed",
-    "missing_examples",
-    "own_kernels",
-    "pair_value",
-]
-
-
-# --- the battery -----------------------------------------------------------------------------------
+__all__ = ["check_kernel", "is_claimed"]
 
 
 def check_kernel(
@@ -211,7 +187,8 @@ def _check_values(of: _Matrices) -> None:
 
 
 def _check_positive(of: _Matrices) -> None:
-    if not is_claimed(of.kernel):
+    on_vectors = of.kernel.domain in ("vectors", "nonnegative")
+    if not is_claimed(of.kernel, data.as_vectors(of.X).shape[1] if on_vectors else None):
         return
     # A change of each entry by at most t moves no eigenvalue by more than n t (Weyl).
     values, vectors = np.linalg.eigh(of.K.astype(np.float64))
@@ -223,14 +200,14 @@ def _check_positive(of: _Matrices) -> None:
     )
 
 
-def is_claimed(kernel: Kernel) -> bool:
-    """Whether mercer says that the kernel is positive semidefinite."""
-    if kernel.lemma is not None:
-        return True
-    try:
-        return certify(kernel).verdict == "proved"
-    except NotImplementedError:
-        return False
+def is_claimed(kernel: Kernel, dim: int | None = None) -> bool:
+    """Whether mercer says that the kernel is positive semidefinite, for points in ℝ^dim if that is given.
+
+    >>> from mercer import Wendland
+    >>> is_claimed(Wendland(dim=3), dim=2), is_claimed(Wendland(dim=3), dim=5)
+    (True, False)
+    """
+    return kernel.lemma is not None or certify(kernel, dim=dim).verdict == "proved"
 
 
 _CHECKS: tuple[Callable[[_Matrices], None], ...] = (
@@ -254,6 +231,8 @@ def _check_parameters(kernel: Kernel, X: Any) -> None:
         lambda: type(kernel)(**own), f"{kernel!r} cannot be built again from its get_params(), {own}"
     )
     loaded = _attempt(lambda: pickle.loads(pickle.dumps(kernel)), f"{kernel!r} cannot be pickled")
+    for name, value in rebuilt.get_params(deep=False).items():
+        _require(value is own[name], f"{kernel!r} converts {name}: it must keep the very object it is given")
     _require(rebuilt == kernel, f"{kernel!r}, built again from its get_params(), is not equal to it")
     _require(hash(rebuilt) == hash(kernel), f"{kernel!r}, built again, is equal but has another hash")
     _require(repr(rebuilt) == repr(kernel), f"{kernel!r}, built again, prints as {rebuilt!r}")
@@ -281,213 +260,3 @@ def _attempt(action: Callable[[], Any], text: str) -> Any:
         return action()
     except Exception as error:
         raise AssertionError(f"{text}: {error}") from error
-
-
-# --- the formula at one pair of points -------------------------------------------------------------
-
-
-def pair_value(expression: Expression, X: Any, i: int, Y: Any, j: int) -> float:
-    """The formula at X[i] and Y[j], in Python's floats.
-
-    >>> from mercer import Gaussian
-    >>> pair_value(Gaussian(sigma=1.0).expression(), [[0.0, 1.0]], 0, [[1.0, 1.0]], 0)
-    0.60653066
-    """
-    points = data.take(X, [i]), data.take(Y, [j])
-
-    def leaf(node: Expression) -> Any:
-        if isinstance(node, ParameterLeaf):
-            return node.value
-        if isinstance(node, Quantity):
-            return _over_coordinates(node, *(_coordinates(node.view, point) for point in points))
-        if isinstance(node, PointSum):
-            coordinates = _coordinates(node.view, points[node.side])
-            return _over_coordinates(node, coordinates, coordinates)
-        if isinstance(node, External):
-            return node.source.pairs(*map(node.view, points))[0, 0]
-        if isinstance(node, ExternalDiagonal):
-            return node.source.self_pairs(node.view(points[node.side]))[0]
-        if isinstance(node, Mean):
-            return _mean(node, points)
-        raise TypeError(f"{node!r} is not a leaf of a kernel's formula")
-
-    with np.errstate(all="ignore"):
-        return float(evaluate(expression, leaf))
-
-
-def _over_coordinates(node: Quantity | PointSum, x: Sequence[Any], y: Sequence[Any]) -> float:
-    total = 1.0 if node.kind == "product" else 0.0
-    for a, b in zip(x, y, strict=True):
-        if node.view.labels:  # only whether they are equal matters
-            a, b = 0.0, float(a != b)
-        g = float(evaluate(node.term, lambda s, a=a, b=b: _coordinate_or_parameter(s, a, b)))  # type: ignore[misc]
-        total = total * g if node.kind == "product" else total + g
-    return total
-
-
-def _coordinate_or_parameter(leaf: Expression, a: float, b: float) -> float:
-    if isinstance(leaf, ParameterLeaf):
-        return leaf.value
-    return a if leaf == A else b
-
-
-def _coordinates(view: View, point: Any) -> list[Any]:
-    """A single point, seen through a view, as a list of numbers or labels."""
-    point = view(point)
-    if view.labels:
-        table = point.to_numpy() if hasattr(point, "to_numpy") else np.asarray(point, dtype=object)
-        return list(table.reshape(-1).tolist())
-    row: Any = data.as_vectors(point)
-    return list((row.toarray() if hasattr(row, "toarray") else row)[0].astype(float).tolist())
-
-
-def _mean(node: Mean, points: tuple[Any, Any]) -> float:
-    """(1/n) Σᵢ k(x, xᵢ), and the mean of these means."""
-    reference = node.reference
-    n = data.n_points(reference)
-    rows = [(reference, i) for i in range(n)] if node.side == 2 else [(node.view(points[node.side]), 0)]
-    values = [pair_value(node.inner, x, i, reference, j) for x, i in rows for j in range(n)]
-    return float(np.mean(values))
-
-
-# --- kernels and points to try -----------------------------------------------------------------------
-
-
-def example_kernels() -> list[Kernel]:
-    """Kernels of every registered class: those below, and the default of any other that has one.
-
-    >>> [k for k in example_kernels() if type(k).__name__ == "Min"]
-    [Min()]
-    """
-    examples = list(_examples())
-    shown = {type(kernel) for kernel in examples}
-    for kind in own_kernels():
-        if kind not in shown:
-            with suppress(TypeError, ValueError):  # one that must be given something: ``_examples`` lacks it
-                examples.append(kind())
-    return examples
-
-
-def own_kernels() -> list[type[Kernel]]:
-    """Every registered kernel class of mercer itself."""
-    for module in pkgutil.iter_modules(mercer.kernels.__path__, "mercer.kernels."):
-        import_module(module.name)
-    return [kind for kind in Kernel.registry if kind.__module__.startswith("mercer.")]
-
-
-def missing_examples() -> list[type[Kernel]]:
-    """Kernel classes of mercer that no example is an instance of; there should be none.
-
-    >>> missing_examples()
-    []
-    """
-    shown = {type(kernel) for kernel in example_kernels()}
-    return [kind for kind in own_kernels() if kind not in shown]
-
-
-def _examples() -> Iterator[Kernel]:
-    from mercer import (
-        ArcCosine,
-        BallIndicator,
-        BSpline,
-        ChiSquared,
-        ConditionalExpectation,
-        Constant,
-        Cosine,
-        Delta,
-        FromFunction,
-        Gaussian,
-        Laplacian,
-        Linear,
-        Matern,
-        Min,
-        Periodic,
-        Polynomial,
-        Precomputed,
-        RationalQuadratic,
-        Sigmoid,
-        Wendland,
-    )
-
-    scales = [0.8, 2.0, 1.3]  # one per column of ``example_points``
-    yield from (Linear(), Polynomial(), Polynomial(2, c=0.0, gamma=0.5), Polynomial(70, c=0.5, gamma=0.03))
-    yield from (Sigmoid(eta=0.3, nu=-0.2), Cosine(), Constant(2.0))
-    yield from (ArcCosine(order) for order in (0, 1, 2))
-    yield from (Gaussian(), Gaussian(sigma=1.5), Gaussian(gamma=0.4), Gaussian(sigma="median"))
-    yield from (Gaussian(sigma=scales), Gaussian(gamma=scales))
-    yield from (Laplacian(gamma=0.7), Laplacian(gamma=0.7, norm=2))
-    yield from (Laplacian(gamma=scales), Laplacian(gamma=scales, norm=2))
-    yield from (Matern(nu, length_scale=1.5) for nu in (0.3, 0.5, 1.2, 1.5, 2.5, 3.0))
-    yield from (Matern(0.5, scales), Matern(2.5, scales), Matern(1.2, scales))
-    yield from (RationalQuadratic(alpha=0.7, length_scale=1.3), RationalQuadratic(2.0, scales))
-    yield Periodic(period=2.5, length_scale=1.2)
-    yield from (Wendland(radius=3.0, smoothness=s) for s in (0, 1, 2))
-    yield Wendland(radius=[3.0, 2.0, 4.0])
-    yield from (BSpline(degree=m, scale=1.2) for m in (1, 3, 5))
-    yield from (BallIndicator(radius=1.5), Delta(), Min(), ChiSquared(gamma=0.5))
-    yield ConditionalExpectation(_two_bumps, weights=[0.3, 0.7])
-    yield FromFunction(_common_letters)
-    yield Precomputed(_MATRIX)
-    smooth, straight = Gaussian(sigma=1.2), Linear()
-    yield from (smooth + straight, smooth * Polynomial(2), 0.5 * smooth, smooth + 1.0)
-    yield from (
-        Polynomial(1) ** 3,
-        smooth**1.5,
-        Linear().polynomial([1.0, 0.5, 0.25]),
-        (0.1 * straight).exp(),
-    )
-    yield from (Polynomial(2).normalized(), Min().normalized(), BSpline().normalized())
-    yield from (smooth.centered(_REFERENCE), straight.centered(_REFERENCE), Laplacian().centered(_REFERENCE))
-    yield from (smooth.on(0, 2), smooth.on(0, 1) * Delta().on(2), smooth.on(0) + Polynomial(2).on(1, 2))
-    yield from (smooth @ _squares, Polynomial(2) @ _squares + Matern().on(1))
-    yield 2 * (smooth.on(0, 1).normalized() + straight * Cosine()) ** 2 + Periodic().on(1)
-    yield smooth.derivative("sigma")
-
-
-def _two_bumps(X: np.ndarray) -> np.ndarray:  # (n, d) to (n, 2)
-    """Two densities on ℝᵈ, up to a factor."""
-    return np.exp(-np.stack([((X - 1) ** 2).sum(axis=1), ((X + 1) ** 2).sum(axis=1)], axis=1) / 2)
-
-
-def _squares(X: np.ndarray) -> np.ndarray:
-    return np.asarray(X) ** 2 / 2
-
-
-def _common_letters(a: str, b: str) -> int:
-    return len(set(a) & set(b))
-
-
-_LETTERS = "mercerkernel"
-_REFERENCE = np.array([[0.5, -1.0, 0.25], [1.5, 0.75, -0.5], [-0.5, 0.0, 2.0], [0.0, 1.25, 1.0]])
-_MATRIX = np.minimum.outer(np.arange(1.0, 13.0), np.arange(1.0, 13.0))  # min(i, j): positive definite
-
-
-def example_points(kernel: Kernel, n: int, rng: np.random.Generator) -> Any:
-    """n points on which the kernel is defined, with what is special among them: an origin, a repetition.
-
-    Vectors have three columns of multiples of 1/64, the same numbers in float32 and float64.
-
-    >>> from mercer import Gaussian
-    >>> example_points(Gaussian(), 4, np.random.default_rng(0)).shape
-    (4, 3)
-    """
-    leaves = {type(leaf).__name__ for leaf in _leaves(kernel)}
-    if "Precomputed" in leaves:
-        return rng.integers(0, len(_MATRIX), n)
-    if kernel.domain == "objects":
-        letters = list(_LETTERS)
-        return ["".join(rng.choice(letters, size=rng.integers(1, 7))) for _ in range(n)]
-    points = np.round(64 * rng.normal(size=(n, 3))) / 64
-    points[1::5] = 0.0
-    points[4::5] = points[3::5][: len(points[4::5])]
-    if kernel.domain == "any":
-        points[:, 2] = np.round(points[:, 2])  # a column of categories
-    return np.abs(points) if kernel.domain == "nonnegative" else points
-
-
-def _leaves(kernel: Kernel) -> Iterator[Kernel]:
-    children = kernel.children().values()
-    for child in children:
-        yield from _leaves(child)
-    if not children:
-        yield kernel

@@ -1,0 +1,161 @@
+"""Kernels of every class, and points on which each is defined: what the battery is run on."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import mercer.kernels
+from mercer.kernels.base import Kernel
+
+__all__ = ["example_kernels", "example_points", "missing_examples", "own_kernels"]
+
+
+def example_kernels() -> list[Kernel]:
+    """Kernels of every registered class: those below, and the default of any other that has one.
+
+    >>> [k for k in example_kernels() if type(k).__name__ == "Min"]
+    [Min()]
+    """
+    examples = list(_examples())
+    shown = {type(kernel) for kernel in examples}
+    for kind in own_kernels():
+        if kind not in shown:
+            with suppress(TypeError, ValueError):  # one that must be given something: ``_examples`` lacks it
+                examples.append(kind())
+    return examples
+
+
+def own_kernels() -> list[type[Kernel]]:
+    """Every registered kernel class of mercer itself."""
+    for module in pkgutil.iter_modules(mercer.kernels.__path__, "mercer.kernels."):
+        import_module(module.name)
+    return [kind for kind in Kernel.registry if kind.__module__.startswith("mercer.")]
+
+
+def missing_examples() -> list[type[Kernel]]:
+    """Kernel classes of mercer that no example is an instance of; there should be none.
+
+    >>> missing_examples()
+    []
+    """
+    shown = {type(kernel) for kernel in example_kernels()}
+    return [kind for kind in own_kernels() if kind not in shown]
+
+
+def _examples() -> Iterator[Kernel]:
+    from mercer import (
+        ArcCosine,
+        BallIndicator,
+        BSpline,
+        ChiSquared,
+        ConditionalExpectation,
+        Constant,
+        Cosine,
+        Delta,
+        FromFunction,
+        Gaussian,
+        Laplacian,
+        Linear,
+        Matern,
+        Min,
+        Periodic,
+        Polynomial,
+        Precomputed,
+        RationalQuadratic,
+        Sigmoid,
+        Wendland,
+    )
+
+    scales = [0.8, 2.0, 1.3]  # one per column of ``example_points``
+    yield from (Linear(), Polynomial(), Polynomial(2, c=0.0, gamma=0.5), Polynomial(70, c=0.5, gamma=0.03))
+    yield from (Sigmoid(eta=0.3, nu=-0.2), Cosine(), Constant(2.0))
+    yield from (ArcCosine(order) for order in (0, 1, 2))
+    yield from (Gaussian(), Gaussian(sigma=1.5), Gaussian(gamma=0.4), Gaussian(sigma="median"))
+    yield from (Gaussian(sigma=scales), Gaussian(gamma=scales))
+    yield from (Laplacian(gamma=0.7), Laplacian(gamma=0.7, norm=2))
+    yield from (Laplacian(gamma=scales), Laplacian(gamma=scales, norm=2))
+    yield from (Matern(nu, length_scale=1.5) for nu in (0.3, 0.5, 1.2, 1.5, 2.5, 3.0))
+    yield from (Matern(0.5, scales), Matern(2.5, scales), Matern(1.2, scales))
+    yield from (RationalQuadratic(alpha=0.7, length_scale=1.3), RationalQuadratic(2.0, scales))
+    yield Periodic(period=2.5, length_scale=1.2)
+    yield from (Wendland(radius=3.0, smoothness=s) for s in (0, 1, 2))
+    yield Wendland(radius=[3.0, 2.0, 4.0])
+    yield from (BSpline(degree=m, scale=1.2) for m in (1, 3, 5))
+    yield from (BallIndicator(radius=1.5), Delta(), Min(), ChiSquared(gamma=0.5))
+    yield ConditionalExpectation(_two_bumps, weights=[0.3, 0.7])
+    yield FromFunction(_common_letters)
+    yield Precomputed(_MATRIX)
+    smooth, straight = Gaussian(sigma=1.2), Linear()
+    yield from (smooth + straight, smooth * Polynomial(2), 0.5 * smooth, smooth + 1.0)
+    yield from (
+        Polynomial(1) ** 3,
+        smooth**1.5,
+        Linear().polynomial([1.0, 0.5, 0.25]),
+        (0.1 * straight).exp(),
+    )
+    yield from (Polynomial(2).normalized(), Min().normalized(), BSpline().normalized())
+    yield from (smooth.centered(_REFERENCE), straight.centered(_REFERENCE), Laplacian().centered(_REFERENCE))
+    yield from (smooth.on(0, 2), smooth.on(0, 1) * Delta().on(2), smooth.on(0) + Polynomial(2).on(1, 2))
+    yield from (smooth @ _squares, Polynomial(2) @ _squares + Matern().on(1))
+    yield 2 * (smooth.on(0, 1).normalized() + straight * Cosine()) ** 2 + Periodic().on(1)
+    yield smooth + FromFunction(_product)  # both on the same vectors
+    yield smooth.derivative("sigma")
+
+
+def _two_bumps(X: np.ndarray) -> np.ndarray:  # (n, d) to (n, 2)
+    """Two densities on ℝᵈ, up to a factor."""
+    return np.exp(-np.stack([((X - 1) ** 2).sum(axis=1), ((X + 1) ** 2).sum(axis=1)], axis=1) / 2)
+
+
+def _squares(X: np.ndarray) -> np.ndarray:
+    return np.asarray(X) ** 2 / 2
+
+
+def _product(x: np.ndarray, y: np.ndarray) -> float:
+    return float(np.dot(x, y))
+
+
+def _common_letters(a: str, b: str) -> int:
+    return len(set(a) & set(b))
+
+
+_LETTERS = "mercerkernel"
+_REFERENCE = np.array([[0.5, -1.0, 0.25], [1.5, 0.75, -0.5], [-0.5, 0.0, 2.0], [0.0, 1.25, 1.0]])
+_MATRIX = np.minimum.outer(np.arange(1.0, 13.0), np.arange(1.0, 13.0))  # min(i, j): positive definite
+
+
+def example_points(kernel: Kernel, n: int, rng: np.random.Generator) -> Any:
+    """n points on which the kernel is defined, with what is special among them: an origin, a repetition.
+
+    Vectors have three columns of multiples of 1/64, the same numbers in float32 and float64.
+
+    >>> from mercer import Gaussian
+    >>> example_points(Gaussian(), 4, np.random.default_rng(0)).shape
+    (4, 3)
+    """
+    leaves = {type(leaf).__name__ for leaf in _leaves(kernel)}
+    if "Precomputed" in leaves:
+        return rng.integers(0, len(_MATRIX), n)
+    if kernel.domain == "objects":
+        letters = list(_LETTERS)
+        return ["".join(rng.choice(letters, size=rng.integers(1, 7))) for _ in range(n)]
+    points = np.round(64 * rng.normal(size=(n, 3))) / 64
+    points[1::5] = 0.0
+    points[4::5] = points[3::5][: len(points[4::5])]
+    if kernel.domain == "any":
+        points[:, 2] = np.round(points[:, 2])  # a column of categories
+    return np.abs(points) if kernel.domain == "nonnegative" else points
+
+
+def _leaves(kernel: Kernel) -> Iterator[Kernel]:
+    children = kernel.children().values()
+    for child in children:
+        yield from _leaves(child)
+    if not children:
+        yield kernel
