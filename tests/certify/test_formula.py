@@ -152,7 +152,7 @@ def test_some_hold_on_nonnegative_points_only(formula):
 def test_a_feature_map_may_change_signs():
     inside = Prover(Space(nonnegative=True))
     assert inside.kernel(pair.through(Scaling((2.0, 3.0), ("sigma",))).sum(minimum)) is not None
-    assert inside.kernel(pair.through(Scaling((2.0, -3.0))).sum(minimum)) is None
+    assert inside.kernel(pair.through(Scaling((2.0, -3.0), ("sigma",))).sum(minimum)) is None
     assert inside.kernel(pair.through(Mapping(np.sin)).sum(minimum)) is None
 
 

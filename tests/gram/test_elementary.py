@@ -251,8 +251,8 @@ ORDERS = [0.1, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 2.5, 3.3, 4.0, 5.5, 6.7, 8.0]
 def test_matern_shape(nu, real, functions):
     """2^{1-ν}/Γ(ν) z^ν K_ν(z) for z from 0 to 700, against SciPy.
 
-    It is a sum of exp(ν (ln z + t) - z cosh t), t the sum of up to a hundred steps: what rounding does to
-    t and to the exponent, some dozens of ε ν (1 + |ln z|) and ε z, is the relative error.
+    Up to z = 3 it is a series whose terms are e^{2z} ≤ 400 times as large as their sum: some 400 ε. Elsewhere
+    z^ν costs ε ν |ln z| and exp(-z) costs ε z.
     """
     z = np.concatenate([[0.0], np.exp(np.linspace(np.log(1e-12), np.log(650), 400))])
     z = z[z < (700 if real is np.float64 else 80)].astype(real)  # beyond, float32 has no such numbers
@@ -261,7 +261,7 @@ def test_matern_shape(nu, real, functions):
     with np.errstate(invalid="ignore"):
         wanted = 2 ** (1 - order) / special.gamma(order) * z**order * special.kv(order, z)
     wanted[0] = 1.0
-    dozens = 64 * (4 + order * (1 + np.abs(np.log(np.maximum(z, 1e-12)))))
+    dozens = 64 * (16 + order * (1 + np.abs(np.log(np.maximum(z, 1e-12)))))
     allowed = np.finfo(float).eps * (dozens + z) + np.finfo(real).eps
     np.testing.assert_array_less(np.abs(found / wanted - 1), allowed)
 
@@ -292,12 +292,6 @@ def test_matern_shape_at_enormous_distances_ends():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "0.0\n"
-
-
-def test_log_gamma():
-    x = np.concatenate([np.linspace(0.01, 3, 300), np.linspace(3, 150, 300)])
-    found = np.array([elementary._log_gamma(value) for value in x])
-    np.testing.assert_allclose(found, special.gammaln(x), rtol=1e-13, atol=5e-14)
 
 
 # --- how they are compiled ------------------------------------------------------------------------

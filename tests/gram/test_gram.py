@@ -98,6 +98,28 @@ def test_a_dense_matrix_into_memory_that_is_there(backend, rng):
             K.dense(wrong if wrong.shape != (30, 30) or wrong.dtype != float else np.empty((30, 60))[:, ::2])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    "n", [2999, 3008, 4096]
+)  # rows that start anywhere in a cache line, or all at its start
+def test_large_matrices_are_written_whole_and_nowhere_else(n, dtype, rng):
+    """Beyond 32 MiB whole cache lines are stored past the caches, wherever the memory begins."""
+    with config(dtype=dtype):
+        K = Gram(KERNEL, rng.normal(size=(n, 3)))
+        first = None
+        for offset in (0, 1, 3):
+            memory = np.full(n * n + 16, np.nan, dtype)
+            dense = K.dense(memory[offset : offset + n * n].reshape(n, n))
+            assert np.isfinite(dense).all()
+            assert np.isnan(memory[:offset]).all()
+            assert np.isnan(memory[offset + n * n :]).all()
+            assert (dense == dense.T).all()
+            first = dense if first is None else first
+            np.testing.assert_array_equal(dense, first)
+        tolerance = 1e-12 if dtype == "float64" else 1e-5
+        np.testing.assert_allclose(K.rows([0, 5, n - 1]), dense[[0, 5, n - 1]], rtol=tolerance)
+
+
 def test_nothing_is_computed_before_it_is_asked_for(rng, monkeypatch):
     K = Gram(KERNEL, rng.normal(size=(50, 3)))
     monkeypatch.setattr(Gram, "_run", lambda *_: pytest.fail("work was done"))

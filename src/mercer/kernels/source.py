@@ -118,7 +118,7 @@ def _coordinate_loop(plane: int, program: Program) -> str:
     view = program.views.index(quantity.view)
     shift = f"x_{view}", f"y_{view}"
 
-    def passes(unroll: int) -> list[str]:
+    def passes(unroll: int, first: bool = False) -> str:
         read = [f"a{u} = x[{shift[0]} + k + {u}]" for u in range(unroll)]
         columns = [
             f"b{u}_row = yt[{shift[1]} + (k + {u}) * cols : {shift[1]} + (k + {u} + 1) * cols]"
@@ -133,8 +133,15 @@ def _coordinate_loop(plane: int, program: Program) -> str:
             inner += [f"b{u} = b{u}_row[j]", *(_suffix(line, u) for line in lines[:-1])]
             inner.append(_suffix(lines[-1], u).replace("result = ", f"g{u} = "))
         total = f" {combine} ".join(f"g{u}" for u in range(unroll))
-        inner.append(f"total[j] = total[j] {combine} ({total})")
-        return [*read, *columns, "for j in range(cols):", *(f"    {line}" for line in inner)]
+        inner.append(f"total[j] = {total}" if first else f"total[j] = total[j] {combine} ({total})")
+        loop = [
+            *read,
+            *columns,
+            "for j in range(cols):",
+            *(f"    {line}" for line in inner),
+            f"k += {unroll}",
+        ]
+        return indent("\n".join(loop), "    ")
 
     return "\n".join(
         [
@@ -143,13 +150,16 @@ def _coordinate_loop(plane: int, program: Program) -> str:
             f"{shift[1]} = sizes[{3 * view + 4}]",
             f"width = sizes[{3 * view + 3}]",
             f"total = q[{plane}, i]",
-            "for j in range(cols):",
-            f"    total[j] = {start}",
             "k = 0",
+            f"if width >= {_UNROLL}:",
+            passes(_UNROLL, first=True),
+            "else:",
+            "    for j in range(cols):",
+            f"        total[j] = {start}",
             f"while k + {_UNROLL} <= width:",
-            indent("\n".join([*passes(_UNROLL), f"k += {_UNROLL}"]), "    "),
+            passes(_UNROLL),
             "while k < width:",
-            indent("\n".join([*passes(1), "k += 1"]), "    "),
+            passes(1),
         ]
     )
 

@@ -2,6 +2,7 @@ r"""The one special function the kernels need: the shape of the general Matérn.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ def matern_shape(nu: float, z: Any) -> Any:
     safe = np.where(small, 1.0, z)
     with np.errstate(all="ignore"):
         scaled = np.exp(nu * np.log(safe) - safe + scale + np.log(special.kve(nu, safe)))
-    # where K_ν overflows although z^ν K_ν(z) does not, z² is far below 4ν: 1 - z²/4(ν-1) + …
-    series = 1 - safe * safe / (4 * (nu - 1)) if nu > 2 else 1.0
+    # where K_ν overflows although z^ν K_ν(z) does not, z² is far below 4ν: Σ_k (-z²/4)^k / k!(ν-1)…(ν-k)
+    series = term = np.ones_like(z)
+    for k in range(1, min(10, math.ceil(nu))):
+        term = term * (-safe * safe / (4 * k * (nu - k)))
+        series = series + term
     return np.where(small, 1.0 if nu > 0 else 0.0, np.where(np.isfinite(scaled), scaled, series))

@@ -105,6 +105,13 @@ class Matern(Kernel):
     nu: float = positive(1.5, symbolic=False)
     length_scale: Any = _length_scale(1.0, words=("median",))
 
+    def check(self) -> None:
+        if self.nu > 1000:
+            raise InputError(
+                f"nu must be at most 1000, got {self.nu!r}: the kernel is then as good as the Gaussian; "
+                "use Gaussian(sigma=length_scale)"
+            )
+
     def formula(self, pair: Any) -> Any:
         nu = float(self.nu)
         z = sqrt(pair.sqdist) * (np.sqrt(2 * nu) / self.length_scale)

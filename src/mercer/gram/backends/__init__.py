@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
     if name is None:
         name = "numba" if device == "cpu" else "torch"
     module, attribute = BACKENDS[name]
-    with _uncollected():
+    first = module not in sys.modules
+    with _uncollected() if first else nullcontext():
         backend: Backend = getattr(import_module(module), attribute)(program, dtype, device)
     return backend
 
@@ -39,5 +41,7 @@ def _uncollected() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.freeze()  # and back: all that is alive now counts as old, and is not looked through at once
+        gc.unfreeze()
         if was_enabled:
             gc.enable()

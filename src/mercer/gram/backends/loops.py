@@ -44,6 +44,7 @@ __all__ = [
 DOT, SQDIST, SUM, EXTERNAL = 0, 1, 2, 3  # kinds of planes
 OWN, DIRECT, SHARED = 0, 1, 2  # a plane has its own product; differences; that of plane (how - SHARED)
 STORE, MIRROR, MULTIPLY = 0, 1, 2  # what to do with a finished tile
+_CACHE = 2**25  # bytes from which a matrix is not expected to stay in cache
 
 
 def tile_signature(real: Any) -> Any:
@@ -207,36 +208,70 @@ def _shift(plane, left, right):  # type: ignore[no-untyped-def]
             row[j] += a + right[j]
 
 
+@intrinsic
+def _stream(typingctx: Any, target: Any, place: Any, source: Any, start: Any, stride: Any) -> Any:
+    """One cache line at once, past the caches: target[place : place + L] = source[start :: stride], L values.
+
+    The line must be aligned to 64 bytes. A plain store would first read the line that it overwrites.
+    """
+    lanes = 64 * 8 // target.dtype.bitwidth
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        out, data = (context.make_array(signature.args[i])(context, builder, args[i]).data for i in (0, 2))
+        real = context.get_data_type(signature.args[0].dtype)
+        line = ir.Constant(ir.VectorType(real, lanes), ir.Undefined)
+        at = args[3]
+        for lane in range(lanes):
+            value = builder.load(builder.gep(data, [at]))
+            line = builder.insert_element(line, value, ir.Constant(ir.IntType(32), lane))
+            at = builder.add(at, args[4])
+        pointer = builder.bitcast(builder.gep(out, [args[1]]), line.type.as_pointer())
+        store = builder.store(line, pointer, align=64)
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(target, place, source, start, stride), codegen
+
+
 @njit(nogil=True, cache=True, **OPTIONS)
 def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def]
     """A finished tile into out, and its transpose into the mirrored place; the lower triangle decides."""
+    flat = out.ravel()
+    width = out.shape[1]
+    lanes = 64 // out.itemsize
+    # large matrices whose rows all start at the same place of a cache line are written past the caches
+    streams = out.size * out.itemsize > _CACHE and width % lanes == 0
+    origin = out.ctypes.data // out.itemsize
     for i in range(rows):
-        target = out[i0 + i][j0 : j0 + cols]
-        row = values[i * cols : (i + 1) * cols]
-        for j in range(cols):
-            target[j] = row[j]
+        start = (i0 + i) * width + j0
+        lead = min(cols, -(origin + start) % lanes) if streams else cols
+        full = lead + (cols - lead) // lanes * lanes
+        for j in range(lead, full, lanes):
+            _stream(flat, start + j, values, i * cols + j, 1)
+        _copy(values[i * cols : i * cols + lead], flat[start : start + lead])
+        _copy(values[i * cols + full : (i + 1) * cols], flat[start + full : start + cols])
     if j0 + cols > i0 + 1:  # the tile meets the diagonal
         for i in range(rows):
             for j in range(min(cols, i0 + i - j0)):
                 out[j0 + j, i0 + i] = values[i * cols + j]
         return
-    full = rows - rows % 8
+    lead = min(rows, -(origin + j0 * width + i0) % lanes) if streams else 0
+    full = lead + (rows - lead) // lanes * lanes
     for j in range(cols):
+        target = out[j0 + j][i0 : i0 + rows]
+        for i in range(lead):
+            target[i] = values[i * cols + j]
         for i in range(full, rows):
-            out[j0 + j, i0 + i] = values[i * cols + j]
+            target[i] = values[i * cols + j]
     for jb in range(0, cols, 8):
-        for ib in range(0, full, 8):
-            for j in range(jb, min(jb + 8, cols)):  # eight rows at once: whole cache lines on both sides
-                target = out[j0 + j][i0 + ib : i0 + ib + 8]
-                at = ib * cols + j
-                target[0] = values[at]
-                target[1] = values[at + cols]
-                target[2] = values[at + 2 * cols]
-                target[3] = values[at + 3 * cols]
-                target[4] = values[at + 4 * cols]
-                target[5] = values[at + 5 * cols]
-                target[6] = values[at + 6 * cols]
-                target[7] = values[at + 7 * cols]
+        for ib in range(lead, full, lanes):
+            for j in range(jb, min(jb + 8, cols)):
+                start, at = (j0 + j) * width + i0 + ib, ib * cols + j
+                if streams:
+                    _stream(flat, start, values, at, cols)
+                else:
+                    for i in range(lanes):  # whole cache lines on both sides
+                        flat[start + i] = values[at + i * cols]
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
