@@ -268,8 +268,9 @@ class LosesParametersInPickle(Wave):
     [
         (
             Invents(),
-            "Invents(scale=1.0, shift=0.0) cannot be cloned: Invents: got an unexpected keyword argument "
-            "'shift'; its parameters are: scale",
+            "Invents(scale=1.0, shift=0.0) cannot be built again from its get_params(), "
+            "{'scale': 1.0, 'shift': 0.0}: Invents: got an unexpected keyword argument 'shift'; "
+            "its parameters are: scale",
         ),
         (Forgets(scale=2.0), "Forgets(), built again, has other values: [[1.0, …"),
         (Converts([1.0]), "Converts(values=[1.0]) converts values: it must keep the very object it is given"),

@@ -29,6 +29,7 @@ __all__ = [
     "columns",
     "n_points",
     "require_nonnegative",
+    "require_same_names",
     "require_same_width",
     "take",
 ]
@@ -103,11 +104,12 @@ def _sparse_values(X: Any, name: str) -> sparse.csr_array:
     _require_table(X.shape, name)
     if X.dtype.kind == "c":
         _refuse_complex(name, X.dtype)
-    rows = X if isinstance(X, sparse.csr_array) else sparse.csr_array(X)
+    real = _float_type(X.dtype)
+    rows = X if isinstance(X, sparse.csr_array) and X.dtype == real else sparse.csr_array(X.astype(real))
     if not rows.has_canonical_format:
         rows = rows.copy()  # sum_duplicates works in place, and the arrays may be the caller's
         rows.sum_duplicates()
-    return rows.astype(_float_type(rows.dtype), copy=False)
+    return rows
 
 
 def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
@@ -339,6 +341,15 @@ def require_same_width(X: Vectors, Y: Vectors, name_x: str = "X", name_y: str = 
 
 
 # --- parts of a table -------------------------------------------------------------------------------
+
+
+def require_same_names(X: Any, Y: Any, name_x: str = "X", name_y: str = "Y") -> None:
+    """Refuse two data frames whose columns are not the same, in the same order."""
+    if _is_frame(X) and _is_frame(Y) and list(X.columns) != list(Y.columns):
+        raise InputError(
+            f"{name_x} and {name_y} must have the same columns in the same order, got {list(X.columns)} and "
+            f"{list(Y.columns)}: pass {name_y}[{name_x}.columns]"
+        )
 
 
 def n_points(X: Any) -> int:

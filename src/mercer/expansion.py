@@ -41,10 +41,12 @@ class Expansion:
     Σᵢ αᵢ k(xᵢ, ·).
     """
 
+    __array_ufunc__ = None  # an array of functions would help nobody
+
     def __init__(self, kernel: Kernel, anchors: Any, coef: Any, intercept: Any = 0.0) -> None:
         if not isinstance(kernel, Kernel):
             raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
-        self.kernel = kernel.resolve(anchors)
+        self.kernel = kernel.__sklearn_clone__().resolve(anchors)
         self.anchors = (
             data.as_vectors(anchors, "anchors") if kernel.domain in ("vectors", "nonnegative") else anchors
         )
@@ -105,11 +107,19 @@ class Expansion:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, divisor: Any) -> Expansion:
+        if not np.isscalar(divisor) or isinstance(divisor, str):
+            return NotImplemented
+        return (1 / float(_real(divisor, "the divisor"))) * self
+
     def __neg__(self) -> Expansion:
         return -1.0 * self
 
     def __sub__(self, other: Any) -> Expansion:
         return self + (-1.0) * other
+
+    def __rsub__(self, other: Any) -> Expansion:
+        return (-1.0) * self + other
 
     def prune(self, tol: float = 0.0) -> Expansion:
         """Without the anchors whose |αᵢ| ≤ tol · max |α| in every function.

@@ -94,7 +94,9 @@ def test_a_dense_matrix_into_memory_that_is_there(backend, rng):
     assert K.dense(out) is out
     np.testing.assert_array_equal(out, K.dense())
     for wrong in (np.empty((30, 29)), np.empty((30, 30), np.float32), np.empty((30, 30)).T):
-        with pytest.raises(InputError, match="out must be a C-contiguous 30 × 30 array of float64"):
+        with pytest.raises(
+            InputError, match="out must be a C-contiguous, writeable 30 × 30 array of float64"
+        ):
             K.dense(wrong if wrong.shape != (30, 30) or wrong.dtype != float else np.empty((30, 60))[:, ::2])
 
 
@@ -235,6 +237,32 @@ def test_labels_of_any_kind(backend):
     np.testing.assert_array_equal(Delta()([["a"], ["b"]]), np.eye(2))
 
 
+def test_labels_are_equal_whatever_their_types(backend):
+    np.testing.assert_array_equal(Delta()([[0], [1]], [["a"], ["b"]]), np.zeros((2, 2)))
+    np.testing.assert_array_equal(
+        Delta()(np.array([[5], [7]], dtype=object), np.array([[5], [7]])), np.eye(2)
+    )
+    np.testing.assert_array_equal(Delta()(np.array([[2**53], [2**53 + 1]])), np.eye(2))
+    with pytest.raises(InputError, match="NaN"):
+        Delta()(np.array([[np.nan], [1.0]]))
+
+
+def test_a_python_function_is_called_once_per_pair(rng):
+    calls = []
+
+    def product(a, b):
+        calls.append(1)
+        return float(a @ b)
+
+    X = rng.normal(size=(5, 2))
+    with pytest.warns(UserWarning, match="the slow path"):
+        K = Gram(FromFunction(product), X)
+    for _ in range(2):
+        np.testing.assert_allclose(K @ np.ones(5), X @ X.sum(axis=0))
+        np.testing.assert_allclose(K.dense(), X @ X.T)
+    assert len(calls) == 15
+
+
 def test_precomputed_and_functions(backend):
     K = np.array([[2.0, 1.0], [1.0, 3.0]])
     G = Gram(2 * Precomputed(K), np.arange(2))
@@ -288,7 +316,25 @@ def test_other_mistakes(rng):
         Gram(Linear(), None)
     with pytest.raises(InputError, match="Negative values in data"):
         Gram(Min(), X)
-    with pytest.raises(InputError, match="overflow when squared: rescale the columns"):
+    with pytest.raises(InputError, match="Negative values in data"):
+        Gram(Min().on(0), X)
+    with (
+        pytest.raises(InputError, match=r"overflow when squared in float32: .* or use float64"),
+        config(dtype="float32"),
+    ):
+        Gram(Gaussian(1e30), X * 1e30)
+    with pytest.raises(InputError, match="the kernel's parameters overflow in float64"):
+        Gram(Gaussian(1e-200), X)
+    with pytest.raises(InputError, match="must have the same columns in the same order"):
+        Gram(Gaussian(1.0), pd.DataFrame(X, columns=["a", "b"]), pd.DataFrame(X, columns=["b", "a"]))
+    with pytest.raises(
+        InputError, match="the map <lambda> must give one row per point, got 8 rows for 4 points"
+    ):
+        Gram(Linear() @ (lambda Z: np.vstack([Z, Z])), X)
+    with pytest.raises(InputError, match="X must be a table or a list of points, got 5"):
+        Gram(Delta(), 5)
+    assert Gram(Linear(), X).block([], [0]).shape == (0, 1)
+    with pytest.raises(InputError, match="overflow when squared in float64: rescale the columns"):
         Gram(Gaussian(1.0), [[1e200], [-1e200]])
     K = Gram(Linear(), X)
     with pytest.raises(InputError, match=r"row 4 is outside 0 … 3"):
@@ -327,7 +373,32 @@ def test_pickle(rng):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(K)).dense(), K.dense())
 
 
+def test_settings_and_kernel_are_those_of_the_making(rng):
+    X, Y = rng.normal(size=(5, 2)), rng.normal(size=(4, 2))
+    kernel = Gaussian(1.0)
+    with config(dtype="float32", backend="numpy"):
+        K = Gram(kernel, X, Y)
+    expected = K.dense()
+    kernel.set_params(sigma=5.0)
+    for other in (K, pickle.loads(pickle.dumps(K)), K.T.T):
+        assert repr(other) == "Gram(Gaussian(sigma=1.0), 5 × 4, float32, numpy)"
+        np.testing.assert_array_equal(other.dense(), expected)
+
+
 # --- memory --------------------------------------------------------------------------------------
+
+
+def test_other_results_beyond_the_budget_are_refused(rng):
+    X = rng.normal(size=(2000, 2))
+    with config(memory="10MiB"):
+        K = Gram(Gaussian(1.0), X)
+        for ask, what in (
+            (lambda: K.rows(slice(None)), "a set of rows of 2000 × 2000 float64 needs 30.5MiB"),
+            (lambda: K.block(slice(None), slice(None)), "a block of 2000 × 2000 float64 needs 30.5MiB"),
+            (lambda: K @ np.ones((2000, 1000)), "a product of 2000 × 1000 float64 needs 15.3MiB"),
+        ):
+            with pytest.raises(MemoryBudgetError, match=what):
+                ask()
 
 
 def test_a_dense_matrix_beyond_the_budget_is_refused(rng):

@@ -1,5 +1,6 @@
 """Threads: obeyed, never oversubscribed, stopped by an error."""
 
+import os
 import threading
 import time
 
@@ -7,6 +8,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from mercer import config
+from mercer.gram import threads
 from mercer.gram.threads import run, single_threaded_blas
 
 
@@ -14,17 +16,17 @@ def blas_threads():
     return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_the_configured_number_of_threads_work(threads):
-    seen, barrier = set(), threading.Barrier(threads, timeout=20)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_the_configured_number_of_threads_work(count):
+    seen, barrier = set(), threading.Barrier(count, timeout=20)
 
     def task(_):
         seen.add(threading.get_ident())
-        barrier.wait()  # passes only if `threads` tasks run at the same time
+        barrier.wait()  # passes only if `count` tasks run at the same time
 
-    with config(threads=threads):
-        run(task, range(threads * 3))
-    assert len(seen) == threads
+    with config(threads=count):
+        run(task, range(count * 3))
+    assert len(seen) == count
 
 
 def test_blas_has_one_thread_inside_and_its_own_number_after():
@@ -52,6 +54,26 @@ def test_overlapping_users_restore_blas_once():
     leave.set()
     thread.join()
     assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_while_others_are_inside_works():
+    before = blas_threads()
+    with single_threaded_blas():
+        child = os.fork()
+        if child == 0:  # the users of the parent are not the child's
+            os._exit(0 if blas_threads() == before and not threads._users else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    threads._lock.acquire()
+    try:
+        child = os.fork()
+        if child == 0:
+            with single_threaded_blas():
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        threads._lock.release()
 
 
 def test_an_error_reaches_the_caller_and_stops_the_rest():

@@ -68,7 +68,7 @@ class KernelMixin:
                     "kernel values of the training points with each other, and to predict those of the new "
                     "points (rows) with the training points (columns)"
                 )
-            kernel, X = Precomputed(X), np.arange(X.shape[0])
+            kernel, X = _with_matrix(kernel, X), np.arange(X.shape[0])
         # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
         self.kernel_ = kernel.__sklearn_clone__().resolve(X)
         return X if isinstance(y, str) else (X, y)
@@ -118,4 +118,13 @@ class KernelMixin:
 
 def _is_pairwise(kernel: Kernel) -> bool:
     """Whether X holds kernel values; a Precomputed that has its matrix takes indices instead."""
-    return isinstance(kernel, Precomputed) and kernel.matrix is None
+    return any(isinstance(part, Precomputed) and part.matrix is None for part in kernel.parts())
+
+
+def _with_matrix(kernel: Kernel, K: np.ndarray) -> Kernel:
+    """The kernel with K for every Precomputed() that waits for one."""
+    kernel = kernel.__sklearn_clone__()
+    for part in kernel.parts():
+        if isinstance(part, Precomputed) and part.matrix is None:
+            part.set_params(matrix=K)
+    return kernel

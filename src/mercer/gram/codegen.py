@@ -49,7 +49,10 @@ def _salt() -> str:
     import numba
 
     here = Path(__file__).parent / "backends"
-    text = [numba.__version__, *((here / name).read_text("utf-8") for name in ("elementary.py", "loops.py"))]
+    text = [
+        numba.__version__,
+        *((here / name).read_text("utf-8") for name in ("bessel.py", "elementary.py", "loops.py")),
+    ]
     return hashlib.sha256("".join(text).encode()).hexdigest()
 
 

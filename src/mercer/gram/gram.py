@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.config import require_memory, settings
+from mercer import data
+from mercer.config import config, require_memory, settings
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
 from mercer.gram.cache import RowCache
@@ -25,6 +26,7 @@ from mercer.kernels.program import Program
 __all__ = ["Gram"]
 
 
+_SMALL_RESULT = 2**20  # bytes
 _WORTH_THREADS = 2**17  # pairs of points below which starting threads takes longer than the work
 
 
@@ -38,7 +40,8 @@ class Gram:
     Y : points, optional
     cache : bytes for rows kept by ``rows``, optional: none when 0, by default as much as the budget allows
 
-    Precision, threads, memory and backend are those of ``mercer.config`` when the Gram is made.
+    Precision and backend are those of ``mercer.config`` when the Gram is made. The points are not
+    copied: changing them later changes what is computed.
 
     >>> from mercer import Gaussian
     >>> K = Gram(Gaussian(sigma=1.0), [[0.0], [1.0], [2.0]])
@@ -55,6 +58,9 @@ class Gram:
     def __init__(self, kernel: Kernel, X: Any, Y: Any = None, *, cache: int | None = None) -> None:
         if not isinstance(kernel, Kernel):
             raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
+        kernel = kernel.__sklearn_clone__()  # a later set_params must not reach this Gram
+        if Y is not None and kernel.domain in ("vectors", "nonnegative"):
+            data.require_same_names(X, Y)
         X = check_domain(kernel, X, "X")
         Y = None if Y is None else check_domain(kernel, Y, "Y")
         if not kernel.is_resolved():
@@ -79,6 +85,8 @@ class Gram:
         now = settings()
         self._program = program
         self._raw = raw
+        self._settings = {"dtype": now.dtype, "backend": now.backend, "device": now.device}
+        self._capacity = cache
         self._sides = sides
         self.dtype = np.dtype(now.dtype)
         self.shape = (sides.left.n, sides.right.n)
@@ -98,7 +106,7 @@ class Gram:
         """The transpose: K(Y, X)."""
         if self.is_symmetric:
             return self
-        return Gram(self.kernel, self._raw[1], self._raw[0])
+        return _remake(self.kernel, self._raw[1], self._raw[0], self._capacity, self._settings)
 
     def diag(self) -> np.ndarray:  # (n,)
         """The values k(xᵢ, xᵢ), computed without the matrix."""
@@ -119,9 +127,13 @@ class Gram:
                 "use it lazily (K @ V, K.rows, K.block), use float32",
             )
             out = np.empty((n, m), self.dtype)
-        elif out.shape != (n, m) or out.dtype != self.dtype or not out.flags.c_contiguous:
+        elif (
+            out.shape != (n, m)
+            or out.dtype != self.dtype
+            or not (out.flags.c_contiguous and out.flags.writeable)
+        ):
             raise InputError(
-                f"out must be a C-contiguous {n} × {m} array of {self.dtype.name}, "
+                f"out must be a C-contiguous, writeable {n} × {m} array of {self.dtype.name}, "
                 f"got {out.dtype} of shape {out.shape}: pass np.empty(K.shape, K.dtype)"
             )
         self._fill(self._x, self._y, out, mirror=self.is_symmetric)
@@ -136,9 +148,11 @@ class Gram:
     def block(self, i: Any, j: Any) -> np.ndarray:  # (len(i), len(j))
         """The values of some points against some others."""
         i, j = _positions(i, self.shape[0], "row"), _positions(j, self.shape[1], "column")
+        if not (len(i) and len(j)):
+            return np.empty((len(i), len(j)), self.dtype)
         x = self._backend.prepare(self._sides.left.take(i), True)
         y = self._backend.prepare(self._sides.right.take(j), False)
-        out = np.empty((len(i), len(j)), self.dtype)
+        out = self._room(len(i), len(j), "block")
         self._fill(x, y, out, mirror=False)
         return out
 
@@ -151,7 +165,8 @@ class Gram:
                 f"{self.shape[1]}, got {V.dtype} of shape {V.shape}"
             )
         columns = np.ascontiguousarray(V.reshape(self.shape[1], -1), dtype=self.dtype)
-        out = np.zeros((self.shape[0], columns.shape[1]), self.dtype)
+        out = self._room(self.shape[0], columns.shape[1], "product")
+        out[:] = 0
         self._run(
             lambda i: self._backend.multiply(self._x, self._y, i, columns, out),
             _cut(self.shape[0], self._backend.rows),
@@ -160,7 +175,8 @@ class Gram:
         return out.reshape(self.shape[0], *V.shape[1:])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Gram, (self.kernel, *self._raw)  # prepared anew where it is loaded
+        # prepared anew where it is loaded
+        return _remake, (self.kernel, *self._raw, self._capacity, self._settings)
 
     def __repr__(self) -> str:
         n, m = self.shape
@@ -169,10 +185,16 @@ class Gram:
     # --- the loop --------------------------------------------------------------------------------------
 
     def _compute_rows(self, index: np.ndarray) -> np.ndarray:
-        out = np.empty((len(index), self.shape[1]), self.dtype)
+        out = self._room(len(index), self.shape[1], "set of rows")
         x = self._backend.prepare(self._sides.left.take(index), True)
         self._fill(x, self._y, out, mirror=False)
         return out
+
+    def _room(self, n: int, m: int, what: str) -> np.ndarray:
+        """Memory for a result, if it fits the budget (asking costs more than a small result)."""
+        if (size := n * m * self.dtype.itemsize) > _SMALL_RESULT:
+            require_memory(size, f"a {what} of {n} × {m} {self.dtype.name}", "ask for less at a time")
+        return np.empty((n, m), self.dtype)
 
     def _fill(self, x: Any, y: Any, out: np.ndarray, mirror: bool) -> None:
         """The matrix of two prepared sides into ``out``, range by range."""
@@ -188,6 +210,12 @@ class Gram:
         alone = self._backend.is_parallel or pairs < _WORTH_THREADS
         with self._backend.session():
             run(task, tasks, 1 if alone else None)
+
+
+def _remake(kernel: Kernel, X: Any, Y: Any, cache: int | None, settings: dict[str, Any]) -> Gram:
+    """A Gram under the settings that another was made with."""
+    with config(**settings):
+        return Gram(kernel, X, Y, cache=cache)
 
 
 def _mean(inner: Expression, X: Any, reference: Any) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer import data
-from mercer.errors import InputError
+from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import evaluate
 from mercer.kernels.expression import Expression
@@ -75,6 +75,11 @@ class Sides:
 
 def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
     """The raw points, checked for what the kernel says a point is."""
+    is_list = hasattr(X, "shape") or (hasattr(X, "__len__") and not isinstance(X, str))
+    if kernel.domain == "any" and not is_list:
+        raise InputTypeError(
+            f"{name} must be a table or a list of points, got {X!r}: pass one entry per point"
+        )
     if kernel.domain in ("vectors", "nonnegative"):
         X = data.as_vectors(X, name)
         return X
@@ -125,14 +130,17 @@ def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes) -> An
 
 
 def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
-    """Numbers for labels: equal labels, equal numbers, in both sides."""
+    """Numbers for labels: equal labels, equal numbers, in both sides and whatever their types."""
     table = X.toarray() if sparse.issparse(X) else X
     table = table.to_numpy() if hasattr(table, "to_numpy") else np.asarray(table)
     table = table.reshape(len(table), -1)
-    if table.dtype.kind in "fiub":
-        return np.ascontiguousarray(data.as_vectors(table), dtype=np.float64)
-    flat = [codes.setdefault(label, float(len(codes))) for label in table.ravel().tolist()]
-    return np.array(flat, dtype=np.float64).reshape(table.shape)
+    values, places = table.ravel(), np.arange(table.size)
+    if table.dtype.kind != "O":
+        if table.dtype.kind == "f":
+            data.as_vectors(table)  # refuses NaN, which equals nothing
+        values, places = np.unique(table, return_inverse=True)
+    numbers = np.array([codes.setdefault(label, float(len(codes))) for label in values.tolist()])
+    return numbers[places].reshape(table.shape)
 
 
 def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
@@ -162,11 +170,6 @@ def _side(
             matrix = matrix - centre
             shift = matrix @ centre + 0.5 * float(centre @ centre)
         norms = _squared_norms(matrix)
-        if not np.isfinite(norms).all():
-            raise InputError(
-                f"values as large as {abs(matrix).max():.3g} overflow when squared: rescale the columns, "
-                "for example with StandardScaler"
-            )
         views.append(ViewData(matrix, norms, shift))
     return Side(n, tuple(views), _values((program.left, program.right)[side], raw, n, codes, mean_of))
 

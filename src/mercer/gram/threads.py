@@ -6,6 +6,7 @@ written by one task, so results are the same for any number of threads.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -43,6 +44,20 @@ def _limit(library: Any, threads: int) -> None:
 
 def _is_per_thread(library: Any) -> bool:
     return getattr(library, "threading_layer", None) == "openmp"
+
+
+def _after_fork() -> None:
+    """A child has none of the threads that may have been inside."""
+    global _lock, _users
+    _lock = Lock()
+    if _users:
+        _users = 0
+        for library, original in zip(_libraries(), _originals, strict=True):
+            _limit(library, original)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager

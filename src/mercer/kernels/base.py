@@ -113,7 +113,7 @@ class Kernel:
 
         All of them or, if one is refused, none.
         """
-        before = [(kernel, dict(vars(kernel))) for kernel in self._tree()]
+        before = [(kernel, dict(vars(kernel))) for kernel in self.parts()]
         try:
             self._set(params)
         except Exception:
@@ -148,18 +148,18 @@ class Kernel:
                 inner = ", ".join(values)
                 raise InputError(f"{name} of {self!r} has no parameter {inner!r}: it is {text(part)}")
 
-    def _tree(self) -> Iterator[Kernel]:
+    def parts(self) -> Iterator[Kernel]:
         """The kernel and all it is made of."""
         yield self
         for child in self.children().values():
-            yield from child._tree()
+            yield from child.parts()
 
     def __sklearn_clone__(self) -> Self:
         """The same kernel in new objects. Fitted maps and mixtures stay: they are part of its definition."""
-        values = self.get_params(deep=False)
-        return type(self)(
-            **{n: v.__sklearn_clone__() if isinstance(v, Kernel) else v for n, v in values.items()}
-        )
+        copy = object.__new__(type(self))
+        for name, value in vars(self).items():
+            vars(copy)[name] = value.__sklearn_clone__() if isinstance(value, Kernel) else value
+        return copy
 
     def _names(self) -> tuple[str, ...]:
         return tuple(self._parameters)
@@ -204,6 +204,8 @@ class Kernel:
                 )
             elif parameter.symbolic and value is not None:
                 value = ParameterLeaf((*pair.path, name), float(value))
+            elif isinstance(value, Kernel):
+                value = _Part(value, name)
             vars(symbolic)[name] = value
         return wrap(symbolic.formula(pair))
 
@@ -285,7 +287,8 @@ class Kernel:
             "multiply": operator.mul,
             "power": operator.pow,
         }
-        if ufunc.__name__ not in operations or method != "__call__" or options:
+        is_array = any(isinstance(value, np.ndarray) for value in inputs)
+        if ufunc.__name__ not in operations or method != "__call__" or options or is_array:
             return NotImplemented
         plain = (value.item() if isinstance(value, np.generic) else value for value in inputs)
         return operations[ufunc.__name__](*plain)
@@ -321,6 +324,8 @@ class Kernel:
     def __truediv__(self, other: Any) -> Kernel:
         from mercer.kernels.compose import Scaled
 
+        if _is_scalar(other) and other == 0:
+            raise InputError(f"a kernel cannot be divided by zero, got {self!r} / {other!r}")
         return Scaled(1 / other, self) if _is_scalar(other) else NotImplemented
 
     def __pow__(self, exponent: Any) -> Kernel:
@@ -375,6 +380,16 @@ class Kernel:
 
         flat = [c for group in columns for c in (group if isinstance(group, list | tuple) else [group])]
         return OnColumns(self, tuple(flat))
+
+
+class _Part:
+    """A kernel that is a parameter of another, in the other's formula: ``self.base.expression(pair)``."""
+
+    def __init__(self, kernel: Kernel, name: str) -> None:
+        self._kernel, self._name = kernel, name
+
+    def expression(self, pair: Pair) -> Expression:
+        return self._kernel.expression(pair.below(self._name))
 
 
 def _is_scalar(value: Any) -> bool:

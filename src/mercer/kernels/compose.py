@@ -268,7 +268,7 @@ class OnColumns(_Unary):
     columns: tuple[Any, ...] = fixed(
         (),
         "a non-empty list of column positions or names",
-        lambda v: is_vector(v) and len(v) > 0,
+        lambda v: is_vector(v) and len(v) > 0 and all(isinstance(c, int | np.integer | str) for c in v),
         "e.g. [0, 1]",
     )
 

@@ -83,6 +83,26 @@ class Precomputed(Kernel):
         "K",
     )
 
+    def check(self) -> None:
+        """Real, finite, symmetric: looked at a few rows at a time."""
+        if self.matrix is None:
+            return
+        K = np.asarray(self.matrix)
+        if K.dtype.kind not in "fiub":
+            raise InputError(f"matrix must hold real numbers, got {K.dtype}: pass an array of floats")
+        slack = np.sqrt(np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps)
+        for start in range(0, len(K), 1024):
+            rows, columns = K[start : start + 1024], K[:, start : start + 1024].T
+            if not np.isfinite(rows).all():
+                raise InputError(
+                    "matrix must be finite, got NaN or infinite kernel values: leave those points out"
+                )
+            if np.abs(rows - columns).max() > slack * np.abs(rows).max():
+                raise InputError(
+                    "matrix must be symmetric, got values with k(i, j) ≠ k(j, i): "
+                    "pass (K + K.T) / 2 if that is meant"
+                )
+
     def expression(self, pair: Pair | None = None) -> Expression:
         return (pair or Pair()).external(self)
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer import data
+from mercer.errors import InputError
 from mercer.kernels.calculus import differentiate, substitute
 from mercer.kernels.expression import (
     ONE,
@@ -55,7 +56,14 @@ class Mapping:
     function: Any
 
     def __call__(self, X: Any) -> Any:
-        return self.function.transform(X) if hasattr(self.function, "transform") else self.function(X)
+        mapped = self.function.transform(X) if hasattr(self.function, "transform") else self.function(X)
+        if data.n_points(mapped) != data.n_points(X):
+            name = getattr(self.function, "__name__", None) or repr(self.function)
+            raise InputError(
+                f"the map {name} must give one row per point, got {data.n_points(mapped)} rows for "
+                f"{data.n_points(X)} points: pass a function of the whole table"
+            )
+        return mapped
 
 
 def unit_rows(X: Any) -> Any:  # (n, d)
@@ -76,7 +84,7 @@ class Scaling:
     def __call__(self, X: Any) -> Any:
         X = data.as_vectors(X)
         if X.shape[1] != len(self.factors):
-            raise data.InputError(
+            raise InputError(
                 f"the kernel has {len(self.factors)} length scales but the data have {X.shape[1]} columns: "
                 "give one length scale per column, or a single number"
             )
@@ -108,7 +116,7 @@ class ParameterLeaf(Expression):
     """A hyper-parameter, named by its path from the root kernel."""
 
     path: tuple[str, ...]
-    value: float = field(compare=False)
+    value: float
 
     def __repr__(self) -> str:
         return self.path[-1]
@@ -262,6 +270,14 @@ def diagonal(expression: Expression, side: int) -> Expression:
     return substitute(expression, at_equal)
 
 
+def _logarithmic(slope: Expression, term: Expression) -> Expression:
+    """g'/g, for (Πg)' = Πg · Σ g'/g; 0 where both are 0 (a spline beyond its support).
+
+    Where g alone is 0 the product rule cannot be written so: the result there is NaN, not a wrong number.
+    """
+    return slope / (term + (absolute(term) + absolute(slope) <= 0))
+
+
 def derivative(expression: Expression, leaf: ParameterLeaf) -> Expression:
     """∂formula/∂parameter, also where the parameter stands inside a sum over coordinates."""
 
@@ -270,9 +286,8 @@ def derivative(expression: Expression, leaf: ParameterLeaf) -> Expression:
             inner = differentiate(node.term, leaf)
             if inner == ZERO:
                 return ZERO
-            if node.kind == "product":  # (Πg)' = Πg · Σ g'/g
-                safe = node.term + (absolute(node.term) <= 1e-290) * 1.0
-                return node * replace(node, kind="sum", term=inner / safe)
+            if node.kind == "product":
+                return node * replace(node, kind="sum", term=_logarithmic(inner, node.term))
             return replace(node, kind="sum", term=inner)
         if isinstance(node, Mean):
             return replace(node, inner=derivative(node.inner, leaf), key=hash((node.key, leaf.path)))
@@ -302,7 +317,7 @@ def scale_derivative(expression: Expression, path: tuple[str, ...], column: int)
         single = view if after else view.then(Columns((column,)))
         moved = A * differentiate(node.term, A) + B * differentiate(node.term, B)
         if node.kind == "product":
-            return node * replace(node, kind="sum", view=single, term=moved / node.term)
+            return node * replace(node, kind="sum", view=single, term=_logarithmic(moved, node.term))
         return replace(node, kind="sum", view=single, term=moved)
 
     return differentiate(expression, Symbol("log s"), rule)

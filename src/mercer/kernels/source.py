@@ -66,6 +66,7 @@ _UNROLL = 4  # coordinates per pass over a row of the tile: fewer loads and stor
 _NUMBA_HEADER = """\
 from numba import carray, cfunc, types
 
+from mercer.gram.backends.bessel import matern_shape
 from mercer.gram.backends.elementary import *
 from mercer.gram.backends.elementary import OPTIONS
 from mercer.gram.backends.loops import tile_signature

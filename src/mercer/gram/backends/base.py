@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from mercer import data
+from mercer.config import require_memory
+from mercer.errors import InputError
 from mercer.gram.points import Side
 from mercer.kernels.pair import External, Quantity
 from mercer.kernels.program import Program
@@ -35,11 +39,32 @@ class Backend(ABC):
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
+        if np.abs(program.values).max(initial=0.0) > np.finfo(self.dtype).max:
+            raise InputError(
+                f"the kernel's parameters overflow in {self.dtype.name}: rescale the data so that widths are "
+                "nearer to 1, for example with StandardScaler" + self._or_float64
+            )
         self.device = device
+        self._guard = Lock()
+        self._whole: dict[External, np.ndarray] = {}
 
     def session(self) -> AbstractContextManager[None]:
         """Entered around the work on a Gram."""
         return nullcontext()
+
+    @property
+    def _or_float64(self) -> str:
+        return ", or use float64" if self.dtype == np.float32 else ""
+
+    def require_range(self, side: Side) -> None:
+        """Refuse points whose squares leave the precision's range."""
+        for view in side.views:
+            if view.norms.size and view.norms.max() > np.finfo(self.dtype).max / 4:
+                raise InputError(
+                    f"values as large as {abs(view.matrix).max():.3g} overflow when squared in "
+                    f"{self.dtype.name}: rescale the columns, for example with StandardScaler"
+                    + self._or_float64
+                )
 
     @abstractmethod
     def prepare(self, side: Side, is_left: bool) -> Any:
@@ -77,9 +102,25 @@ class Backend(ABC):
         for plane in self.program.planes:
             if isinstance(plane, External):
                 v = self.program.views.index(plane.view)
+                if x.views[v] is y.views[v] and getattr(plane.source, "is_slow", False):
+                    planes.append(self._once(plane, x.views[v].matrix)[slice(*i), slice(*j)])
+                    continue
                 left, right = x.views[v].take(slice(*i)).matrix, y.views[v].take(slice(*j)).matrix
                 planes.append(plane.source.pairs(left, None if same and i == j else right))
         return planes
+
+    def _once(self, plane: External, points: Any) -> np.ndarray:  # (n, n)
+        """A slow plane of a set with itself, each pair computed once and kept for all that follows."""
+        with self._guard:
+            if plane not in self._whole:
+                n = data.n_points(points)
+                require_memory(
+                    8 * n * n,
+                    f"the {n} × {n} values of {plane.source!r}",
+                    "write it as a Kernel with a formula",
+                )
+                self._whole[plane] = plane.source.pairs(points, None)
+            return self._whole[plane]
 
     def kind(self, plane: Quantity | External) -> str:
         return plane.kind if isinstance(plane, Quantity) else "external"

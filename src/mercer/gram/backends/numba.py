@@ -80,6 +80,7 @@ class NumbaBackend(Backend):
     # --- sides ---------------------------------------------------------------------------------------
 
     def prepare(self, side: Side, is_left: bool) -> Prepared:
+        self.require_range(side)
         return self._flatten(side)
 
     def _flatten(self, side: Side) -> Prepared:

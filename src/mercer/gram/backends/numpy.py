@@ -28,6 +28,7 @@ class NumpyBackend(Backend):
         exec(print_source(program, "numpy"), self.code)  # text printed by mercer.kernels.source
 
     def prepare(self, side: Side, is_left: bool) -> Side:
+        self.require_range(side)
         return side
 
     def block(
