@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from mercer.gram.backends.elementary import OPTIONS, by_precision, exp, log, polynomial_of
+from mercer.gram.backends.elementary import INNER, by_precision, exp, log, polynomial_of
 
 __all__ = ["matern_shape"]
 
@@ -32,7 +32,7 @@ _average = polynomial_of(  # (1/Γ(1-μ) + 1/Γ(1+μ)) / 2 in μ²
 )  # fmt: skip
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def _inverse_gammas(mu):  # type: ignore[no-untyped-def]
     """1/Γ(1+μ), 1/Γ(1-μ), and half their difference quotient, for |μ| ≤ ½."""
     u = mu * mu
@@ -41,7 +41,7 @@ def _inverse_gammas(mu):  # type: ignore[no-untyped-def]
     return even - mu * odd, even + mu * odd, odd, even
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def _temme(mu, z):  # type: ignore[no-untyped-def]
     """1/Γ(1+μ), z^μ K_μ(z) and z^{μ+1} K_{μ+1}(z), by Temme's series, z ≤ 3."""
     plus, minus, odd, even = _inverse_gammas(mu)
@@ -71,7 +71,7 @@ def _temme(mu, z):  # type: ignore[no-untyped-def]
     return plus, low * power, 2 * high * power
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def _steed(mu, z):  # type: ignore[no-untyped-def]
     """The same by Steed's continued fraction, z > 3."""
     plus = _inverse_gammas(mu)[0]

@@ -44,6 +44,8 @@ __all__ = [
 FASTMATH = {"contract", "nsz"}
 #: how every compiled function here is compiled; a division never checks for zero
 OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy"}
+#: for functions that only compiled code calls: without the doors for Python and C, which take long to compile
+INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 # --- reading and writing a float's bits ----------------------------------------------------------
@@ -103,9 +105,9 @@ def by_precision(
 
     arity = double.__code__.co_argcount
     if arity == 1:
-        overload(stub, jit_options=OPTIONS)(lambda x: choose(x))
+        overload(stub, jit_options=INNER)(lambda x: choose(x))
     elif arity == 2:
-        overload(stub, jit_options=OPTIONS)(lambda x, y: choose(x))
+        overload(stub, jit_options=INNER)(lambda x, y: choose(x))
     return stub
 
 
@@ -180,7 +182,7 @@ def polynomial_of(real: type, coefficients: tuple[float, ...]) -> Callable[[Any]
         code = f"({code} * z + p{i})"
     scope: dict[str, Any] = {"__name__": __name__, **names}  # the name: Numba's cache looks it up
     exec(f"def polynomial(z):\n    return {code}\n", scope)  # our own constants, printed above
-    return njit(**OPTIONS)(scope["polynomial"])
+    return njit(**INNER)(scope["polynomial"])
 
 
 def _build_exp(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
@@ -341,37 +343,37 @@ integer_power = by_precision("integer_power", _build_integer_power)
 large_power = by_precision("large_power", _build_large_power)
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def sqrt(x):  # type: ignore[no-untyped-def]
     """√x: one instruction."""
     return np.sqrt(x)
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def absolute(x):  # type: ignore[no-untyped-def]
     """|x|."""
     return abs(x)
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def minimum(x, y):  # type: ignore[no-untyped-def]
     """min(x, y)."""
     return _choose(x <= y, x, y)
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def maximum(x, y):  # type: ignore[no-untyped-def]
     """max(x, y)."""
     return _choose(x <= y, y, x)
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def less_equal(x, y):  # type: ignore[no-untyped-def]
     """1 where x ≤ y, else 0."""
     return _choose(x <= y, type(x)(1), type(x)(0))
 
 
-@njit(**OPTIONS)
+@njit(**INNER)
 def where(condition, x, y):  # type: ignore[no-untyped-def]
     """x where the condition is positive, else y."""
     return _choose(condition > type(condition)(0), x, y)

@@ -23,7 +23,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mercer.gram.backends.elementary import OPTIONS, _bits
+from mercer.gram.backends.elementary import INNER, OPTIONS, _bits
 
 __all__ = [
     "DIRECT",
@@ -93,19 +93,19 @@ def _or(typingctx: Any, a: Any, b: Any) -> Any:
 # Slice assignment would do for the next two, but Numba compiles its error message along, for seconds.
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _copy(source, target):  # type: ignore[no-untyped-def]
     for j in range(source.shape[0]):
         target[j] = source[j]
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _add(source, target):  # type: ignore[no-untyped-def]
     for j in range(source.shape[0]):
         target[j] += source[j]
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _transpose_rows(source, start, rows, width, target):  # type: ignore[no-untyped-def]
     """target[k·rows + j] = source[start + j·width + k], in blocks of 8."""
     for j in range(rows):
@@ -114,7 +114,7 @@ def _transpose_rows(source, start, rows, width, target):  # type: ignore[no-unty
             target[k * rows + j] = row[k]
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _direct_sqdist(x, xstart, yt, rows, cols, width, out):  # type: ignore[no-untyped-def]
     """Σₖ (xₖ - yₖ)² row by row, four coordinates a pass."""
     for i in range(rows):
@@ -149,7 +149,7 @@ def _direct_sqdist(x, xstart, yt, rows, cols, width, out):  # type: ignore[no-un
             k += 1
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _complete_sqdist(product, nx, ny, tau, out, doubtful):  # type: ignore[no-untyped-def]
     """‖x‖² + ‖y‖² - 2⟨x, y⟩, and for each row whether any entry has lost too much."""
     cols = ny.shape[0]
@@ -166,7 +166,7 @@ def _complete_sqdist(product, nx, ny, tau, out, doubtful):  # type: ignore[no-un
         doubtful[i] = signs < 0
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _doubt_sqdist(plane, nx, ny, tau, doubtful):  # type: ignore[no-untyped-def]
     """The same check for distances that came from differences."""
     cols = ny.shape[0]
@@ -179,7 +179,7 @@ def _doubt_sqdist(plane, nx, ny, tau, doubtful):  # type: ignore[no-untyped-def]
         doubtful[i] = signs < 0
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _repair_sqdist(plane, nx, ny, tau, doubtful, xe, xstart, ye, ystart, width):  # type: ignore[no-untyped-def]
     """Where s < τ(‖x‖²+‖y‖²), the squared distance again, from float64 differences."""
     cols = ny.shape[0]
@@ -197,7 +197,7 @@ def _repair_sqdist(plane, nx, ny, tau, doubtful, xe, xstart, ye, ystart, width):
                     row[j] = total
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _shift(plane, left, right):  # type: ignore[no-untyped-def]
     """⟨x, y⟩ from the product of centred points."""
     cols = right.shape[0]
@@ -233,7 +233,7 @@ def _stream(typingctx: Any, target: Any, place: Any, source: Any, start: Any, st
     return types.void(target, place, source, start, stride), codegen
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, **INNER)
 def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def]
     """A finished tile into out, and its transpose into the mirrored place; the lower triangle decides."""
     flat = out.ravel()

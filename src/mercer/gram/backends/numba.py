@@ -8,11 +8,12 @@ multiplied as sparse matrices, touching only what is non-zero in both.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  the BLAS that compiled code calls: loaded before it is limited
+from numba import types
 
 from mercer.gram import codegen
 from mercer.gram.backends import loops
@@ -72,6 +73,7 @@ class NumbaBackend(Backend):
         )
         self.tile = codegen.load(*variants).tile
         self.address = self.tile.address
+        _compile_sweep(self.dtype.name)
         self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
         self.tau = self.dtype.type(REPAIR[self.dtype.name])
         self.no_vectors = np.empty((0, 0), self.dtype)
@@ -226,6 +228,17 @@ class NumbaBackend(Backend):
                 v = self.program.views.index(plane.view)
                 given.append(_sparse_plane(plane, x.side.views[v], y.side.views[v], i, j, float(self.tau)))
         return np.ascontiguousarray(given, dtype=self.dtype)
+
+
+@cache
+def _compile_sweep(precision: str) -> None:
+    """The tile loop, compiled or loaded when a backend is made: no garbage is collected meanwhile."""
+    real, whole = getattr(types, precision), types.int64
+    vector, matrix, table = types.Array(real, 1, "C"), types.Array(real, 2, "C"), types.Array(whole, 2, "C")
+    side = (vector, types.Array(types.float64, 1, "C"), matrix, matrix, matrix)
+    given = types.Array(real, 3, "C")
+    work = (vector, given, types.UniTuple(whole, 2), real, whole, whole, whole, whole)
+    loops.sweep.compile((whole, table, table, *side, *side, *work, matrix, whole, whole, matrix, whole))
 
 
 def _is_dense(view: ViewData) -> bool:
