@@ -91,9 +91,9 @@ class Gram:
         self.dtype = np.dtype(now.dtype)
         self.shape = (sides.left.n, sides.right.n)
         self._backend = make_backend(now.backend, program, self.dtype, now.device)
-        self._x = self._backend.prepare(sides.left, True)
+        self._x = self._backend.prepare(sides.left)
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
-        self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right, False)
+        self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
         self._cache = RowCache(self.shape, self.dtype, cache)
 
     @property
@@ -150,8 +150,8 @@ class Gram:
         i, j = _positions(i, self.shape[0], "row"), _positions(j, self.shape[1], "column")
         if not (len(i) and len(j)):
             return np.empty((len(i), len(j)), self.dtype)
-        x = self._backend.prepare(self._sides.left.take(i), True)
-        y = self._backend.prepare(self._sides.right.take(j), False)
+        x = self._backend.prepare(self._sides.left.take(i))
+        y = self._backend.prepare(self._sides.right.take(j))
         out = self._room(len(i), len(j), "block")
         self._fill(x, y, out, mirror=False)
         return out
@@ -186,7 +186,7 @@ class Gram:
 
     def _compute_rows(self, index: np.ndarray) -> np.ndarray:
         out = self._room(len(index), self.shape[1], "set of rows")
-        x = self._backend.prepare(self._sides.left.take(index), True)
+        x = self._backend.prepare(self._sides.left.take(index))
         self._fill(x, self._y, out, mirror=False)
         return out
 

@@ -22,7 +22,7 @@ from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import evaluate
 from mercer.kernels.expression import Expression
-from mercer.kernels.pair import A, External, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
+from mercer.kernels.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
 from mercer.kernels.program import Program
 
 __all__ = ["Side", "Sides", "point_values", "prepare"]
@@ -227,8 +227,3 @@ def _reduce(node: PointSum, matrix: np.ndarray) -> np.ndarray:
 
     terms = np.broadcast_to(evaluate(node.term, leaf), matrix.shape)
     return terms.sum(axis=1) if node.kind == "sum" else terms.prod(axis=1)
-
-
-def is_external(program: Program) -> bool:
-    """Whether some plane must be computed by a Python object."""
-    return any(isinstance(plane, External) for plane in program.planes)

@@ -67,7 +67,7 @@ class Backend(ABC):
                 )
 
     @abstractmethod
-    def prepare(self, side: Side, is_left: bool) -> Any:
+    def prepare(self, side: Side) -> Any:
         """The side in the backend's own form, with ``take(index)``."""
 
     @abstractmethod

@@ -81,7 +81,7 @@ class NumbaBackend(Backend):
 
     # --- sides ---------------------------------------------------------------------------------------
 
-    def prepare(self, side: Side, is_left: bool) -> Prepared:
+    def prepare(self, side: Side) -> Prepared:
         self.require_range(side)
         return self._flatten(side)
 

@@ -27,7 +27,7 @@ class NumpyBackend(Backend):
         self.code: dict[str, Any] = {"np": np, "matern_shape": matern_shape}
         exec(print_source(program, "numpy"), self.code)  # text printed by mercer.kernels.source
 
-    def prepare(self, side: Side, is_left: bool) -> Side:
+    def prepare(self, side: Side) -> Side:
         self.require_range(side)
         return side
 

@@ -78,7 +78,7 @@ class TorchBackend(Backend):
 
     # --- sides ---------------------------------------------------------------------------------------
 
-    def prepare(self, side: Side, is_left: bool) -> Prepared:
+    def prepare(self, side: Side) -> Prepared:
         self.require_range(side)
         dense = [view.norms.size > 0 and not view.is_sparse for view in side.views]
         numeric = [view.norms.size > 0 for view in side.views]
