@@ -22,5 +22,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 napoleon_google_docstring = False
 
+# docstrings that scikit-learn adds to estimators refer to its own guide
+suppress_warnings = ["ref.term", "ref.ref"]
+
 html_theme = "furo"
 html_title = "mercer"

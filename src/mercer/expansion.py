@@ -122,7 +122,7 @@ class Expansion:
         return (-1.0) * self + other
 
     def prune(self, tol: float = 0.0) -> Expansion:
-        """Without the anchors whose |αᵢ| ≤ tol · max |α| in every function.
+        """Without the anchors whose coefficients are at most ``tol`` times the largest, in every function.
 
         >>> from mercer import Linear
         >>> Expansion(Linear(), [[1.0], [2.0]], [1.0, 1e-14]).prune(1e-12)

@@ -55,7 +55,7 @@ class KernelPerceptron(KernelMixin, ClassifierMixin, BaseEstimator):
     kernel_ : the kernel with its parameters taken from the data
     expansion_ : f, an Expansion on the stored points; for several classes one column of ``coef`` each
     mistakes_ : mistakes made in all; for several classes (classes,)
-    bound_ : ‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ mistakes_, g the f that was found, scaled so that yᵢ g(xᵢ) ≥ 1, in the
+    bound_ : ‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ ``mistakes_``, g the f that was found, scaled so that yᵢ g(xᵢ) ≥ 1, in the
         space of k (of k + 1 with an intercept); infinite where f is 0 at a training point; NaN unless
         converged; for several classes (classes,)
     n_iter_ : passes made, of the class that took most

@@ -16,7 +16,7 @@ __all__ = ["ConditionalExpectation"]
 
 
 class ConditionalExpectation(Kernel):
-    r"""k(x, x') = E_c[p(x|c) p(x'|c)] = Σ_c P(c) p(x|c) p(x'|c).
+    r"""``k(x, x') = E_c[p(x|c) p(x'|c)] = Σ_c P(c) p(x|c) p(x'|c)``.
 
     ``mixture`` is a fitted mixture (``weights_``, ``means_``, ``covariances_`` as of
     scikit-learn's GaussianMixture), or a function X ↦ p(x|c) giving one column per component;
