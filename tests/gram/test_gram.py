@@ -261,6 +261,9 @@ def test_a_python_function_is_called_once_per_pair(rng):
         np.testing.assert_allclose(K @ np.ones(5), X @ X.sum(axis=0))
         np.testing.assert_allclose(K.dense(), X @ X.T)
     assert len(calls) == 15
+    with config(memory=100), pytest.warns(UserWarning, match="the slow path"):  # no room to keep them
+        np.testing.assert_allclose(Gram(FromFunction(product), X, cache=0) @ np.ones(5), X @ X.sum(axis=0))
+    assert len(calls) > 30
 
 
 def test_precomputed_and_functions(backend):

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
-from mercer.config import require_memory
+from mercer.config import memory_budget
 from mercer.errors import InputError
 from mercer.gram.points import Side
 from mercer.kernels.pair import External, Quantity
@@ -102,7 +101,8 @@ class Backend(ABC):
         for plane in self.program.planes:
             if isinstance(plane, External):
                 v = self.program.views.index(plane.view)
-                if x.views[v] is y.views[v] and getattr(plane.source, "is_slow", False):
+                is_slow = x.views[v] is y.views[v] and getattr(plane.source, "is_slow", False)
+                if is_slow and 8 * x.n * x.n <= memory_budget():
                     planes.append(self._once(plane, x.views[v].matrix)[slice(*i), slice(*j)])
                     continue
                 left, right = x.views[v].take(slice(*i)).matrix, y.views[v].take(slice(*j)).matrix
@@ -113,12 +113,6 @@ class Backend(ABC):
         """A slow plane of a set with itself, each pair computed once and kept for all that follows."""
         with self._guard:
             if plane not in self._whole:
-                n = data.n_points(points)
-                require_memory(
-                    8 * n * n,
-                    f"the {n} × {n} values of {plane.source!r}",
-                    "write it as a Kernel with a formula",
-                )
                 self._whole[plane] = plane.source.pairs(points, None)
             return self._whole[plane]
 
