@@ -118,7 +118,7 @@ def test_words_of_ones_own(X):
         def formula(self, pair):
             return exp(-pair.sqdist * self.rate)
 
-        def from_data(self, name, word, X):
+        def from_data(self, name, word, X, weight=None):
             return 7.0 if word == "spread" else super().from_data(name, word, X)
 
     assert Own("spread").resolve(X).rate == 7.0

@@ -18,7 +18,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from mercer import data
 from mercer.errors import InputError
@@ -26,6 +33,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import Parameter, fixed
+from mercer.report import Plan
 
 __all__ = ["KernelMixin", "flag"]
 
@@ -54,13 +62,18 @@ class KernelMixin:
 
     # --- data ------------------------------------------------------------------------------------------
 
-    def _validate_fit(self, X: Any, y: Any = "no_validation") -> Any:
-        """The points (and targets) to fit on, checked; ``kernel_`` is set."""
+    def _validate_fit(
+        self, X: Any, y: Any = "no_validation", sample_weight: Any = None, **y_options: Any
+    ) -> Any:
+        """The points (and targets) to fit on, checked; ``kernel_`` is set.
+
+        ``y_options`` go to scikit-learn's ``validate_data`` (multi_output, y_numeric).
+        """
         for name, parameter in self._declared.items():
             parameter.check(name, getattr(self, name))
         kernel = self._kernel()
         self._pairwise = _is_pairwise(kernel)
-        X, y = self._validate(X, y, kernel.domain, reset=True)
+        X, y = self._validate(X, y, kernel.domain, reset=True, **y_options)
         if self._pairwise:
             if X.shape[0] != X.shape[1]:
                 raise InputError(
@@ -70,22 +83,31 @@ class KernelMixin:
                 )
             kernel, X = _with_matrix(kernel, X), np.arange(X.shape[0])
         # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
-        self.kernel_ = kernel.__sklearn_clone__().resolve(X)
+        weight = None if sample_weight is None else _check_weights(sample_weight, X)
+        self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
         return X if isinstance(y, str) else (X, y)
+
+    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> Any:
+        """Points, targets and weights (ones when None) to fit on, checked; ``kernel_`` is set."""
+        X, y = self._validate_fit(X, y, sample_weight, **y_options)
+        return X, y, _check_weights(sample_weight, X)
 
     def _validate_new(self, X: Any) -> Any:
         """Points to apply a fitted estimator to, checked against those it was fitted on."""
         check_is_fitted(self)
         return self._validate(X, "no_validation", self.kernel_.domain, reset=False)[0]
 
-    def _validate(self, X: Any, y: Any, domain: str, reset: bool) -> tuple[Any, Any]:
+    def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         with_y = not isinstance(y, str)
         if self._pairwise or domain in ("vectors", "nonnegative"):
             accept = False if self._pairwise else "csr"
             options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
-            return validate_data(self, X, y, **options) if with_y else (validate_data(self, X, **options), y)
+            if not with_y:
+                return validate_data(self, X, **options), y
+            X, y = validate_data(self, X, y, **options, **y_options)
+            return X, y
         if with_y:
-            y = validate_data(self, y=y)
+            y = _check_y(y, **y_options)
         if len(getattr(X, "shape", ())) == 2:  # a table: only the names and the number of its columns
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
@@ -96,6 +118,26 @@ class KernelMixin:
         if with_y:
             check_consistent_length(X, y)
         return X, y
+
+    # --- before fitting ----------------------------------------------------------------------------------
+
+    def plan(self, X: Any, y: Any = None) -> Plan:
+        """What ``fit(X, y)`` would do: solver, memory, expected time, and why. Nothing is fitted."""
+        probe = clone(self)
+        X = probe._validate_fit(X)
+        n_outputs = 1 if y is None else probe._count_outputs(np.asarray(y))
+        return probe._plan(X, n_outputs)
+
+    def _count_outputs(self, y: np.ndarray) -> int:
+        """The number of functions that are learned from the targets y."""
+        if is_classifier(self):
+            classes = len(np.unique(y))
+            return 1 if classes <= 2 else classes
+        return 1 if y.ndim == 1 else y.shape[1]
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        """The plan for these validated points; ``fit`` follows it."""
+        raise NotImplementedError
 
     # --- the kernel ------------------------------------------------------------------------------------
 
@@ -114,6 +156,13 @@ class KernelMixin:
         tags.input_tags.positive_only = domain == "nonnegative"
         tags.input_tags.string = tags.input_tags.one_d_array = domain == "objects"
         return tags
+
+
+def _check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise InputError("sample_weight is zero for every point: give some point a positive weight")
+    return weight
 
 
 def _is_pairwise(kernel: Kernel) -> bool:

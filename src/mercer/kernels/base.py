@@ -238,8 +238,10 @@ class Kernel:
 
     # --- parameters taken from the data --------------------------------------------------------------
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Any, weight: Any = None) -> Kernel:
         """The kernel with every word ("median", "scale", …) replaced by its value on the data X.
+
+        ``weight``, one number per point, counts a point of weight 2 as if it were there twice.
 
         >>> from mercer import Gaussian
         >>> Gaussian(sigma="median").resolve(np.array([[0.0], [1.0], [3.0]]))
@@ -249,10 +251,10 @@ class Kernel:
             return self
         values = self.get_params(deep=False)
         for name, child in self.children().items():
-            values[name] = child.resolve(X)
+            values[name] = child.resolve(X, weight)
         for name, parameter in self._parameters.items():
             if isinstance(values[name], str) and values[name] in parameter.words:
-                values[name] = self.from_data(name, values[name], X)
+                values[name] = self.from_data(name, values[name], X, weight)
         return type(self)(**values)
 
     def is_resolved(self) -> bool:
@@ -263,11 +265,11 @@ class Kernel:
         )
         return not any(words) and all(child.is_resolved() for child in self.children().values())
 
-    def from_data(self, name: str, word: str, X: Any) -> float:
+    def from_data(self, name: str, word: str, X: Any, weight: Any = None) -> float:
         """The value a word stands for; see ``mercer.kernels.heuristics``."""
         from mercer.kernels import heuristics
 
-        return heuristics.value(self, name, word, X)
+        return heuristics.value(self, name, word, X, weight)
 
     # --- evaluation ----------------------------------------------------------------------------------
 

@@ -232,10 +232,10 @@ class Centered(_Unary):
     def _names(self) -> tuple[str, ...]:
         return ("kernel", "reference")
 
-    def resolve(self, X: Any) -> Kernel:
+    def resolve(self, X: Any, weight: Any = None) -> Kernel:
         if self.reference is not None:
             return Centered(self.kernel.resolve(self.reference), self.reference)
-        return Centered(self.kernel.resolve(X), X)
+        return Centered(self.kernel.resolve(X, weight), X)
 
     def is_resolved(self) -> bool:
         return self.reference is not None and self.kernel.is_resolved()
@@ -279,8 +279,8 @@ class OnColumns(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
 
-    def resolve(self, X: Any) -> Kernel:
-        return OnColumns(self.kernel.resolve(data.columns(X, list(self.columns))), self.columns)
+    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+        return OnColumns(self.kernel.resolve(data.columns(X, list(self.columns)), weight), self.columns)
 
     def __repr__(self) -> str:
         which = ", ".join(map(repr, self.columns))
@@ -310,8 +310,8 @@ class Mapped(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Mapping(self.function)))
 
-    def resolve(self, X: Any) -> Kernel:
-        return Mapped(self.kernel.resolve(Mapping(self.function)(X)), self.function)
+    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+        return Mapped(self.kernel.resolve(Mapping(self.function)(X), weight), self.function)
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", None) or repr(self.function)

@@ -2,6 +2,8 @@ r"""Parameters taken from the data: what "median", "scale" and "auto" mean.
 
 - ``sigma="median"``: the median of the distances ‖xᵢ - xⱼ‖, i ≠ j, over at most 1000 points.
 - ``gamma="scale"``: 1 / (d · Var(X)), scikit-learn's default; ``gamma="auto"``: 1 / d.
+
+Points may have weights: a point of weight 2 counts as if it were there twice.
 """
 
 from __future__ import annotations
@@ -21,20 +23,23 @@ if TYPE_CHECKING:
 _SAMPLE = 1000
 
 
-def value(kernel: Kernel, name: str, word: str, X: Any) -> float:
+def value(kernel: Kernel, name: str, word: str, X: Any, weight: Any = None) -> float:
     """The number that ``name=word`` of the kernel stands for on the data X."""
     X = data.as_vectors(X)
+    if weight is not None:
+        present = np.flatnonzero(weight)
+        X, weight = X[present], np.asarray(weight, dtype=np.float64)[present]
     if word == "median":
-        return median_distance(X, "cityblock" if getattr(kernel, "norm", 2) == 1 else "euclidean")
+        return median_distance(X, "cityblock" if getattr(kernel, "norm", 2) == 1 else "euclidean", weight)
     if word == "auto":
         return 1.0 / X.shape[1]
     if word == "scale":
-        variance = _variance(X)
+        variance = _variance(X, weight)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     raise InputError(f"{name}={word!r} has no meaning for {type(kernel).__name__}")
 
 
-def median_distance(X: Any, metric: str = "euclidean") -> float:
+def median_distance(X: Any, metric: str = "euclidean", weight: Any = None) -> float:
     """The median distance of two different points, from evenly spaced rows when there are many.
 
     Deterministic. Falls back to the mean positive distance when most points coincide, and to 1
@@ -46,11 +51,37 @@ def median_distance(X: Any, metric: str = "euclidean") -> float:
     distances = pdist(np.asarray(sample, dtype=np.float64), metric)
     if distances.size == 0 or not np.any(distances > 0):
         return 1.0
-    median = float(np.median(distances))
-    return median if median > 0 else float(distances[distances > 0].mean())
+    if weight is None:
+        median = float(np.median(distances))
+        return median if median > 0 else float(distances[distances > 0].mean())
+    i, j = np.triu_indices(len(rows), 1)
+    pairs = weight[rows][i] * weight[rows][j]
+    # a point of weight w is a pair with itself w(w-1)/2 times
+    twins = float(np.maximum(weight[rows] * (weight[rows] - 1), 0.0).sum()) / 2
+    median = _weighted_median(np.append(distances, 0.0), np.append(pairs, twins))
+    return median if median > 0 else float(distances @ pairs / pairs[distances > 0].sum())
 
 
-def _variance(X: Any) -> float:
+def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
+    """Where half of the weight lies on either side; the middle of two values when it falls between them."""
+    order = np.argsort(values, kind="stable")
+    values, below = values[order], np.cumsum(weight[order])
+    half = below[-1] / 2
+    low = int(np.searchsorted(below, half * (1 - 1e-12)))
+    high = int(np.searchsorted(below, half * (1 + 1e-12), side="right"))
+    return float(values[low] + values[min(high, len(values) - 1)]) / 2
+
+
+def _variance(X: Any, weight: Any = None) -> float:
+    if weight is not None:
+        # rows count by their weight: E x² - (E x)² about a shift that keeps the difference accurate
+        share = weight / weight.sum()
+        if sparse.issparse(X):
+            mean = float(share @ (X @ np.ones(X.shape[1]))) / X.shape[1]
+            return float(share @ (X.multiply(X) @ np.ones(X.shape[1]))) / X.shape[1] - mean * mean
+        X = np.asarray(X, dtype=np.float64)
+        mean = float(share @ X.mean(axis=1))
+        return float(share @ ((X - mean) ** 2).mean(axis=1))
     if sparse.issparse(X):
         mean = X.mean()
         return float(X.multiply(X).mean() - mean * mean)

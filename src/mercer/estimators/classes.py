@@ -1,0 +1,69 @@
+r"""What classifiers share: labels → codes, weights of classes, from values of f back to labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer.errors import InputError
+from mercer.expansion import Expansion
+
+__all__ = ["KernelClassifierMixin", "decide", "signs"]
+
+
+class KernelClassifierMixin(ClassifierMixin):
+    """For classifiers that decide by f = ``expansion_``: its sign for two classes, else its largest column.
+
+    ``classes_`` holds the labels, sorted; a class's *code* is its position there.
+    """
+
+    classes_: np.ndarray
+    expansion_: Expansion
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:  # (n,)
+        """The code of each label; sets ``classes_``."""
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(
+                f"y must hold at least two classes, got one class, {self.classes_.tolist()[0]!r}: "
+                "add points of another, or check how the labels were made"
+            )
+        return codes
+
+    def _with_class_weight(self, weight: np.ndarray, codes: np.ndarray) -> np.ndarray:  # (n,)
+        """The weights of the points, times those of their classes (``class_weight``, as in scikit-learn)."""
+        given = getattr(self, "class_weight", None)
+        if given is None:
+            return weight
+        if given == "balanced":  # of the weighted points: as if a point of weight 2 were there twice
+            share = np.bincount(codes, weight, minlength=len(self.classes_))
+            per_class = np.divide(weight.sum(), len(self.classes_) * share, where=share > 0, out=share.copy())
+        else:
+            per_class = compute_class_weight(given, classes=self.classes_, y=self.classes_[codes])
+        return weight * per_class[codes]
+
+    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+        """f(x) for every row of X; for several classes one column each."""
+        X = self._validate_new(X)
+        return self.expansion_(X)
+
+    def predict(self, X: Any) -> np.ndarray:  # (n,)
+        """The label of every row of X."""
+        return self.classes_[decide(self.decision_function(X))]
+
+
+def decide(values: np.ndarray) -> np.ndarray:  # (n,)
+    """The code of the class that values of f, (n,) or (n, classes), stand for."""
+    return (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+
+
+def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:  # (n,) or (n, classes)
+    """±1: for two classes +1 for the second; for more, one column each against the rest."""
+    if n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)
+    return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)

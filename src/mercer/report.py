@@ -1,0 +1,114 @@
+r"""What a fit will do, and what it did: ``estimator.plan(X)`` before, ``estimator.report_`` after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from mercer.config import format_bytes, memory_budget, settings, thread_count
+from mercer.errors import MemoryBudgetError, warn_user
+
+__all__ = ["Journal", "Plan", "Report"]
+
+#: additions and multiplications per second and thread of a matrix product, about: for estimates of time only
+_RATE = {"float64": 4e10, "float32": 8e10}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which solver will run on what, what it takes, and why.
+
+    >>> print(Plan("Cholesky factorisation", points=1000, memory=8_000_000, flops=1e9, why=("K fits",)))
+    Cholesky factorisation on 1,000 points: 7.63MiB, about ... s
+      because K fits
+    """
+
+    solver: str
+    points: int
+    #: bytes of the arrays that are made, at most at any time
+    memory: int
+    #: additions and multiplications, about; for an iterative solver, those of a typical run
+    flops: float
+    why: tuple[str, ...] = ()
+    #: whether the solver iterates: it then obeys max_time and Ctrl-C
+    iterative: bool = False
+    dtype: str = field(default_factory=lambda: settings().dtype)
+    threads: int = field(default_factory=thread_count)
+
+    @property
+    def seconds(self) -> float:
+        """The expected time, within a factor of a few."""
+        return self.flops / (_RATE[self.dtype] * self.threads)
+
+    def require_memory(self, remedy: str) -> None:
+        """Refuse a plan that does not fit the memory budget, before anything is allocated."""
+        budget = memory_budget()
+        if self.memory > budget:
+            raise MemoryBudgetError(
+                f"{self.solver} on {self.points:,} points needs {format_bytes(self.memory)}, more than the "
+                f"memory budget of {format_bytes(budget)}: {remedy}, or raise the budget with "
+                "mercer.config(memory=…)"
+            )
+
+    def __str__(self) -> str:
+        head = f"{self.solver} on {self.points:,} points: {format_bytes(self.memory)}, "
+        head += f"about {self.seconds:.2g} s"
+        return "\n  because ".join([head, *self.why])
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a fit went."""
+
+    plan: Plan
+    #: "converged", "max_iter", "max_time" or "interrupted"
+    stopped: str
+    #: seconds, those before a checkpoint included
+    time: float
+    #: iterations of the solver; 0 for a direct one
+    iterations: int = 0
+    #: the value that was minimised
+    objective: float | None = None
+    #: how far above the minimum the objective is at most; None where there is nothing to minimise
+    gap: float | None = None
+    #: what was warned about
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the arrays that were made, at most at any time."""
+        return self.plan.memory
+
+    @property
+    def converged(self) -> bool:
+        return self.stopped == "converged"
+
+    def __str__(self) -> str:
+        parts = [f"{self.plan.solver}: {self.stopped} after {self.time:.3g} s"]
+        if self.iterations:
+            parts[0] += f" and {self.iterations:,} iterations"
+        if self.objective is not None:
+            parts.append(f"objective {self.objective:.10g}")
+        if self.gap is not None:
+            parts.append(f"at most {self.gap:.2g} above the minimum")
+        parts += [format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]
+        return "\n  ".join([*parts, *(f"warning: {text}" for text in self.warnings)])
+
+
+class Journal:
+    """Kept during a fit: the time, and what was warned about."""
+
+    def __init__(self) -> None:
+        self._start = perf_counter()
+        self.warnings: list[str] = []
+
+    def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
+        """Warn the user, and keep the text for the report."""
+        self.warnings.append(message)
+        warn_user(message, category)
+
+    def report(self, plan: Plan, stopped: str = "converged", **facts: Any) -> Report:
+        """The report of the fit that ends here."""
+        facts.setdefault("time", perf_counter() - self._start)
+        return Report(plan=plan, stopped=stopped, warnings=tuple(self.warnings), **facts)
