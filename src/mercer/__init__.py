@@ -32,10 +32,17 @@ from mercer.kernels.stationary import (
 
 if TYPE_CHECKING:
     from mercer.estimators.perceptron import KernelPerceptron
+    from mercer.estimators.ridge import KernelLeastSquares, KernelRidge
+    from mercer.estimators.ridge_cv import KernelRidgeCV
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = {"KernelPerceptron": "mercer.estimators.perceptron"}
+_ESTIMATORS = {
+    "KernelLeastSquares": "mercer.estimators.ridge",
+    "KernelPerceptron": "mercer.estimators.perceptron",
+    "KernelRidge": "mercer.estimators.ridge",
+    "KernelRidgeCV": "mercer.estimators.ridge_cv",
+}
 
 __all__ = [
     "ArcCosine",
@@ -52,7 +59,10 @@ __all__ = [
     "Gaussian",
     "Gram",
     "Kernel",
+    "KernelLeastSquares",
     "KernelPerceptron",
+    "KernelRidge",
+    "KernelRidgeCV",
     "Laplacian",
     "Linear",
     "Matern",

@@ -159,10 +159,7 @@ class KernelMixin:
 
 
 def _check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weight.any():
-        raise InputError("sample_weight is zero for every point: give some point a positive weight")
-    return weight
+    return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
 
 
 def _is_pairwise(kernel: Kernel) -> bool:

@@ -15,9 +15,11 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from mercer.config import thread_count
+from threadpoolctl import threadpool_limits
 
-__all__ = ["run", "single_threaded_blas"]
+from mercer.config import settings, thread_count
+
+__all__ = ["limited_blas", "run", "single_threaded_blas"]
 
 _lock = Lock()
 _users = 0
@@ -118,3 +120,13 @@ def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None =
                 stopped.append(True)
             for future in futures:
                 future.result()
+
+
+@contextmanager
+def limited_blas() -> Iterator[None]:
+    """BLAS on at most the configured threads, for the work of solvers; as it is when none are configured."""
+    if settings().threads is None:
+        yield
+        return
+    with threadpool_limits(thread_count(), user_api="blas"):
+        yield

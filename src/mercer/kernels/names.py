@@ -37,6 +37,8 @@ def as_kernel(kernel: Any, gamma: Any = "scale", degree: int = 3, coef0: float =
     """
     if isinstance(kernel, Kernel):
         return kernel
+    if gamma is None:  # as in scikit-learn's kernel functions
+        gamma = "auto"
     if isinstance(kernel, str) and kernel in NAMES:
         return NAMES[kernel](gamma, degree, coef0)
     if callable(kernel) and not isinstance(kernel, type):

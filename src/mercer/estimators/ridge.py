@@ -1,0 +1,401 @@
+r"""Kernel ridge regression and kernel least squares as scikit-learn regressors."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from mercer import data
+from mercer.config import memory_budget, settings
+from mercer.errors import InputError
+from mercer.estimators.base import KernelMixin, flag
+from mercer.estimators.iterative import IterativeMixin
+from mercer.expansion import Expansion
+from mercer.features.explicit import explicit_features, explicit_size
+from mercer.gram import Gram
+from mercer.gram.threads import limited_blas
+from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, positive, whole
+from mercer.report import Journal, Plan, Report
+from mercer.solvers.conjugate import conjugate_gradient
+from mercer.solvers.primal import primal_ridge
+from mercer.solvers.ridge import leave_one_out, minimum_norm, ridge
+
+__all__ = ["KernelLeastSquares", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
+
+
+class KernelRegressorMixin(RegressorMixin):
+    """For regressors that predict f = ``expansion_``, one or several targets."""
+
+    expansion_: Expansion
+
+    def predict(self, X: Any) -> np.ndarray:  # (n,) or (n, targets)
+        """f(x) for every row of X."""
+        X = self._validate_new(X)
+        return self.expansion_(X)
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """The coefficients of ``expansion_``, under scikit-learn's name."""
+        return self.expansion_.coef
+
+    @property
+    def intercept_(self) -> Any:
+        """b, one per target."""
+        b = self.expansion_.intercept
+        return float(b) if b.ndim == 0 else b
+
+    def _keep(self, X: Any, coef: np.ndarray, intercept: np.ndarray, is_vector: bool) -> None:
+        """The learned functions on the points X; ``coef`` (n, t), of one column when y was a vector."""
+        one = coef[:, 0], intercept[0]
+        self.expansion_ = Expansion(self.kernel_, X, *(one if is_vector else (coef, intercept)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+
+class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimator):
+    r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖².
+
+    The solution is f = Σᵢ aᵢ k(xᵢ, ·), a = (K + αI)⁻¹ (y - b), found without iterating. With the linear
+    kernel it is scikit-learn's ``Ridge``; with ``fit_intercept=False`` it is scikit-learn's ``KernelRidge``.
+    The lecture's convention (1/n) Σᵢ (yᵢ - f(xᵢ))² + λ ‖f‖² is ``lam=λ``, that is α = nλ.
+
+    Parameters
+    ----------
+    alpha : α, or one per target; 0 asks for least squares of minimum norm (see KernelLeastSquares)
+    kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
+        "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
+    gamma : number, "scale" or "auto": γ of a kernel given by name
+    degree : whole number, for "poly"
+    coef0 : number, for "poly" and "sigmoid"
+    lam : λ, or one per target, instead of alpha: α = λ Σᵢ wᵢ
+    fit_intercept : whether there is a b, which is not penalised
+    solver : "cholesky"; "primal", on the features of a linear or polynomial kernel; "cg", conjugate
+        gradients, which never stores K; "auto" takes the primal where there are fewer features than points,
+        and "cg" where K does not fit the memory budget
+    tol : for "cg", the residual relative to y
+    max_iter : for "cg", iterations at most
+    max_time, progress, checkpoint, resume : for "cg", control over a long run; see
+        ``mercer.estimators.iterative``
+
+    Attributes
+    ----------
+    expansion_ : f, an Expansion on the training points; for several targets one column of ``coef`` each
+    dual_coef_, intercept_ : its coefficients and b
+    loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ and the same α, for every i; computed when asked
+    for report_ : how the fit went
+    kernel_, n_features_in_, feature_names_in_ : as everywhere
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import Gaussian, KernelRidge
+    >>> X = np.linspace(0, 3, 7)[:, None]
+    >>> model = KernelRidge(alpha=1e-6, kernel=Gaussian(sigma=1.0)).fit(X, np.sin(X[:, 0]))
+    >>> model.predict([[1.25]]).round(3), np.sin(1.25).round(3)
+    (array([0.949]), 0.949)
+    >>> bool(np.abs(model.loo_residuals_).max() < 0.01)
+    True
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {
+        "alpha": nonnegative(1.0, per_column=1.0),
+        "lam": nonnegative(None, per_column=1.0, optional=True),
+        "fit_intercept": flag(True),
+        "solver": choice("auto", ("auto", "cholesky", "primal", "cg")),
+        "tol": positive(1e-10),
+        "max_iter": whole(1000),
+        **IterativeMixin.CONTROL,
+    }
+
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        lam: Any = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        progress: Any = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.resume = resume
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
+        journal = Journal()
+        X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
+        Y = y.astype(np.float64).reshape(len(y), -1)
+        alphas = self._alphas(Y.shape[1], weight)
+        plan = self._plan(X, Y.shape[1])
+        plan.require_memory("use solver='cg', which never stores K, use fewer points")
+        present = np.flatnonzero(weight)  # a point of weight zero is as if it were not there
+        points, Y, weight = data.take(X, present), Y[present], weight[present]
+        with limited_blas():
+            coef, intercept, facts = self._solve(plan, points, Y, alphas, weight, journal)
+        self._keep(points, coef, intercept, y.ndim == 1)
+        self._left_out: tuple[Any, ...] = (Y, alphas, weight, plan.solver, None)
+        objective = float((alphas * (coef * (Y - intercept)).sum(axis=0)).sum())
+        self.report_: Report = journal.report(plan, objective=objective, **facts)
+        self.n_iter_ = max(1, self.report_.iterations)
+        return self
+
+    @property
+    def loo_residuals_(self) -> np.ndarray:  # (n,) or (n, targets)
+        """yᵢ - f(xᵢ) for the f learned without xᵢ; of the points with a weight, in their order.
+
+        A point of weight w > 1 counts as w observations, of which one is left out.
+        """
+        Y, alphas, weight, solver, errors = self._left_out
+        if errors is None:
+            X = self.expansion_.anchors
+            with limited_blas():
+                if solver == _PRIMAL:
+                    Phi = explicit_features(self.kernel_, X)
+                    errors = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept).errors
+                else:
+                    coef = self.expansion_.coef.reshape(Y.shape)
+                    gram = Gram(self.kernel_, X, cache=0)
+                    dense_plan("leave-one-out errors", len(Y), 1.0, ()).require_memory("use fewer points")
+                    errors = leave_one_out(gram, coef, alphas, weight, self.fit_intercept)
+            self._left_out = (Y, alphas, weight, solver, errors)
+        return errors[:, 0] if self.expansion_.coef.ndim == 1 else errors
+
+    # --- the steps of fit --------------------------------------------------------------------------------
+
+    def _alphas(self, targets: int, weight: np.ndarray) -> np.ndarray:  # (targets,)
+        """α of each target."""
+        given = np.asarray(self.alpha if self.lam is None else self.lam, dtype=np.float64)
+        name = "alpha" if self.lam is None else "lam"
+        if given.size not in (1, targets):
+            raise InputError(
+                f"{name} must be a number or one per target ({targets}), got {given.size}: pass one of the "
+                "two"
+            )
+        return np.broadcast_to(given.ravel(), targets) * (1.0 if self.lam is None else weight.sum())
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        n = data.n_points(X)
+        features = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
+        penalised = np.all(np.asarray(self.alpha if self.lam is None else self.lam) > 0)
+        solver = self.solver
+        why: tuple[str, ...] = ()
+        if solver == "auto":
+            dense = n * n * np.dtype(settings().dtype).itemsize
+            if features is not None and features < n and penalised and 16 * n * features <= memory_budget():
+                solver, why = (
+                    "primal",
+                    (f"the kernel has {features:,} features, fewer than there are points",),
+                )
+            elif dense > memory_budget() and penalised:
+                solver, why = "cg", (f"K, {n:,} × {n:,}, does not fit the memory budget",)
+            else:
+                solver, why = "cholesky", ("K fits the memory budget",)
+        if not penalised:
+            return dense_plan(_EIGEN, n, 10.0, ("without a penalty K may be singular",), matrices=2.2)
+        if solver == "primal":
+            if features is None:
+                raise InputError(
+                    f"solver='primal' needs a kernel with explicit features, linear or polynomial, got "
+                    f"{self.kernel_!r}: pass solver='auto'"
+                )
+            memory = 8 * (2 * n * features + 2 * features**2 + 4 * n * n_outputs)
+            return Plan(_PRIMAL, n, memory, 2.0 * n * features**2 + features**3 / 3, why)
+        if solver == "cg":
+            flops = 100.0 * n * n * (20 + 2 * n_outputs)
+            memory = 8 * n * (n_outputs + 1) * 8 + 2**25
+            return Plan(_CG, n, memory, flops, (*why, "K is computed anew in each iteration"), iterative=True)
+        return dense_plan(_CHOLESKY, n, 2 / 3, why)
+
+    def _solve(
+        self, plan: Plan, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """coef, intercept, and facts for the report."""
+        if plan.solver == _PRIMAL:
+            primal = primal_ridge(explicit_features(self.kernel_, X), Y, alphas, weight, self.fit_intercept)
+            return primal.coef, primal.intercept, {}
+        gram = Gram(self.kernel_, X, cache=0)
+        if plan.solver == _CG:
+            return self._iterate(gram, X, Y, alphas, weight, journal)
+        if plan.solver == _EIGEN:
+            if alphas.any():
+                raise InputError(
+                    f"alpha must be positive for all targets or zero for all, got {self.alpha!r}: "
+                    "fit the others on their own with KernelLeastSquares"
+                )
+            result = minimum_norm(gram, Y, weight, self.fit_intercept)
+        else:
+            result = ridge(gram, Y, alphas, weight, self.fit_intercept)
+        _warn_if_repaired(journal, self.kernel_, result.clipped)
+        return result.coef, result.intercept, {}
+
+    def _iterate(
+        self, gram: Gram, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """Conjugate gradients on S K S + αI, for each different α; for b, s is one more right-hand side."""
+        root = np.sqrt(weight)[:, None]
+        coef, intercept = np.zeros(Y.shape), np.zeros(Y.shape[1])
+        gap, penalties = 0.0, np.unique(alphas)
+        control = self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_)
+        with control:
+            for alpha in penalties.tolist():
+                mine = np.flatnonzero(alphas == alpha)
+                right = root * Y[:, mine]
+                result = conjugate_gradient(
+                    partial(_multiply, gram, root, alpha),
+                    np.hstack([right, root]) if self.fit_intercept else right,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    control=control if len(penalties) == 1 else control.inner(),
+                )
+                Z, residual = result.solution, result.residual
+                if self.fit_intercept:
+                    total = float((root * Z[:, -1:]).sum())
+                    if total > 0:  # else there was no time for a single iteration
+                        intercept[mine] = (root.T @ Z[:, :-1]).ravel() / total
+                    Z, residual = (part[:, :-1] - part[:, -1:] * intercept[mine] for part in (Z, residual))
+                coef[:, mine] = root * Z
+                # with M z = S(y - b) - ρ, the objective is ρᵀ(M - αI)M⁻¹ρ ≤ ‖ρ‖² above its minimum
+                gap += float((residual**2).sum())
+                if result.stopped != "converged":
+                    break
+        self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {gap:.2g}")
+        facts = {
+            "stopped": result.stopped,
+            "iterations": result.iterations,
+            "gap": gap,
+            "time": control.total_seconds,
+        }
+        return coef, intercept, facts
+
+
+class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
+    r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)²; among all such f the one of least norm ‖f‖.
+
+    The limit of kernel ridge for α → 0. K may be singular: eigenvalues up to ``rcond`` times the largest
+    count as zero. With a kernel of full rank f goes through all the points, noise included; see KernelRidge.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0 : as for KernelRidge
+    fit_intercept : whether there is a b
+    rcond : eigenvalues of K up to rcond · λmax count as zero; by default n ε
+
+    Attributes
+    ----------
+    expansion_, dual_coef_, intercept_, report_, kernel_ : as for KernelRidge
+    rank_ : the number of eigenvalues that count
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelLeastSquares, Polynomial
+    >>> x = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]])
+    >>> model = KernelLeastSquares(Polynomial(2, c=1.0)).fit(x, 3 * x[:, 0] ** 2 - x[:, 0] + 2)
+    >>> model.rank_, model.predict([[3.0]]).round(6)  # a parabola: two dimensions besides b
+    (2, array([26.]))
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {
+        "fit_intercept": flag(True),
+        "rcond": fixed(
+            None,
+            "a number between 0 and 1",
+            lambda v: isinstance(v, int | float | np.floating) and bool(0 <= v < 1),
+            "such as 1e-10",
+            optional=True,
+        ),
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        fit_intercept: bool = True,
+        rcond: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.rcond = rcond
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
+        journal = Journal()
+        X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
+        plan = self._plan(X, 1 if y.ndim == 1 else y.shape[1])
+        plan.require_memory("use KernelRidge with a small alpha, which iterates where K does not fit")
+        present = np.flatnonzero(weight)
+        points, Y, weight = data.take(X, present), y[present], weight[present]
+        Y = Y.astype(np.float64).reshape(len(Y), -1)
+        with limited_blas():
+            gram = Gram(self.kernel_, points, cache=0)
+            result = minimum_norm(gram, Y, weight, self.fit_intercept, rcond=self.rcond)
+        _warn_if_repaired(journal, self.kernel_, result.clipped)
+        self._keep(points, result.coef, result.intercept, y.ndim == 1)
+        self.rank_ = result.rank
+        self.report_ = journal.report(plan)
+        return self
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        why = ("K may be singular: its eigenvalues tell",)
+        return dense_plan(_EIGEN, data.n_points(X), 10.0, why, matrices=2.2)
+
+
+_CHOLESKY = "Cholesky factorisation"
+_PRIMAL = "Cholesky factorisation in the features"
+_CG = "conjugate gradients"
+_EIGEN = "eigenvalues of K"
+
+
+def dense_plan(
+    solver: str, n: int, cubes: float, why: tuple[str, ...], matrices: float = 1.0, extra: int = 0
+) -> Plan:
+    """A plan that stores K: ``cubes`` · n³ operations in the memory of ``matrices`` n × n matrices."""
+    itemsize = np.dtype(settings().dtype).itemsize
+    return Plan(solver, n, int(matrices * n * n * itemsize) + 100 * n + extra, cubes * float(n) ** 3, why)
+
+
+def _multiply(gram: Gram, root: np.ndarray, alpha: float, V: np.ndarray) -> np.ndarray:
+    """(S K S + αI) V."""
+    return root * (gram @ (root * V)) + alpha * V
+
+
+def _warn_if_repaired(journal: Journal, kernel: Any, clipped: float) -> None:
+    if clipped < 0:
+        journal.warn(
+            f"{kernel!r} is not positive definite on these points: the eigenvalue {clipped:.3g} of K and all "
+            "other negative ones were taken as zero, which makes K the nearest kernel matrix; mercer.certify "
+            "tells more"
+        )

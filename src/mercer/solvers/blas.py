@@ -1,0 +1,64 @@
+r"""The three matrix products of BLAS that a factorisation does in place, on parts of an array.
+
+NumPy and SciPy copy a submatrix before BLAS sees it, or write its product to new memory. Here
+SciPy's own BLAS is called by address, on views of Fortran-ordered arrays (a column is contiguous).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+__all__ = ["add_product", "subtract_rank_two", "symmetric_product"]
+
+_PREFIX = {"float64": ("d", ctypes.c_double), "float32": ("s", ctypes.c_float)}
+
+
+@cache
+def _function(name: str, arguments: int) -> Any:
+    from scipy.linalg import cython_blas
+
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    title = ctypes.pythonapi.PyCapsule_GetName
+    title.restype, title.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    capsule = cython_blas.__pyx_capi__[name]
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address(capsule, title(capsule)))
+
+
+def _call(name: str, dtype: Any, *arguments: Any) -> None:
+    """BLAS takes everything by reference: letters, sizes (int), factors (float), strided matrices."""
+    prefix, real = _PREFIX[np.dtype(dtype).name]
+    cells: list[Any] = []
+    for value in arguments:
+        if isinstance(value, np.ndarray):
+            assert value.dtype == dtype and (value.strides[0] == value.itemsize or len(value) == 1)
+            stride = value.strides[1] // value.itemsize if value.shape[1] > 1 else max(1, value.shape[0])
+            cells += [ctypes.c_void_p(value.ctypes.data), ctypes.byref(ctypes.c_int(stride))]
+        elif isinstance(value, bytes):
+            cells.append(ctypes.byref(ctypes.c_char(value)))
+        elif isinstance(value, int):
+            cells.append(ctypes.byref(ctypes.c_int(value)))
+        else:
+            cells.append(ctypes.byref(real(value)))
+    _function(prefix + name, len(cells))(*cells)
+
+
+def symmetric_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:  # (n, n), (n, k) → (n, k)
+    """A V for a symmetric A of which only the lower triangle is read."""
+    out = np.empty(V.shape, A.dtype, order="F")
+    _call("symm", A.dtype, b"L", b"L", *V.shape, 1.0, A, V, 0.0, out)
+    return out
+
+
+def subtract_rank_two(A: np.ndarray, V: np.ndarray, W: np.ndarray) -> None:  # (n, n), (n, k), (n, k)
+    """A -= V Wᵀ + W Vᵀ in the lower triangle."""
+    _call("syr2k", A.dtype, b"L", b"N", *V.shape, -1.0, V, W, 1.0, A)
+
+
+def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray) -> None:
+    """C += factor · A B."""
+    _call("gemm", C.dtype, b"N", b"N", *C.shape, A.shape[1], float(factor), A, B, 1.0, C)
