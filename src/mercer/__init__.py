@@ -31,6 +31,12 @@ from mercer.kernels.stationary import (
 )
 
 if TYPE_CHECKING:
+    from mercer.estimators.fisher import KernelFisherDiscriminant
+    from mercer.estimators.linear_perceptron import Perceptron
+    from mercer.estimators.logistic import KernelLogisticRegression
+    from mercer.estimators.machines import KernelMachineClassifier, KernelMachineRegressor
+    from mercer.estimators.parzen import ParzenClassifier
+    from mercer.estimators.pca import KernelPCA
     from mercer.estimators.perceptron import KernelPerceptron
     from mercer.estimators.ridge import KernelLeastSquares, KernelRidge
     from mercer.estimators.ridge_cv import KernelRidgeCV
@@ -38,10 +44,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ESTIMATORS = {
+    "KernelFisherDiscriminant": "mercer.estimators.fisher",
     "KernelLeastSquares": "mercer.estimators.ridge",
+    "KernelLogisticRegression": "mercer.estimators.logistic",
+    "KernelMachineClassifier": "mercer.estimators.machines",
+    "KernelMachineRegressor": "mercer.estimators.machines",
+    "KernelPCA": "mercer.estimators.pca",
     "KernelPerceptron": "mercer.estimators.perceptron",
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
+    "ParzenClassifier": "mercer.estimators.parzen",
+    "Perceptron": "mercer.estimators.linear_perceptron",
 }
 
 __all__ = [
@@ -59,7 +72,12 @@ __all__ = [
     "Gaussian",
     "Gram",
     "Kernel",
+    "KernelFisherDiscriminant",
     "KernelLeastSquares",
+    "KernelLogisticRegression",
+    "KernelMachineClassifier",
+    "KernelMachineRegressor",
+    "KernelPCA",
     "KernelPerceptron",
     "KernelRidge",
     "KernelRidgeCV",
@@ -67,6 +85,8 @@ __all__ = [
     "Linear",
     "Matern",
     "Min",
+    "ParzenClassifier",
+    "Perceptron",
     "Periodic",
     "Polynomial",
     "Precomputed",

@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 
-__all__ = ["Expansion"]
+__all__ = ["Expansion", "stack"]
 
 
 class Expansion:
@@ -94,7 +95,7 @@ class Expansion:
         if other.anchors is self.anchors:
             coef, anchors = self.coef + other.coef, self.anchors
         else:
-            coef, anchors = np.concatenate([self.coef, other.coef]), _stack(self.anchors, other.anchors)
+            coef, anchors = np.concatenate([self.coef, other.coef]), stack(self.anchors, other.anchors)
         return Expansion(self.kernel, anchors, coef, self.intercept + other.intercept)
 
     __radd__ = __add__
@@ -170,15 +171,16 @@ def _scalar(value: np.ndarray) -> Any:
     return float(value) if np.ndim(value) == 0 else value
 
 
-def _stack(a: Any, b: Any) -> Any:
-    """Two sets of anchors as one."""
+def stack(a: Any, b: Any) -> Any:
+    """Two sets of points as one, in the container they came in.
+
+    >>> stack(["a"], ["b", "c"])
+    ['a', 'b', 'c']
+    """
     if sparse.issparse(a) or sparse.issparse(b):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)]))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.concatenate([a, b])
     if hasattr(a, "columns"):  # a data frame of either library
-        from importlib import import_module
-
-        library = import_module(type(a).__module__.partition(".")[0])
-        return library.concat([a, b])
+        return import_module(type(a).__module__.partition(".")[0]).concat([a, b])
     return [*a, *b]

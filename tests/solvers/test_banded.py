@@ -31,7 +31,7 @@ def test_inverse_and_its_diagonal(rng, n, width):
 def test_any_rank_and_width(n, width, rank, seed):
     K = positive(np.random.default_rng(seed), n, rank)
     form = BandForm(K.copy(), width)
-    assert form.Q.T @ form.Q == pytest.approx(np.eye(n), abs=1e-13 * n)
+    assert pytest.approx(np.eye(n), abs=1e-13 * n) == form.Q.T @ form.Q
     for alpha in (1e-3, 1.0, 1e3):
         solution, diagonal = form.solve(alpha, np.eye(n))
         inverse = np.linalg.inv(K + alpha * np.eye(n))

@@ -13,6 +13,7 @@ import mercer.solvers
 from mercer import Constant, Gaussian, Gram, Linear, Polynomial, config
 from mercer.errors import InputError
 from mercer.solvers import perceptron as module
+from mercer.solvers.control import Control
 from mercer.solvers.perceptron import perceptron
 
 XOR = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
@@ -25,6 +26,7 @@ class Matrix:
     def __init__(self, K):
         self.K = np.asarray(K, dtype=float)
         self.shape = self.K.shape
+        self.dtype = self.K.dtype
         self.asked = []
 
     def rows(self, index):
@@ -33,6 +35,10 @@ class Matrix:
 
     def diag(self):
         return self.K.diagonal()
+
+    def dense(self, out=None):
+        self.asked.append("all")
+        return self.K
 
 
 def naive(K, y, fit_intercept, max_epochs, orders=None):
@@ -100,14 +106,17 @@ def test_equals_the_double_loop(problem, fit_intercept, degree, max_epochs, seed
     a, b, visits, converged = naive(K.tolist(), y, fit_intercept, max_epochs, orders)
     matrix = Matrix(K)
     result = perceptron(
-        matrix, y, fit_intercept=fit_intercept, max_epochs=max_epochs, orders=orders, record=True
+        matrix, y, fit_intercept=fit_intercept, max_epochs=max_epochs, orders=orders, record=True, prefetch=1
     )
     assert result.coef.tolist() == a
     assert result.intercept == b
     assert result.converged == converged
     assert result.history.tolist() == visits
-    assert matrix.asked == [i for _, i, _, mistake in visits if mistake]  # one row per mistake, no other
-    assert result.mistakes == len(matrix.asked)
+    made = [i for _, i, _, mistake in visits if mistake]
+    assert result.made.index.tolist() == made
+    assert result.made.time.tolist() == [t for t, visit in enumerate(visits, 1) if visit[3]]
+    assert matrix.asked == list(dict.fromkeys(made))  # one row per point that was a mistake, no other
+    assert result.mistakes == len(made)
     assert np.array_equal(result.values, K @ a + b)
 
 
@@ -121,6 +130,144 @@ def test_windows_change_nothing(problem, window):
         cut = perceptron(K, y, max_epochs=5, record=True)
     assert cut.history.tolist() == whole.history.tolist()
     assert cut.coef.tolist() == whole.coef.tolist()
+
+
+def same(a, b):
+    assert a.made.index.tolist() == b.made.index.tolist()
+    assert a.made.time.tolist() == b.made.time.tolist()
+    assert a.made.function.tolist() == b.made.function.tolist()
+    assert np.array_equal(a.values, b.values)
+    assert a.margin == pytest.approx(b.margin, nan_ok=True)
+    assert a.bound == pytest.approx(b.bound, nan_ok=True)
+
+
+@given(problems(), st.integers(1, 7), st.integers(0, 5), st.integers(0, 2**31))
+def test_prefetching_changes_nothing(problem, prefetch, slots, seed):
+    """However many rows are fetched together, and however few are kept."""
+    X, y = problem
+    K, bytes_per_row = Matrix(X @ X.T), 8 * len(X)
+    plain = perceptron(K, y, max_epochs=6, orders=seed, prefetch=1)
+    same(plain, perceptron(K, y, max_epochs=6, orders=seed, prefetch=prefetch, cache=slots * bytes_per_row))
+
+
+def test_prefetching_fetches_each_row_once_and_fewer_times(rng):
+    X = rng.normal(size=(500, 2))
+    y = np.where(rng.uniform(size=500) < 0.1, -1, 1) * np.where(X[:, 0] > 0, 1, -1)
+    K = Gaussian(0.5)(X)
+    alone, together = Matrix(K), Matrix(K)
+    calls = []
+    original = together.rows
+    together.rows = lambda index: calls.append(len(index)) or original(index)
+    same(
+        perceptron(alone, y, max_epochs=5, prefetch=1),
+        perceptron(together, y, max_epochs=5, prefetch=32),
+    )
+    assert len(together.asked) == len(set(together.asked)) <= 500
+    assert len(calls) < len(alone.asked) / 4
+
+
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_functions_learned_together_are_learned_alone(problem, seed):
+    X, _ = problem
+    rng = np.random.default_rng(seed)
+    Y = rng.choice([-1, 1], size=(len(X), 4))
+    K = Matrix(X @ X.T)
+    together = perceptron(K, Y, max_epochs=6, record=True)
+    for c in range(4):
+        alone = perceptron(K, Y[:, c], max_epochs=6, record=True)
+        assert together.coef[:, c].tolist() == alone.coef.tolist()
+        assert together.intercept[c] == alone.intercept
+        assert together.made.of(c).time.tolist() == alone.made.time.tolist()
+        assert together.made.visits[c] == alone.made.visits[0]
+        assert together.history[c].tolist() == alone.history.tolist()
+        assert (together.epochs[c], together.converged[c]) == (alone.epochs, alone.converged)
+        assert together.mistakes[c] == alone.mistakes
+        expected = (alone.margin, alone.bound)
+        assert (together.margin[c], together.bound[c]) == pytest.approx(expected, nan_ok=True)
+
+
+def test_many_functions_take_the_whole_matrix_in_the_end(rng):
+    X = rng.normal(size=(200, 2))
+    Y = rng.choice([-1, 1], size=(200, 5))
+    matrix = Matrix(Gaussian(0.3)(X))
+    result = perceptron(matrix, Y, max_epochs=3)
+    assert matrix.asked.count("all") == 1
+    same(result, perceptron(Matrix(matrix.K), Y, max_epochs=3, prefetch=1))
+    small = Matrix(matrix.K)
+    same(result, perceptron(small, Y, max_epochs=3, cache=100 * 200 * 8))
+    assert "all" not in small.asked
+
+
+@given(problems())
+def test_going_on_from_values_is_going_on(problem):
+    """Two halves of a pass, the second from the values of what the first found."""
+    X, y = problem
+    n, half = len(X), len(X) // 2
+    if half == 0:
+        return
+    K = X @ X.T
+    whole = perceptron(Matrix(K), y, max_epochs=1)
+    first = perceptron(Matrix(K[:half, :half]), y[:half], max_epochs=1)
+    values = K[half:, :half] @ first.coef + first.intercept
+    second = perceptron(Matrix(K[half:, half:]), y[half:], max_epochs=1, start=values)
+    assert [*first.coef, *second.coef] == whole.coef.tolist()
+    made = first.made.then(second.made, half)
+    assert made.time.tolist() == whole.made.time.tolist()
+    assert made.index.tolist() == whole.made.index.tolist()
+    assert made.visits.tolist() == [n]
+
+
+# --- averages and votes ------------------------------------------------------------------------------
+
+
+@given(problems(), st.booleans(), st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_averages_and_votes_are_those_of_every_visit(problem, fit_intercept, max_epochs, seed):
+    X, y = problem
+    Z = np.random.default_rng(seed).integers(-3, 4, size=(5, X.shape[1])).astype(float)
+    result = perceptron(Matrix(X @ X.T), y, fit_intercept=fit_intercept, max_epochs=max_epochs)
+    a, b, values = np.zeros(len(y)), 0.0, []
+    for t in range(1, result.made.visits[0] + 1):  # f after each visit
+        for i in result.made.index[result.made.time == t]:
+            a[i] += y[i]
+            b += y[i] * fit_intercept
+        values.append(Z @ X.T @ a + b)
+    average = Z @ X.T @ result.made.coef(len(y), averaged=True)[:, 0] + result.made.intercept(averaged=True)
+    assert average == pytest.approx(np.mean(values, axis=0), abs=1e-9)
+    votes = np.where(np.array(values) > 0, 1, -1).mean(axis=0)
+    assert result.made.votes(Z @ X.T)[:, 0] == pytest.approx(votes)
+
+
+# --- stops and checkpoints ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("record", [True, False])
+@pytest.mark.parametrize("after", [1, 7, 40, 400])
+def test_an_interrupted_run_goes_on(rng, tmp_path, after, record):
+    X = rng.normal(size=(60, 2))
+    Y = np.where(X[:, :1] * [1, -1, 1] + rng.normal(size=(60, 3)) / 5 > 0, 1, -1)
+    K = Matrix(Gaussian(0.5)(X))
+    options = {"max_epochs": 12, "orders": 5, "record": record}
+    whole = perceptron(K, Y, **options)
+    path = tmp_path / "state"
+
+    def stop(event):
+        if event["done"] >= after:
+            raise KeyboardInterrupt
+
+    with Control(checkpoint=path, progress=stop) as control:
+        part = perceptron(K, Y, **options, control=control)
+    assert part.stopped == "interrupted"
+    assert part.made.visits.max() < whole.made.visits.max()
+    assert not part.converged.all()
+    # another seed: that of the run that is resumed counts
+    with Control(checkpoint=path, resume=True) as control:
+        rest = perceptron(K, Y, **{**options, "orders": 99}, control=control)
+    same(rest, whole)
+    assert rest.mistakes_per_epoch.tolist() == whole.mistakes_per_epoch.tolist()
+    if record:
+        assert [h.tolist() for h in rest.history] == [h.tolist() for h in whole.history]
+    with Control(checkpoint=path, resume=True) as control:  # nothing is left to do
+        same(perceptron(K, Y, **options, control=control), whole)
 
 
 def test_linear_kernel_is_the_primal_perceptron(rng):
@@ -203,14 +350,14 @@ def test_orders_may_be_a_generator_and_may_run_out():
     assert result.history["index"].tolist() == [2, 0, 1, 1, 2, 0]
 
 
-def test_report_counts_every_visit():
-    calls = []
-    result = perceptron(
-        Matrix(np.ones((4, 4))), [1, -1, 1, -1], max_epochs=5, report=lambda *facts: calls.append(facts)
-    )
-    assert sum(points for points, _, _ in calls) == 4 * result.epochs
-    assert calls[-1][1:] == (5, result.mistakes)
-    assert [epoch for _, epoch, _ in calls] == sorted(epoch for _, epoch, _ in calls)
+def test_control_counts_every_visit():
+    events = []
+    with Control("perceptron", 20, progress=events.append) as control:
+        result = perceptron(Matrix(np.ones((4, 4))), [1, -1, 1, -1], max_epochs=5, control=control)
+    assert control.iterations == events[-1]["done"] == 4 * result.epochs
+    assert events[-1]["facts"] == {"epoch": 5, "mistakes": result.mistakes}
+    epochs = [event["facts"].get("epoch", 0) for event in events]
+    assert epochs == sorted(epochs)
 
 
 def test_single_precision_rows_are_summed_in_double(rng):

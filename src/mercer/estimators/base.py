@@ -35,7 +35,7 @@ from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Plan
 
-__all__ = ["KernelMixin", "flag"]
+__all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise"]
 
 
 def flag(default: bool | None, **options: Any) -> Any:
@@ -72,7 +72,7 @@ class KernelMixin:
         for name, parameter in self._declared.items():
             parameter.check(name, getattr(self, name))
         kernel = self._kernel()
-        self._pairwise = _is_pairwise(kernel)
+        self._pairwise = is_pairwise(kernel)
         X, y = self._validate(X, y, kernel.domain, reset=True, **y_options)
         if self._pairwise:
             if X.shape[0] != X.shape[1]:
@@ -83,14 +83,14 @@ class KernelMixin:
                 )
             kernel, X = _with_matrix(kernel, X), np.arange(X.shape[0])
         # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
-        weight = None if sample_weight is None else _check_weights(sample_weight, X)
+        weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
         return X if isinstance(y, str) else (X, y)
 
     def _validate_weighted(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> Any:
         """Points, targets and weights (ones when None) to fit on, checked; ``kernel_`` is set."""
         X, y = self._validate_fit(X, y, sample_weight, **y_options)
-        return X, y, _check_weights(sample_weight, X)
+        return X, y, check_weights(sample_weight, X)
 
     def _validate_new(self, X: Any) -> Any:
         """Points to apply a fitted estimator to, checked against those it was fitted on."""
@@ -151,18 +151,19 @@ class KernelMixin:
             domain = kernel.domain
         except InputError:  # fit tells
             return tags
-        tags.input_tags.pairwise = _is_pairwise(kernel)
+        tags.input_tags.pairwise = is_pairwise(kernel)
         tags.input_tags.sparse = domain in ("vectors", "nonnegative")
         tags.input_tags.positive_only = domain == "nonnegative"
         tags.input_tags.string = tags.input_tags.one_d_array = domain == "objects"
         return tags
 
 
-def _check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
+    """The weights of the points, zero or more; ones when None."""
     return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
 
 
-def _is_pairwise(kernel: Kernel) -> bool:
+def is_pairwise(kernel: Kernel) -> bool:
     """Whether X holds kernel values; a Precomputed that has its matrix takes indices instead."""
     return any(isinstance(part, Precomputed) and part.matrix is None for part in kernel.parts())
 

@@ -54,7 +54,8 @@ class KernelClassifierMixin(ClassifierMixin):
 
     def predict(self, X: Any) -> np.ndarray:  # (n,)
         """The label of every row of X."""
-        return self.classes_[decide(self.decision_function(X))]
+        codes = decide(self.decision_function(X))
+        return self.classes_[codes]
 
 
 def decide(values: np.ndarray) -> np.ndarray:  # (n,)

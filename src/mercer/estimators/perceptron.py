@@ -2,38 +2,40 @@ r"""The kernel perceptron as a scikit-learn classifier."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import BaseEstimator
 
 from mercer import data
+from mercer.config import memory_budget, settings
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
-from mercer.expansion import Expansion
+from mercer.estimators.iterative import IterativeMixin
+from mercer.estimators.mistakes import PREDICTION, MistakesMixin, squeeze
+from mercer.expansion import Expansion, stack
 from mercer.gram import Gram
-from mercer.kernels.parameters import Parameter, whole
-from mercer.progress import Progress, progress
-from mercer.solvers.perceptron import PerceptronResult, perceptron
+from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
+from mercer.report import Journal, Plan
+from mercer.solvers.budget import Budget, budget_perceptron
+from mercer.solvers.perceptron import mistake_bound, perceptron
 
 __all__ = ["KernelPerceptron"]
 
 _SMALL = 1000  # points up to which the history is worth its memory
+_BLOCK = 2**26  # bytes of rows that the solver fetches together, at most
 
 
-class KernelPerceptron(KernelMixin, ClassifierMixin, BaseEstimator):
+class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     r"""Classification by f(x) = Σ yᵢ k(xᵢ, x) + b, the sum over the mistakes made in training.
 
     Training starts from f = 0 and passes over the points; where sign f(xᵢ) ≠ yᵢ it adds yᵢ k(xᵢ, ·)
     to f and yᵢ to b. It ends after a pass without a mistake: f then separates the classes. Data that no f
     separates, such as noisy labels, never come to that; ``max_iter`` ends the training then, with a warning.
     Only the mistakes are stored. The second of two classes is y = +1, and f(x) = 0 counts as -1. Of more than
-    two classes each is learned against the rest, on one Gram, and the largest f wins.
+    two classes each is learned against the rest, in the same passes, and the largest f wins.
+
+    There is no ``sample_weight``: a mistake is a mistake, and the bound counts them.
 
     Parameters
     ----------
@@ -43,26 +45,42 @@ class KernelPerceptron(KernelMixin, ClassifierMixin, BaseEstimator):
     degree : whole number, for "poly"
     coef0 : number, for "poly" and "sigmoid"
     fit_intercept : whether there is a b
+    prediction : which f decides; the training is the same. "last": that of the end. "averaged": the mean of f
+        over all visits of a point, f̄ = (1/T) Σ_t f_t. "voted": every f_t has a vote, (1/T) Σ_t sign f_t(x).
+        Both do better than the last where the classes overlap
+    budget : whole number, the points that are stored at most; None for every mistake
+    budget_strategy : what happens on a mistake when the budget is spent. "forget": f shrinks, and the oldest
+        point goes (the Forgetron); "project": f gets the new point's projection on the span of the stored
+        ones (the Projectron); "remove": the point with the smallest |α| goes. See ``mercer.solvers.budget``
+    residual : "project" also projects a point of which less than this share of k(x, x) is lost by it
     max_iter : passes over the data, at most
     shuffle : whether each pass visits the points in a new random order
     random_state : seed of those orders
     record_history : whether to keep ``history_``, an entry per point and pass; by default for training
-        sets of at most 1000 points
+        sets of at most 1000 points, and never with a budget
+    max_time, progress, checkpoint, resume : control over a long run, see ``mercer.estimators.iterative``
 
     Attributes
     ----------
     classes_ : (classes,) the labels
     kernel_ : the kernel with its parameters taken from the data
-    expansion_ : f, an Expansion on the stored points; for several classes one column of ``coef`` each
+    expansion_ : f, the last or the averaged one, an Expansion on the stored points; for several classes one
+        column of ``coef`` each. With "voted" it is the last, and ``decision_function`` the votes
     mistakes_ : mistakes made in all; for several classes (classes,)
-    bound_ : ‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ ``mistakes_``, g the f that was found, scaled so that yᵢ g(xᵢ) ≥ 1, in the
-        space of k (of k + 1 with an intercept); infinite where f is 0 at a training point; NaN unless
+    mistake_indices_ : without a budget, the training points that were mistakes, in order (of a stream,
+        counted from its beginning); for several classes a list
+    margin_ : minᵢ yᵢ f(xᵢ) / ‖f‖ of the last f on the training points, in the space of k (of k + 1 with an
+        intercept); negative where a point is wrong; NaN after ``partial_fit``, and with a budget unless
         converged; for several classes (classes,)
+    bound_ : ‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ ``mistakes_``, g the f that was found, scaled so that yᵢ g(xᵢ) ≥ 1, in the
+        space of k (of k + 1 with an intercept), that is maxᵢ k(xᵢ, xᵢ) / ``margin_``²; infinite where f is 0
+        at a training point; NaN unless converged, and with a budget; for several classes (classes,)
     n_iter_ : passes made, of the class that took most
     converged_ : whether every class was separated
     history_ : when it is recorded, a structured array with an entry per visited point, in order:
         ``epoch`` (from 1), ``index`` (of the point, from 0), ``value`` (f(xᵢ) on arrival), ``mistake``; for
         several classes a list of them
+    report_ : how the fit went
     n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
 
     Examples
@@ -76,13 +94,28 @@ class KernelPerceptron(KernelMixin, ClassifierMixin, BaseEstimator):
     array([0., 0., 4., 0., 4., 0., 4., 0.])
     >>> xor.predict([[3, 2], [3, -3]])
     array([ 1, -1])
+
+    A stream, of which at most 20 points are kept:
+
+    >>> rng = np.random.default_rng(0)
+    >>> model = KernelPerceptron(Polynomial(2), budget=20, budget_strategy="project")
+    >>> for _ in range(10):
+    ...     X = rng.normal(size=(50, 2))
+    ...     model = model.partial_fit(X, (X**2).sum(axis=1) > 1, classes=[False, True])
+    >>> len(model.expansion_) <= 20, model.predict([[0.1, 0.2], [2.0, 1.0]])
+    (True, array([False,  True]))
     """
 
     _declared: ClassVar[dict[str, Parameter]] = {
         "fit_intercept": flag(True),
+        "prediction": PREDICTION,
+        "budget": whole(None, optional=True),
+        "budget_strategy": choice("forget", Budget.STRATEGIES),
+        "residual": nonnegative(1e-6),
         "max_iter": whole(100),
         "shuffle": flag(False),
         "record_history": flag(None, optional=True),
+        **IterativeMixin.CONTROL,
     }
 
     def __init__(
@@ -93,121 +126,221 @@ class KernelPerceptron(KernelMixin, ClassifierMixin, BaseEstimator):
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
+        prediction: str = "last",
+        budget: int | None = None,
+        budget_strategy: str = "forget",
+        residual: float = 1e-6,
         max_iter: int = 100,
         shuffle: bool = False,
         random_state: Any = None,
         record_history: bool | None = None,
+        max_time: float | None = None,
+        progress: Any = None,
+        checkpoint: Any = None,
+        resume: bool = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
+        self.prediction = prediction
+        self.budget = budget
+        self.budget_strategy = budget_strategy
+        self.residual = residual
         self.max_iter = max_iter
         self.shuffle = shuffle
         self.random_state = random_state
         self.record_history = record_history
+        self.max_time = max_time
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.resume = resume
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on the points X and their labels y."""
+        journal = Journal()
         X, y = self._validate_fit(X, y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError(
-                f"y must hold at least two classes, got one class, {self.classes_.tolist()[0]!r}: "
-                "add points of another, or check how the labels were made"
-            )
-        results = self._solve(Gram(self.kernel_, X), codes)
-        self._keep(X, results)
-        self._warn_unless_converged(results)
+        self._require_last()
+        codes = self._encode(y)
+        Y = self._signs(codes)
+        plan = self._plan(X, Y.shape[1])
+        plan.require_memory("use fewer points, or partial_fit on parts of them")
+        gram = Gram(self.kernel_, X, cache=0)
+        self._largest = float(gram.diag().max())
+        with self._control("perceptron", self.max_iter * len(codes), X, codes, self.kernel_) as control:
+            options = {"max_epochs": self.max_iter, "orders": self._seed(), "control": control}
+            run = self._run if self.budget is None else self._run_on_budget
+            result, epochs, converged = run(X, gram, Y, options)
+        self._seen = len(codes)
+        remedy = (
+            "raise max_iter, scale the data, or take a richer kernel (a smaller sigma, a larger gamma or "
+        )
+        remedy = remedy + "degree)" if self.budget is None else f"raise budget={self.budget} or max_iter"
+        self._end_of_fit(journal, result, epochs, converged, remedy)
+        self.report_ = journal.report(plan, result.stopped, iterations=epochs, time=control.total_seconds)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Go on with more points: each is visited once, in order, and need not be kept by the caller.
+
+        A stream of batches gives what one pass over all of them gives. The first call names all classes that
+        will come. The kernel's parameters, where they are taken from data, are those of the first batch.
+        """
+        journal = Journal()
+        X, codes, first = self._validate_stream(X, y, classes)
+        self._require_last()
+        Y = self._signs(codes)
+        plan = self._plan(X, Y.shape[1])
+        if first:
+            self._seen, self._largest = 0, -np.inf
+        go_on = self._continue if self.budget is None else self._continue_on_budget
+        go_on(X, Y, first)
+        self._end_of_batch(len(codes), Y.shape[1])
+        self.__dict__.pop("history_", None)
+        self.report_ = journal.report(plan, iterations=1)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
-        """f(x) for every row of X; for several classes one column each."""
+        """f(x) for every row of X, or the votes; for several classes one column each."""
         X = self._validate_new(X)
-        return self.expansion_(X)
+        return self._votes(X) if self._is_voted else self.expansion_(X)
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,)
-        """The label of every row of X."""
-        values = self.decision_function(X)
-        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+    def bound(self, g: Expansion, X: Any = None, y: Any = None) -> Any:
+        """‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ ``mistakes_`` of the training, for another g that separates the classes.
 
-    # --- the steps of fit --------------------------------------------------------------------------------
+        With an intercept it is (‖g‖² + b²)(maxᵢ k(xᵢ, xᵢ) + 1). g is taken at its word that yᵢ g(xᵢ) ≥ 1 on
+        the training points; given those (X, y), it is scaled so that this holds. For several classes g has a
+        column for each, and so has the result.
+        """
+        if not isinstance(g, Expansion):
+            raise InputError(f"g must be an Expansion, got {g!r}: pass Expansion(kernel, points, coef, b)")
+        if not self.fit_intercept and np.any(g.intercept):
+            raise InputError(
+                "g must have no intercept where the perceptron has none (fit_intercept=False), got "
+                f"{g.intercept}: add a Constant to the kernel instead"
+            )
+        points = self._validate_new(X) if X is not None else None
+        square = np.atleast_1d(np.square(g.norm()) + np.square(g.intercept))
+        least = np.ones_like(square)
+        if points is not None:
+            codes = np.searchsorted(self.classes_, np.asarray(y))
+            least = (self._signs(codes) * g(points).reshape(len(codes), -1)).min(axis=0)
+        return squeeze(mistake_bound(square, least, self._largest + self.fit_intercept))
 
-    def _solve(self, gram: Gram, codes: np.ndarray) -> list[PerceptronResult]:
-        """One perceptron for two classes, else one per class; the Gram keeps the rows they share."""
-        positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        seed = check_random_state(self.random_state).randint(2**31 - 1) if self.shuffle else None
-        record = len(codes) <= _SMALL if self.record_history is None else bool(self.record_history)
-        results = []
-        with progress(len(positives) * self.max_iter * len(codes), "perceptron") as bar:
-            for function, code in enumerate(positives, 1):
-                result = perceptron(
-                    gram,
-                    np.where(codes == code, 1.0, -1.0),
-                    fit_intercept=self.fit_intercept,
-                    max_epochs=self.max_iter,
-                    orders=None if seed is None else _shuffles(seed, len(codes)),
-                    record=record,
-                    report=_reporter(bar),
-                )
-                results.append(result)
-                bar.advance(function * self.max_iter * len(codes) - bar.done)  # the passes it did not need
-        return results
+    # --- before the fit ----------------------------------------------------------------------------------
 
-    def _keep(self, X: Any, results: list[PerceptronResult]) -> None:
-        coef = np.column_stack([result.coef for result in results])  # (n, functions)
-        stored = np.flatnonzero(coef.any(axis=1))
-        coef, intercept = coef[stored], np.array([result.intercept for result in results])
-        mistakes = np.array([result.mistakes for result in results])
-        bound = np.array([result.bound for result in results])
-        history = [result.history for result in results if result.history is not None]
-        one = len(results) == 1
-        self.expansion_ = Expansion(
-            self.kernel_,
-            data.take(X, stored),
-            coef[:, 0] if one else coef,
-            intercept[0] if one else intercept,
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        n, size = data.n_points(X), np.dtype(settings().dtype).itemsize
+        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0  # the Gram's own copy
+        if self.budget is not None:
+            stored = int(self.budget)
+            batch = min(max(stored, 64), 1024, n)
+            memory = points + 2 * 8 * batch * (stored + batch) + 8 * stored * (stored + n_outputs) + 8 * n
+            why: tuple[str, ...] = (f"at most {stored:,} points are stored ({self.budget_strategy})",)
+            flops = 2.0 * n * (stored + batch) * width
+            return Plan("kernel perceptron with a budget", n, memory, flops, why, iterative=True)
+        kept = min(n * n * size, memory_budget() // 4)
+        block = max(n * size, min(64 * n * size, _BLOCK, memory_budget() // 16))
+        memory = points + kept + 2 * min(block, n * n * size) + (3 * 8 + 1) * n * n_outputs + 16 * n
+        why = (
+            "one row of K is needed per mistake",
+            "every row fits" if kept == n * n * size else "rows are kept in a quarter of the budget",
         )
-        self.mistakes_ = int(mistakes[0]) if one else mistakes
-        self.bound_ = float(bound[0]) if one else bound
-        self.n_iter_ = max(result.epochs for result in results)
-        self.converged_ = all(result.converged for result in results)
-        if history:
-            self.history_ = history[0] if one else history
-        elif hasattr(self, "history_"):
-            del self.history_  # of an earlier fit
+        return Plan("kernel perceptron", n, memory, n * n * width / 2, why, iterative=True)
 
-    def _warn_unless_converged(self, results: list[PerceptronResult]) -> None:
-        if self.converged_:
-            return
-        failed = [i for i, result in enumerate(results) if not result.converged]
-        what = "the two classes"
-        if len(results) > 1:
-            labels = self.classes_[failed].tolist()
-            what = f"{len(failed)} of {len(results)} classes ({', '.join(map(repr, labels[:5]))}"
-            what += ", …)" if len(labels) > 5 else ")"
-        last = sum(int(results[i].mistakes_per_epoch[-1]) for i in failed)
-        warnings.warn(
-            f"the perceptron did not separate {what} in max_iter={self.max_iter} passes, and made {last} "
-            "mistakes in the last: raise max_iter, scale the data, or take a richer kernel (a smaller sigma, "
-            "a larger gamma or degree); noisy labels are never separated, and need a learner that tolerates "
-            "mistakes",
-            ConvergenceWarning,
-            stacklevel=3,
+    def _require_last(self) -> None:
+        if self.budget is not None and self.prediction != "last":
+            raise InputError(
+                f"prediction must be 'last' with a budget, got {self.prediction!r}: the average and the "
+                "votes need the points that were given up; pass prediction='last' or budget=None"
+            )
+        if self.budget is not None and self.record_history:
+            raise InputError(
+                "record_history must be None or False with a budget, got True: a history has no bound on its "
+                "memory; leave one of the two out"
+            )
+
+    # --- without a budget --------------------------------------------------------------------------------
+
+    def _run(self, X: Any, gram: Gram, Y: np.ndarray, options: dict[str, Any]) -> tuple[Any, int, np.ndarray]:
+        record = len(Y) <= _SMALL if self.record_history is None else bool(self.record_history)
+        options |= {"fit_intercept": self.fit_intercept, "record": record, "prefetch": self._prefetch()}
+        result = perceptron(gram, Y, **options)
+        self._publish(self._adopt(X, result.made))
+        self.margin_, self.bound_ = squeeze(result.margin), squeeze(result.bound)
+        self.__dict__.pop("history_", None)  # of an earlier fit
+        if result.history is not None:
+            self.history_ = result.history[0] if len(result.history) == 1 else result.history
+        return result, int(result.epochs.max()), result.converged
+
+    def _continue(self, X: Any, Y: np.ndarray, first: bool) -> None:
+        """One visit of each point, from the f that is there."""
+        start = None
+        if not first:
+            anchors, made = self.expansion_.anchors, self._mistakes
+            start = Expansion(self.kernel_, anchors, made.coef(len(self.expansion_)), made.intercept())(X)
+        gram = Gram(self.kernel_, X, cache=0)
+        self._largest = max(self._largest, float(gram.diag().max()))
+        result = perceptron(
+            gram,
+            Y,
+            fit_intercept=self.fit_intercept,
+            max_epochs=1,
+            start=start,
+            prefetch=self._prefetch(),
+        )
+        self._publish(self._adopt(X, result.made, first))
+
+    def _prefetch(self) -> int:
+        """Rows to compute together; where Python is called for every value, none in vain."""
+        return 1 if any(getattr(part, "is_slow", False) for part in self.kernel_.parts()) else 64
+
+    # --- with a budget -----------------------------------------------------------------------------------
+
+    def _run_on_budget(
+        self, X: Any, gram: Gram, Y: np.ndarray, options: dict[str, Any]
+    ) -> tuple[Any, int, np.ndarray]:
+        self._budget = self._new_budget(Y.shape[1])
+        result = budget_perceptron(gram, Y, self._budget, **options)
+        self._publish_stored(X)
+        self.margin_ = squeeze(result.margin)
+        self.bound_ = squeeze(np.full_like(result.margin, np.nan))
+        self.__dict__.pop("history_", None)
+        converged = np.full(Y.shape[1], result.stopped == "converged")
+        return result, len(result.mistakes_per_epoch), converged
+
+    def _continue_on_budget(self, X: Any, Y: np.ndarray, first: bool) -> None:
+        if first:
+            self._budget = self._new_budget(Y.shape[1])
+        begin = len(self._budget.source)
+        if begin:
+            self._budget.source = np.arange(begin)
+            X = stack(self.expansion_.anchors, X)
+            Y = np.concatenate([np.zeros((begin, Y.shape[1])), Y])
+        gram = Gram(self.kernel_, X, cache=0)
+        self._largest = max(self._largest, float(gram.diag().max()))
+        budget_perceptron(gram, Y, self._budget, begin=begin, max_epochs=1)
+        self._publish_stored(X)
+
+    def _new_budget(self, functions: int) -> Budget:
+        assert self.budget is not None
+        return Budget(
+            int(self.budget),
+            functions,
+            self.budget_strategy,
+            fit_intercept=self.fit_intercept,
+            residual=float(self.residual),
         )
 
-
-def _shuffles(seed: int, n: int) -> Iterator[np.ndarray]:
-    """A new order of visit for each pass; the same ones for every class, which then share rows."""
-    rng = np.random.default_rng(seed)
-    while True:
-        yield rng.permutation(n)
-
-
-def _reporter(bar: Progress) -> Any:
-    def report(points: int, epoch: int, mistakes: int) -> None:
-        bar.advance(points, epoch=epoch, mistakes=mistakes)
-
-    return report
+    def _publish_stored(self, X: Any) -> None:
+        """What users see of the stored points, which are some of X."""
+        model = self._budget
+        source, coef = model.source, model.coef.copy()
+        if not len(source):  # no mistake yet: one point of weight zero
+            source, coef = np.array([0]), np.zeros((1, coef.shape[1]))
+        self._is_voted = False
+        self._set_expansion(data.take(X, source), coef, model.intercept)
+        self.mistakes_ = squeeze(model.mistakes.copy())
+        self.__dict__.pop("mistake_indices_", None)

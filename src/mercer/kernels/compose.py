@@ -311,6 +311,8 @@ class Mapped(_Unary):
         return self.inner((pair or Pair()).through(Mapping(self.function)))
 
     def resolve(self, X: Any, weight: Any = None) -> Kernel:
+        if self.is_resolved():
+            return self
         return Mapped(self.kernel.resolve(Mapping(self.function)(X), weight), self.function)
 
     def __repr__(self) -> str:

@@ -198,8 +198,8 @@ class Products:
     def __init__(self, K: Any) -> None:
         self.K = K
         self.count = 0
-        #: the largest ‖Kv‖ / ‖v‖ seen: ‖K‖, nearly
-        self.norm = 0.0
+        #: a lower bound of ‖K‖, that grows: the largest diagonal entry, or ‖Kv‖ / ‖v‖ seen
+        self.norm = _largest_diagonal(K)
         #: vᵀKv below -slack ‖K‖ ‖v‖² is no rounding of K's values
         self.slack = 1e-6 if K.dtype == np.float64 else 1e-4
 
@@ -231,6 +231,15 @@ class Products:
             "and the regularised risk has no minimum; take a positive definite kernel (mercer.certify "
             "tells), or project the matrix on its positive part"
         )
+
+
+def _largest_diagonal(K: Any) -> float:
+    if isinstance(K, np.ndarray):
+        return float(np.abs(K.diagonal()).max(initial=0.0))
+    if hasattr(K, "diag"):
+        return float(np.abs(K.diag()).max(initial=0.0))
+    v = np.cos(np.arange(K.shape[0], dtype=K.dtype))  # a vector like any other
+    return float(np.linalg.norm(K @ v) / np.linalg.norm(v))
 
 
 def kernel_conjugate_gradient(

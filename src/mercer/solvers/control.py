@@ -91,14 +91,17 @@ class Control:
             _require_folder(self._path)
             if self._resume and self._path.exists():
                 self.restored = self._load(self._path)
-        self._bar.__enter__()
-        self._is_open = True
-        if self.iterations:
-            self._bar.advance(self.iterations)
         # only Python's own handler is replaced: a program that has one of its own keeps it
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._handler = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            self._bar.__enter__()
+            if self.iterations:
+                self._bar.advance(self.iterations)
+        except KeyboardInterrupt:  # a user's callback may ask to stop so
+            self._interrupted = True
+        self._is_open = True
         return self
 
     def __exit__(self, kind: Any, *exception: Any) -> None:

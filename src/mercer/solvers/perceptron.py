@@ -1,15 +1,18 @@
 r"""The kernel perceptron.
 
 Find      f = Σᵢ αᵢ k(xᵢ, ·) + b   with   sign f(xᵢ) = yᵢ   for every i = 1 … n
-Given     K, a row at a time; yᵢ = ±1; b = 0 unless there is an intercept; sign(0) = -1
-Start     α = 0, b = 0
+Given     K, by rows; yᵢ = ±1, or several columns of them, each a function of its own; b = 0 unless there is
+          an intercept; sign(0) = -1
+Start     α = 0, b = 0, or values of an f that is there already
 Update    visit the points in order; where sign f(xᵢ) ≠ yᵢ, a mistake,
               αᵢ += yᵢ,   b += yᵢ,   that is   f += yᵢ k(xᵢ, ·) + yᵢ
 Stop      after a pass without a mistake, or when the passes (epochs) run out
 Bound     M ≤ ‖g‖² maxᵢ k(xᵢ, xᵢ) mistakes in all, for any g with yᵢ g(xᵢ) ≥ 1 for every i, in whatever order
           the points come. An intercept is the kernel k + 1: then g and the maximum are those of k + 1.
           There is no such g for contradictory labels, and no end to the mistakes.
-Cost      one row of K and O(n) additions per mistake; O(n) comparisons per pass
+Cost      a row of K and O(n) additions per mistake; O(n) comparisons per pass. Rows are fetched in blocks,
+          with those of the points ahead that have the smallest yᵢ f(xᵢ): a product of matrices costs far less
+          than as many of vectors, and a row fetched in vain now is often needed in a later pass.
 
 Aizerman, Braverman and Rozonoer, Theoretical foundations of the potential function method in pattern
 recognition learning, Automation and Remote Control 25 (1964), 821-837. The bound: Novikoff, On convergence
@@ -19,79 +22,106 @@ proofs on perceptrons, Symposium on the Mathematical Theory of Automata 12 (1962
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
 
+from mercer.config import memory_budget
 from mercer.errors import InputError
+from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import KernelMatrix
+from mercer.solvers.mistakes import MistakeList, Mistakes
 
-__all__ = ["PerceptronResult", "perceptron"]
+__all__ = ["PerceptronResult", "mistake_bound", "perceptron", "visiting_orders"]
 
 #: an entry of the history: one visit of one point
 VISIT = np.dtype([("epoch", np.int32), ("index", np.int64), ("value", np.float64), ("mistake", np.bool_)])
 
-_WINDOW = 4096  # points looked at together for the next mistake
+_WINDOW = 4096  # points looked at together for the next mistake, at most
+_LEAST = 64  # and at least
+_BLOCK = 2**26  # bytes of rows that are fetched together, at most
+_AHEAD = 1024  # points among which the next mistakes are looked for
 
 
 @dataclass(frozen=True, eq=False)
 class PerceptronResult:
-    """What the perceptron found, and how."""
+    """What the perceptron found, and how. For several functions every entry has one more axis, the last."""
 
-    #: (n,) αᵢ = yᵢ · (times xᵢ was a mistake)
-    coef: np.ndarray
-    #: b
-    intercept: float
+    #: every mistake, in order: all that f is made of
+    made: Mistakes
     #: (n,) f(xᵢ)
     values: np.ndarray
     #: (epochs,) the mistakes of each pass
     mistakes_per_epoch: np.ndarray
+    #: the passes that were made, the last without a mistake if it converged
+    epochs: Any
+    #: whether every point came out right in a pass
+    converged: Any
+    #: minᵢ yᵢ f(xᵢ) / ‖f‖, in the space of k, or of k + 1 with an intercept; negative where a point is wrong
+    margin: Any
     #: ‖g‖² maxᵢ k(xᵢ, xᵢ) for g = f / minᵢ yᵢ f(xᵢ): infinite where f is 0 at a point, NaN unless converged
-    bound: float
-    #: (visits,) of epoch (from 1), index (from 0), value (f(xᵢ) on arrival), mistake; None unless recorded
-    history: np.ndarray | None
+    bound: Any
+    #: (visits,) of epoch (from 1), index (from 0), value (f(xᵢ) on arrival), mistake; None unless recorded;
+    #: for several functions a list
+    history: Any
+    #: "converged", "max_iter", "max_time" or "interrupted"
+    stopped: str
 
     @property
-    def mistakes(self) -> int:
+    def _squeeze(self) -> bool:
+        return self.values.ndim == 1
+
+    @property
+    def coef(self) -> np.ndarray:  # (n,)
+        """αᵢ = yᵢ · (times xᵢ was a mistake)."""
+        coef = self.made.coef(len(self.values))
+        return coef[:, 0] if self._squeeze else coef
+
+    @property
+    def intercept(self) -> Any:
+        """b"""
+        b = self.made.intercept()
+        return float(b[0]) if self._squeeze else b
+
+    @property
+    def mistakes(self) -> Any:
         """M, over all passes."""
-        return int(self.mistakes_per_epoch.sum())
-
-    @property
-    def epochs(self) -> int:
-        """The passes made, the last one without a mistake if it converged."""
-        return len(self.mistakes_per_epoch)
-
-    @property
-    def converged(self) -> bool:
-        """Whether every point came out right in the last pass."""
-        return bool(self.mistakes_per_epoch[-1] == 0)
+        counts = self.made.counts()
+        return int(counts[0]) if self._squeeze else counts
 
 
 def perceptron(
     K: KernelMatrix,  # (n, n)
-    y: Any,  # (n,) of ±1
+    y: Any,  # (n,) or (n, functions) of ±1
     *,
     fit_intercept: bool = True,
     max_epochs: int = 100,
-    orders: Iterable[Any] | None = None,
+    orders: Iterable[Any] | int | None = None,
+    start: Any = None,
+    prefetch: int = 64,
+    cache: int | None = None,
     record: bool = False,
-    report: Callable[[int, int, int], object] | None = None,
+    control: Control | None = None,
 ) -> PerceptronResult:
     """Pass over the points, adding yᵢ k(xᵢ, ·) at every mistake, until a pass makes none.
 
     Parameters
     ----------
     K : the kernel matrix, a Gram
-    y : (n,) of ±1
+    y : (n,) of ±1; or (n, functions), all learned in the same passes, as if each were alone
     fit_intercept : whether a mistake adds yᵢ to b as well
     max_epochs : passes at most
-    orders : the order of visit of each pass, a permutation of 0 … n-1; by default 0, 1, … n-1 in every pass
+    orders : the order of visit of each pass, a permutation of 0 … n-1; by default 0, 1, … n-1 in every pass;
+        a whole number is the seed of random ones
+    start : like y, the values at the points of an f to go on from, by default 0
+    prefetch : rows of K that are fetched together, at most
+    cache : bytes of rows that are kept, by default a quarter of the memory budget; K need not keep any
     record : whether to keep the history, n entries per pass
-    report : called as ``report(points, epoch, mistakes)``, with the points visited since the last call and
-        the mistakes so far, after each mistake and at least once per few thousand points
+    control : counts the points that were visited
 
     XOR, with k(u, v) = ⟨u, v⟩², takes one mistake:
 
@@ -103,108 +133,267 @@ def perceptron(
     >>> result.history["value"][:4], result.history["mistake"][:4]
     (array([0., 0., 4., 0.]), array([ True, False, False, False]))
     """
-    y = _signs(y, K.shape)
+    Y = _signs(y, K.shape)
     if max_epochs < 1:
         raise InputError(
             f"max_epochs must be a whole number of at least 1, got {max_epochs!r}: pass 1, 2, 3, …"
         )
-    run = _Run(K, y, fit_intercept, [] if record else None, report)
-    per_epoch: list[int] = []
-    visits = repeat(np.arange(len(y))) if orders is None else orders
-    for order in islice(visits, max_epochs):
-        per_epoch.append(run.epoch(len(per_epoch) + 1, _permutation(order, len(y))))
-        if per_epoch[-1] == 0:
-            break
-    if not per_epoch:
-        raise InputError("orders is empty: give one order of visit per pass, or None")
-    return PerceptronResult(
-        coef=run.coef,
-        intercept=float(run.coef.sum()) if fit_intercept else 0.0,
-        values=run.f,
-        mistakes_per_epoch=np.array(per_epoch),
-        bound=_bound(K, y, run.coef, run.f, fit_intercept) if per_epoch[-1] == 0 else math.nan,
-        history=np.concatenate(run.history) if run.history is not None else None,
-    )
+    control = control or Control()
+    run = _Run(K, Y, fit_intercept, start, prefetch, cache, record, orders, control)
+    run.passes(max_epochs)
+    return run.result(np.ndim(y) == 1)
 
 
 class _Run:
-    """The state between two mistakes: α and the values of f at all points."""
+    """The state between two mistakes: the values of f at all points, and where the visit is."""
 
     def __init__(
         self,
         K: KernelMatrix,
-        y: np.ndarray,
+        Y: np.ndarray,  # (functions, n)
         fit_intercept: bool,
-        history: list[np.ndarray] | None,
-        report: Callable[[int, int, int], object] | None,
+        start: Any,
+        prefetch: int,
+        cache: int | None,
+        record: bool,
+        orders: Iterable[Any] | int | None,
+        control: Control,
     ) -> None:
         self.K = K
-        self.y = y
-        self.fit_intercept = fit_intercept
-        self.history = history
-        self.report = report
-        self.mistakes = 0
-        self.coef = np.zeros(len(y))
-        self.f = np.zeros(len(y))  # float64 whatever the precision of K: it is a sum of many rows
+        self.Y = Y
+        self.positive = Y > 0
+        self.intercept = fit_intercept
+        self.control = control
+        functions, n = len(Y), K.shape[0]
+        state = control.restored or {}
+        # float64 whatever the precision of K: a sum of many rows. b is kept apart: one pass less per mistake
+        self.f = np.zeros((functions, n))
+        if start is not None:
+            self.f[:] = np.asarray(start, dtype=np.float64).reshape(n, functions).T
+        self.f = state.get("f", self.f)
+        self.b = state.get("b", np.zeros(functions))
+        self.made = MistakeList.restored(state)
+        self.per_epoch = [row.copy() for row in state.get("per_epoch", ())]
+        self.settled = state.get("settled", np.zeros(functions, np.int64))  # the epoch that made no mistake
+        self.position: int = state.get("position", n)  # in the order of the current epoch
+        self.visits: int = state.get("visits", 0)
+        self.seed: int = state.get("seed", orders if isinstance(orders, int | np.integer) else -1)
+        self.orders = visiting_orders(n, self.seed if self.seed >= 0 else orders)
+        self.history: list[tuple[np.ndarray, np.ndarray]] | None = None
+        if record:
+            self.history = [(state["seen"], state["arrived"])] if "seen" in state else []
+        self.rows = _Rows(K, prefetch, cache, functions)
 
-    def epoch(self, epoch: int, order: np.ndarray) -> int:
-        """One pass, from mistake to mistake; the number of them."""
-        before, start = self.mistakes, 0
-        while start < len(order):
-            window = order[start : start + _WINDOW]
-            wrong = (self.f[window] > 0) != (self.y[window] > 0)
-            first = int(wrong.argmax())
-            found = bool(wrong[first])
+    @property
+    def epoch(self) -> int:
+        return len(self.per_epoch)
+
+    def passes(self, max_epochs: int) -> None:
+        """Epochs until all is right, from where a checkpoint left."""
+        n = self.Y.shape[1]
+        begun = self.epoch - (self.position < n)  # orders that were used up
+        for order in islice(self.orders, max(begun, 0), max_epochs):
+            if self.settled.all():
+                break
+            order = _permutation(order, n)
+            if self.position >= n:
+                self.per_epoch.append(np.zeros(len(self.Y), np.int64))
+                self.position = 0
+            self._pass(order)
+            if self.position < n:
+                return  # stopped
+            self.settled[(self.per_epoch[-1] == 0) & (self.settled == 0)] = self.epoch
+            if self.control.stopped:
+                break
+        if not self.per_epoch:
+            raise InputError("orders is empty: give one order of visit per pass, or None")
+        if self.settled.all():  # the points of the passes it did not need
+            self.control.step(self.state, steps=max(0, max_epochs * n - self.control.iterations))
+
+    def _pass(self, order: np.ndarray) -> None:
+        n, width = len(order), min(_LEAST, _WINDOW)
+        while self.position < n:
+            window = order[self.position : self.position + width]
+            wrong = (self.f[:, window] > -self.b[:, None]) != self.positive[:, window]
+            any_wrong = wrong[0] if len(wrong) == 1 else wrong.any(axis=0)
+            first = int(any_wrong.argmax())
+            found = bool(any_wrong[first])
             visited = window[: first + 1] if found else window
             if self.history is not None:
-                self.history.append(self._visits(epoch, visited, found))
+                self.history.append((visited, self.f[:, visited] + self.b[:, None]))
+            self.visits += len(visited)
+            self.position += len(visited)
             if found:
-                self._update(int(visited[-1]))
-            start += len(visited)
-            if self.report is not None:
-                self.report(len(visited), epoch, self.mistakes)
-        return self.mistakes - before
+                self._update(int(visited[-1]), wrong[:, first], order)
+            width = min(_LEAST, _WINDOW) if found else min(4 * width, _WINDOW)  # mistakes come in crowds
+            mistakes = int(self.made.total)
+            self.control.step(self.state, steps=len(visited), epoch=self.epoch, mistakes=mistakes)
+            if self.control.stopped:
+                return
 
-    def _update(self, i: int) -> None:
-        row = self.K.rows([i])[0]
-        if not np.isfinite(row).all():
+    def _update(self, i: int, wrong: np.ndarray, order: np.ndarray) -> None:
+        row = self.rows.get(i)
+        if row is None:
+            row = self.rows.fetch(i, self._likely(order))
+        # an infinite or missing value makes the product one; a product that merely overflowed is looked at
+        if not math.isfinite(np.dot(row, row)) and not np.isfinite(row).all():
             raise InputError(
                 f"k(x, x') is not finite for x = point {i} and x' = point {int(np.isfinite(row).argmin())}: "
                 "rescale the data, or choose a kernel that does not overflow on them"
             )
-        self.coef[i] += self.y[i]
-        self.f += self.y[i] * row
-        if self.fit_intercept:
-            self.f += self.y[i]
-        self.mistakes += 1
+        for c in np.flatnonzero(wrong):
+            sign = self.Y[c, i]
+            change = np.add if sign > 0 else np.subtract
+            change(self.f[c], row, out=self.f[c])
+            if self.intercept:
+                self.b[c] += sign
+            self.made.append(self.visits, i, int(c), int(sign))
+            self.per_epoch[-1][c] += 1
 
-    def _visits(self, epoch: int, visited: np.ndarray, found: bool) -> np.ndarray:
-        entries = np.zeros(len(visited), VISIT)
-        entries["epoch"] = epoch
-        entries["index"] = visited
-        entries["value"] = self.f[visited]
-        entries["mistake"][-1] = found
-        return entries
+    def _likely(self, order: np.ndarray) -> np.ndarray:
+        """The points ahead, those most likely to be mistakes first: the smallest yᵢ f(xᵢ)."""
+        coming = order[self.position : self.position + _AHEAD]
+        least = (self.Y[:, coming] * (self.f[:, coming] + self.b[:, None])).min(axis=0)
+        return coming[np.argsort(least, kind="stable")]
+
+    def state(self) -> State:
+        """All that the next mistake depends on, and what the result tells."""
+        state = {
+            "f": self.f,
+            "b": self.b,
+            "per_epoch": np.array(self.per_epoch),
+            "settled": self.settled,
+            "position": self.position,
+            "visits": self.visits,
+            "seed": self.seed,
+            **self.made.state(),
+        }
+        if self.history is not None:
+            state["seen"], state["arrived"] = self._recorded()
+        return state
+
+    def _recorded(self) -> tuple[np.ndarray, np.ndarray]:  # (visits,), (functions, visits)
+        assert self.history is not None
+        seen, arrived = zip(*self.history, strict=True)
+        self.history = [(np.concatenate(seen), np.concatenate(arrived, axis=1))]
+        return self.history[0]
+
+    def result(self, squeeze: bool) -> PerceptronResult:
+        n = self.Y.shape[1]
+        stopped = "converged" if self.settled.all() else self.control.stopped or "max_iter"
+        visits = np.where(self.settled > 0, self.settled * n, self.visits)
+        made = self.made.freeze(visits, self.intercept)
+        f = self.f + self.b[:, None]
+        margin, bound = _margins(self.K, self.Y, made, f, self.intercept)
+        bound[self.settled == 0] = np.nan
+        epochs = np.where(self.settled > 0, self.settled, self.epoch)
+        history = None if self.history is None else self._histories(made, epochs)
+        one = squeeze
+        return PerceptronResult(
+            made=made,
+            values=f[0] if one else f.T,
+            mistakes_per_epoch=np.array(self.per_epoch)[:, 0] if one else np.array(self.per_epoch),
+            epochs=int(epochs[0]) if one else epochs,
+            converged=bool(self.settled[0]) if one else self.settled > 0,
+            margin=float(margin[0]) if one else margin,
+            bound=float(bound[0]) if one else bound,
+            history=history[0] if one and history is not None else history,
+            stopped=stopped,
+        )
+
+    def _histories(self, made: Mistakes, epochs: np.ndarray) -> list[np.ndarray]:
+        seen, arrived = self._recorded()
+        n = self.Y.shape[1]
+        histories = []
+        for c, values in enumerate(arrived):
+            entries = np.zeros(min(len(seen), int(epochs[c]) * n), VISIT)
+            entries["epoch"] = 1 + np.arange(len(entries)) // n
+            entries["index"] = seen[: len(entries)]
+            entries["value"] = values[: len(entries)]
+            entries["mistake"][made.of(c).time - 1] = True
+            histories.append(entries)
+        return histories
 
 
-def _bound(K: KernelMatrix, y: np.ndarray, coef: np.ndarray, f: np.ndarray, fit_intercept: bool) -> float:
-    """‖g‖² maxᵢ k(xᵢ, xᵢ), in the space of k + 1 when there is an intercept."""
-    margin = float((y * f).min())
-    if margin <= 0:
-        return math.inf
+class _Rows:
+    """Rows of K that were fetched and are kept: least recently used ones leave first."""
+
+    def __init__(self, K: KernelMatrix, prefetch: int, cache: int | None, functions: int) -> None:
+        size = max(1, K.shape[1] * K.dtype.itemsize)
+        self.K = K
+        self.n = K.shape[0]
+        # many functions need most rows between them, and the whole matrix costs half: it is symmetric
+        self.patience = self.n // 8 if functions > 2 and prefetch > 1 else self.n
+        self.whole: np.ndarray | None = None
+        self.fetched = 0
+        self.block = int(np.clip(min(_BLOCK, memory_budget() // 16) // size, 1, max(1, prefetch)))
+        self.slots = max((memory_budget() // 4 if cache is None else cache) // size, self.block)
+        self.kept: OrderedDict[int, np.ndarray] = OrderedDict()
+
+    def get(self, i: int) -> np.ndarray | None:  # (n,)
+        """Row i, if it is here."""
+        if self.whole is not None:
+            return np.asarray(self.whole[i])
+        row = self.kept.get(i)
+        if row is not None:
+            self.kept.move_to_end(i)
+        return row
+
+    def fetch(self, i: int, likely: np.ndarray) -> np.ndarray:  # (n,)
+        """Row i, and with it those of some likely points that are not here."""
+        if self.fetched > self.patience and self.slots >= self.n:
+            self.kept.clear()
+            self.whole = self.K.dense()
+            return np.asarray(self.whole[i])
+        others = [j for j in likely.tolist() if j not in self.kept][: self.block - 1]
+        index = [*others, i]
+        self.fetched += len(index)
+        while self.kept and len(self.kept) + len(index) > self.slots:
+            self.kept.popitem(last=False)
+        for j, row in zip(index, self.K.rows(np.array(index)), strict=True):
+            self.kept[j] = row.copy()  # a view would keep the whole block alive
+        return self.kept[i]
+
+
+def visiting_orders(n: int, orders: Iterable[Any] | int | None) -> Iterator[Any]:
+    """The order of visit of each pass: 0 … n-1, those of a seed, or those that are given."""
+    if orders is None:
+        return repeat(np.arange(n))
+    if isinstance(orders, int | np.integer):
+        rng = np.random.default_rng(orders)
+        return (rng.permutation(n) for _ in repeat(None))
+    return iter(orders)
+
+
+def mistake_bound(square: Any, margin: Any, largest: float) -> np.ndarray:
+    """‖f‖² maxᵢ k(xᵢ, xᵢ) / (minᵢ yᵢ f(xᵢ))², where ``square`` = ‖f‖²; infinite where f does not separate."""
+    square, margin = np.asarray(square, dtype=np.float64), np.asarray(margin, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(margin > 0, square / margin**2 * largest, np.inf)
+
+
+def _margins(
+    K: KernelMatrix, Y: np.ndarray, made: Mistakes, f: np.ndarray, intercept: bool
+) -> tuple[np.ndarray, np.ndarray]:  # (functions,), (functions,)
+    """The margin and the bound of each f, in the space of k + 1 when there is an intercept."""
+    least = (Y * f).min(axis=1)
     # b = Σαᵢ, so that Σ αᵢ f(xᵢ) = αᵀKα + b², the squared norm in the space of k + 1
-    return float(coef @ f) / margin**2 * (float(K.diag().max()) + fit_intercept)
+    square = np.bincount(made.function, made.sign * f[made.function, made.index], minlength=len(Y))
+    square = np.maximum(square, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        margin = least / np.sqrt(square)
+    return margin, mistake_bound(square, least, float(K.diag().max()) + intercept)
 
 
-def _signs(y: Any, shape: tuple[int, int]) -> np.ndarray:
+def _signs(y: Any, shape: tuple[int, int]) -> np.ndarray:  # (functions, n)
     if shape[0] != shape[1]:
         raise InputError(f"K must be square, one set of points with itself, got {shape[0]} × {shape[1]}")
     y = np.asarray(y)
-    if y.shape != (shape[0],):
+    if y.ndim not in (1, 2) or len(y) != shape[0]:
         raise InputError(f"y must have one entry per row of K, ({shape[0]},), got shape {y.shape}")
     if not np.isin(y, (-1, 1)).all():
         raise InputError(f"y must be -1 or 1, got {np.unique(y)[:5]}: code the two classes so")
-    return y.astype(np.float64)
+    return np.ascontiguousarray(y.reshape(len(y), -1).T, dtype=np.float64)
 
 
 def _permutation(order: Any, n: int) -> np.ndarray:

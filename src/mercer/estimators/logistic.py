@@ -1,0 +1,255 @@
+r"""Kernel logistic regression as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit, log_expit
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.config import memory_budget, settings
+from mercer.errors import InputError
+from mercer.estimators.base import KernelMixin, flag
+from mercer.estimators.classes import KernelClassifierMixin, signs
+from mercer.estimators.iterative import IterativeMixin
+from mercer.expansion import Expansion
+from mercer.gram import Gram
+from mercer.gram.threads import limited_blas
+from mercer.kernels.parameters import Parameter, choice, fixed, positive, whole
+from mercer.report import Journal, Plan, Report
+from mercer.solvers.control import Control
+from mercer.solvers.descent import DescentResult, Risk, descend
+from mercer.solvers.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
+from mercer.solvers.newton import newton
+
+__all__ = ["KernelLogisticRegression"]
+
+_STEPS = {"newton": 100, "gradient": 10_000}
+_VECTORS = 30  # arrays of the size of α that a solver keeps, about
+
+
+class KernelLogisticRegression(IterativeMixin, KernelMixin, KernelClassifierMixin, BaseEstimator):
+    r"""Probabilities P(y | x) from f(x) = Σᵢ αᵢ k(xᵢ, x) + b.
+
+    For two classes, y = ±1, P(y | x) = 1/(1 + exp(-y f(x))), and f minimises
+
+        C Σᵢ wᵢ log(1 + exp(-yᵢ f(xᵢ))) + ½ ‖f‖²
+
+    with ‖f‖² = αᵀKα, in which b has no part. For more classes every class c has its own function, P(c | x) =
+    exp f_c(x) / Σ exp f(x), and they minimise C Σᵢ wᵢ (-log P(yᵢ | xᵢ)) + ½ Σ_c ‖f_c‖². A number may be added
+    to every b_c; it is chosen so that Σ_c f_c = 0. With ``kernel="linear"`` this is scikit-learn's
+    LogisticRegression.
+
+    Parameters
+    ----------
+    kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
+        "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
+    gamma : number, "scale" or "auto": γ of a kernel given by name
+    degree : whole number, for "poly"
+    coef0 : number, for "poly" and "sigmoid"
+    C : weight of the data against ‖f‖²; large for a close fit
+    lam : λ, instead of C: (1/n) Σᵢ log(1 + exp(-yᵢ f(xᵢ))) + λ ‖f‖² is minimised, with Σ wᵢ for n where there
+        are weights; C = 1/(2λn)
+    fit_intercept : whether there is a b, which is not penalised
+    class_weight : None, "balanced", or a dict from labels to weights, as in scikit-learn
+    solver : "newton"; or "gradient", accelerated gradient descent, which takes many more and cheaper steps
+    tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
+    max_iter : steps at most; by default 100 of Newton's, 10,000 of the gradient's
+    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+
+    Attributes
+    ----------
+    classes_ : (classes,) the labels
+    expansion_ : f, an Expansion on the training points; for several classes one column of ``coef`` each
+    n_iter_ : steps made
+    n_products_ : products of K with vectors, which take most of the time
+    report_ : how the fit went, with the objective and a bound of its distance from the minimum
+    kernel_ : the kernel with its parameters taken from the data
+    n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
+
+    Examples
+    --------
+    >>> from mercer import Gaussian
+    >>> from mercer.estimators.logistic import KernelLogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "high", "high", "low"]
+    >>> model = KernelLogisticRegression(kernel=Gaussian(sigma=1.0), C=10.0).fit(X, y)
+    >>> model.classes_, model.predict_proba([[1.5], [3.0]]).round(2)
+    (array(['high', 'low'], dtype='<U4'), array([[0.86, 0.14], [0.22, 0.78]]))
+    >>> model.report_.gap < 1e-8 * model.report_.objective
+    True
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {
+        "C": positive(1.0),
+        "lam": positive(None, optional=True),
+        "fit_intercept": flag(True),
+        "class_weight": fixed(
+            None,
+            'a dict or "balanced"',
+            lambda v: isinstance(v, dict) or v == "balanced",
+            "one",
+            optional=True,
+        ),
+        "solver": choice("newton", ["newton", "gradient"]),
+        "tol": positive(1e-8),
+        "max_iter": whole(None, optional=True),
+        **IterativeMixin.CONTROL,
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        C: float = 1.0,
+        lam: float | None = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        solver: str = "newton",
+        tol: float = 1e-8,
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        progress: Any = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.C = C
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.resume = resume
+
+    #: how the fit went
+    report_: Report
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the points X, their labels y, and weights of the points."""
+        journal = Journal()
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        codes = self._encode(y)
+        weight = self._with_class_weight(weight, codes)
+        self._require_two_classes(np.bincount(codes, weight))
+        plan = self._plan(X, self._count_outputs(codes))
+        plan.require_memory("use fewer points")
+        scale = self.C if self.lam is None else 1.0 / (2.0 * self.lam * weight.sum())
+        risk = self._risk(codes, scale * weight)
+        max_iter = _STEPS[self.solver] if self.max_iter is None else self.max_iter
+        with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control, limited_blas():
+            result = self._solve(Gram(self.kernel_, X, cache=0), risk, plan, max_iter, control)
+        coef, intercept = result.coef, result.intercept
+        if coef.ndim == 2:
+            coef, intercept = coef - coef.mean(axis=1, keepdims=True), intercept - intercept.mean()
+        self.expansion_ = Expansion(self.kernel_, X, coef, intercept)
+        self.n_iter_ = result.iterations
+        self.n_products_ = result.products
+        self._tell(journal, result)
+        unit = 1.0 if self.lam is None else 2.0 * self.lam  # of the objective as it was asked for
+        self.report_ = journal.report(
+            plan,
+            result.stopped,
+            time=control.total_seconds,
+            iterations=result.iterations,
+            objective=unit * result.objective,
+            gap=unit * result.gap,
+        )
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+        """P(c | x) for every row x of X and every class c, in the order of ``classes_``."""
+        values = self.decision_function(X)
+        return np.column_stack([expit(-values), expit(values)]) if values.ndim == 1 else softmax(values)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+        """log P(c | x), finite where P(c | x) is too small for a number."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return np.column_stack([log_expit(-values), log_expit(values)])
+        return log_softmax(values)
+
+    # --- the steps of fit --------------------------------------------------------------------------------
+
+    def _require_two_classes(self, share: np.ndarray) -> None:
+        if np.count_nonzero(share) < 2:
+            raise InputError(
+                "only one class has points of positive weight: give points of another class a weight, or "
+                "leave out sample_weight and class_weight"
+            )
+
+    def _risk(self, codes: np.ndarray, weight: np.ndarray) -> Risk:
+        classes = len(self.classes_)
+        return LogisticRisk(signs(codes, 2), weight) if classes == 2 else SoftmaxRisk(codes, classes, weight)
+
+    def _solve(self, gram: Gram, risk: Risk, plan: Plan, max_iter: int, control: Control) -> DescentResult:
+        K = gram if _LAZY in plan.solver else gram.dense()
+        options: dict[str, Any] = {
+            "fit_intercept": self.fit_intercept,
+            "n_functions": risk.n_classes if isinstance(risk, SoftmaxRisk) else None,
+            "tol": self.tol,
+            "max_iter": max_iter,
+            "control": control,
+        }
+        if self.solver == "gradient":
+            return descend(K, risk, 1.0, accelerate=True, **options)
+        return newton(K, risk, 1.0, direct=_CHOLESKY in plan.solver, **options)
+
+    def _tell(self, journal: Journal, result: DescentResult) -> None:
+        bound = result.gap / max(abs(result.objective), np.finfo(float).tiny)
+        if result.rounded:
+            journal.warn(
+                f"rounding ended the fit after {result.iterations} steps, with the objective within "
+                f"{bound:.2g} of the smallest, where tol={self.tol} was asked for: the model is as good as "
+                f"{settings().dtype} allows; raise tol, or penalise more (a smaller C)",
+                ConvergenceWarning,
+            )
+            return
+        how_far = f"within {bound:.2g} of the smallest objective"
+        self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        budget, item = memory_budget(), np.dtype(settings().dtype).itemsize
+        vectors = 8 * _VECTORS * n * n_outputs
+        stored, factor = item * n * n, 8 * n * n
+        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        # a product with few vectors takes as long as memory does
+        product, kernel = max(2.0 * n_outputs, 32.0) * n * n, (2.0 * width + 20.0) * n * n
+        if stored + vectors > budget:
+            why = (
+                "the kernel matrix does not fit the memory budget: its values are computed for every product"
+            )
+            memory, flops = vectors, 200 * (product + kernel)
+            return Plan(f"{_NAMES[self.solver]} {_LAZY}", n, memory, flops, (why,), iterative=True)
+        if self.solver == "gradient":
+            why = "the kernel matrix fits the memory budget"
+            memory, flops = stored + vectors, 500 * product + kernel
+            return Plan(_NAMES[self.solver], n, memory, flops, (why,), iterative=True)
+        if n_outputs > 1:
+            why = "the functions of several classes are coupled, and the kernel matrix fits the memory budget"
+        elif stored + factor + vectors > budget:
+            why = "the kernel matrix fits the memory budget, but not a factor of it beside it"
+        else:
+            why = "the kernel matrix and a factor of it fit the memory budget"
+            memory, flops = stored + factor + vectors, 8 * n**3 / 3 + kernel
+            return Plan(f"{_NAMES['newton']} {_CHOLESKY}", n, memory, flops, (why,), iterative=True)
+        memory, flops = stored + vectors, 200 * product + kernel
+        return Plan(f"{_NAMES['newton']} {_CONJUGATE}", n, memory, flops, (why,), iterative=True)
+
+
+_NAMES = {"newton": "Newton's method", "gradient": "accelerated gradient descent"}
+_CHOLESKY = "by Cholesky factorisations"
+_CONJUGATE = "by conjugate gradients"
+_LAZY = "on the lazy kernel matrix"

@@ -1,0 +1,123 @@
+r"""What the perceptrons share: a list of mistakes, and the function that is read from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from mercer import data
+from mercer.estimators.classes import signs
+from mercer.estimators.stream import StreamMixin
+from mercer.expansion import Expansion, stack
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.parameters import choice
+from mercer.report import Journal
+from mercer.solvers.mistakes import Mistakes
+
+__all__ = ["PREDICTION", "MistakesMixin", "squeeze"]
+
+#: the declared parameter of both perceptrons
+PREDICTION = choice("last", ("last", "averaged", "voted"))
+
+_ENTRIES = 2**21  # kernel values that are looked at together when votes are counted
+
+
+class MistakesMixin(StreamMixin):
+    """For perceptrons with the parameters prediction, max_iter, shuffle and random_state."""
+
+    prediction: str
+    max_iter: int
+    shuffle: bool
+    random_state: Any
+    kernel_: Kernel
+
+    #: the mistakes, their points counted by their place in ``expansion_.anchors``
+    _mistakes: Mistakes
+    #: (stored,) which training points these are, counted from the first that came
+    _stored: np.ndarray
+    #: the points that came so far
+    _seen: int
+    #: how the fit asked to predict: set_params is about the next one
+    _is_voted: bool
+
+    def _signs(self, codes: np.ndarray) -> np.ndarray:  # (n, functions)
+        """±1 for each function that is learned."""
+        return signs(codes, len(self.classes_)).reshape(len(codes), -1)
+
+    def _seed(self) -> int | None:
+        """Of the orders of visit; None for 0 … n-1."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1)) if self.shuffle else None
+
+    def _adopt(self, X: Any, made: Mistakes, first: bool = True) -> Any:
+        """Keep the mistakes made on X, after those that are kept unless they are the first; the anchors."""
+        stored = made.stored()
+        if not first:
+            anchors = self.expansion_.anchors
+            self._mistakes = self._mistakes.then(made.among(stored), data.n_points(anchors))
+            self._stored = np.append(self._stored, stored + self._seen)
+            return stack(anchors, data.take(X, stored)) if stored.size else anchors
+        stored = stored if stored.size else np.array([0])  # no mistake yet: one point of weight zero
+        self._stored, self._mistakes, self._seen = stored, made.among(stored), 0
+        return data.take(X, stored)
+
+    def _publish(self, anchors: Any) -> np.ndarray:  # (anchors, functions)
+        """What users see of the list of mistakes; α, of the last f or the averaged one."""
+        made, averaged = self._mistakes, self.prediction == "averaged"
+        self._is_voted = self.prediction == "voted"
+        coef = made.coef(data.n_points(anchors), averaged)
+        self._set_expansion(anchors, coef, made.intercept(averaged))
+        self.mistakes_ = squeeze(made.counts())
+        indices = [self._stored[made.of(c).index] for c in range(coef.shape[1])]
+        self.mistake_indices_ = indices[0] if len(indices) == 1 else indices
+        return coef
+
+    def _set_expansion(self, anchors: Any, coef: np.ndarray, b: np.ndarray) -> None:
+        one = coef.shape[1] == 1
+        self.expansion_ = Expansion(self.kernel_, anchors, coef[:, 0] if one else coef, b[0] if one else b)
+
+    def _votes(self, X: Any) -> np.ndarray:  # (n,) or (n, functions)
+        """The votes on points X of all functions on the way to f, a few points at a time."""
+        made, f = self._mistakes, self.expansion_
+        gram = Gram(f.kernel, X, f.anchors, cache=0)
+        step = max(1, _ENTRIES // (len(f) + int(made.counts().max())))
+        n = gram.shape[0]
+        out = np.concatenate([made.votes(gram.rows(slice(i, i + step))) for i in range(0, n, step)])
+        return out[:, 0] if out.shape[1] == 1 else out
+
+    def _end_of_batch(self, n: int, functions: int) -> None:
+        """What is known after a batch of a stream, which nobody keeps."""
+        self._seen += n
+        self.n_iter_, self.converged_ = 1, False
+        unknown = np.full(functions, np.nan)
+        self.margin_, self.bound_ = squeeze(unknown), squeeze(unknown)
+
+    def _end_of_fit(
+        self, journal: Journal, result: Any, epochs: int, converged: np.ndarray, remedy: str
+    ) -> None:
+        """Say whether it came to an end, and where not, what helps."""
+        self.n_iter_, self.converged_ = epochs, bool(converged.all())
+        per_epoch = result.mistakes_per_epoch
+        last = int(per_epoch[-1].sum()) if len(per_epoch) else 0
+        if result.stopped != "max_iter":
+            self._warn_if_stopped(journal, result.stopped, epochs, f"with {last} mistakes in the last")
+            return
+        failed = np.flatnonzero(~converged)
+        what = "the two classes"
+        if len(converged) > 1:
+            labels = ", ".join(map(repr, self.classes_[failed[:5]].tolist())) + ", …" * (len(failed) > 5)
+            what = f"{len(failed)} of {len(converged)} classes ({labels})"
+        journal.warn(
+            f"the perceptron did not separate {what} in max_iter={self.max_iter} passes, and made {last} "
+            f"mistakes in the last: {remedy}; noisy labels are never separated, and need a learner that "
+            "tolerates mistakes",
+            ConvergenceWarning,
+        )
+
+
+def squeeze(values: np.ndarray) -> Any:
+    """One number where there is one function."""
+    return values.item() if len(values) == 1 else values

@@ -1,0 +1,259 @@
+r"""The Parzen window classifier: the nearest mean in feature space."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.class_weight import compute_class_weight
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.estimators.base import KernelMixin, check_weights, flag
+from mercer.estimators.stream import StreamMixin
+from mercer.expansion import Expansion, stack
+from mercer.gram import Gram
+from mercer.kernels.parameters import Parameter, fixed
+from mercer.report import Journal, Plan
+
+__all__ = ["ParzenClassifier"]
+
+_ROUNDING = 1e-5  # of the largest k(x, x): a mean's squared norm below that is zero, in float32 too
+
+
+class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
+    r"""Classification by the nearest mean in feature space, without computing a feature.
+
+    With Φ_c = Σ wᵢ Φ(xᵢ) / Σ wᵢ over the points of class c, x belongs to the class with the smallest
+    ‖Φ(x) - Φ_c‖², that is the largest
+
+        f_c(x) = ⟨Φ(x), Φ_c⟩ - ½‖Φ_c‖² + log(π_c ω_c)
+               = Σ wᵢ k(x, xᵢ) / Σ wᵢ - ½ ΣΣ wᵢ wⱼ k(xᵢ, xⱼ) / (Σ wᵢ)² + log(π_c ω_c).
+
+    For two classes f = f₊ - f₋, and f(x) > 0 says the second one. Without weights and priors
+
+        f(x) = (1/n₊) Σ k(x, xᵢ) - (1/n₋) Σ k(x, zⱼ) + b,
+        b = ½[(1/n₋²) ΣΣ k(zᵢ, zⱼ) - (1/n₊²) ΣΣ k(xᵢ, xⱼ)].
+
+    There is nothing to tune but the kernel, nothing to iterate, and every point is stored. With the linear
+    kernel this is scikit-learn's ``NearestCentroid``; with a kernel that is a density, such as the Gaussian,
+    and ``fit_offset=False``, it compares Parzen's estimates of the densities.
+
+    Parameters
+    ----------
+    kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
+        "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
+    gamma : number, "scale" or "auto": γ of a kernel given by name
+    degree : whole number, for "poly"
+    coef0 : number, for "poly" and "sigmoid"
+    fit_offset : whether -½‖Φ_c‖² is part of f_c; without it no kernel value is needed to fit
+    priors : π, what is added to f_c is log π_c (for two classes log π₊ - log π₋ to b): the rule of Bayes for
+        classes that are Gaussian in feature space, with the identity as covariance. None adds nothing;
+        "empirical" takes each class's share of the weight; or (classes,) positive numbers that sum to 1, in
+        the order of ``classes_``
+    class_weight : ω, {label: positive number}, 1 for labels that are left out: what missing a class costs.
+        What is added to f_c is log ω_c; the mean of a class does not change when all its weights do.
+        "balanced" takes ω_c = 1/π_c, which undoes the priors
+
+    Attributes
+    ----------
+    classes_ : (classes,) the labels
+    kernel_ : the kernel with its parameters taken from the data
+    expansion_ : f, an Expansion on all points of positive weight; for several classes a column f_c each
+    squared_norms_ : (classes,) ‖Φ_c‖²; NaN with ``fit_offset=False``, and for a class of which no point came
+    priors_ : (classes,) π; of ones when there are none
+    report_ : how the fit went
+    n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
+
+    Examples
+    --------
+    >>> from mercer.estimators.parzen import ParzenClassifier
+    >>> model = ParzenClassifier("linear").fit([[0.0], [2.0], [9.0]], ["low", "low", "high"])
+    >>> model.expansion_.coef, model.expansion_.intercept  # f(x) = ½·0x + ½·2x - 9x + ½(9² - 1²)
+    (array([ 0.5,  0.5, -1. ]), array(40.))
+    >>> model.predict([[4.9], [5.1]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {
+        "fit_offset": flag(True),
+        "priors": fixed(
+            None,
+            "None, 'empirical' or one number per class",
+            lambda v: not isinstance(v, str) and np.ndim(v) == 1,
+            "one of them",
+            words=("empirical",),
+            optional=True,
+        ),
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_offset: bool = True,
+        priors: Any = None,
+        class_weight: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_offset = fit_offset
+        self.priors = priors
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take the means of the points X with labels y."""
+        journal = Journal()
+        X, y, weight = self._validate_weighted(X, y, sample_weight)
+        codes = self._encode(y)
+        total = np.bincount(codes, weight)
+        if not total.all():
+            label = self.classes_.tolist()[int(total.argmin())]
+            raise InputError(
+                f"every class needs a point of positive weight, got none for {label!r}: leave its points "
+                "out, or give them weight"
+            )
+        plan = self._plan(X, self._count_outputs(self.classes_))
+        plan.require_memory("use fewer points")
+        self._start()
+        self._add(X, codes, weight)
+        self._finish(journal)
+        self.report_ = journal.report(plan)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Take more points into the means, which stay exact: only what is new is computed.
+
+        The first call names all classes that will come; one of which no point has come is never predicted.
+        The kernel's parameters, where they are taken from data, are those of the first batch.
+        """
+        journal = Journal()
+        X, codes, first = self._validate_stream(X, y, classes)
+        weight = check_weights(sample_weight, X)
+        plan = self._plan(X, self._count_outputs(self.classes_))
+        if first:
+            self._start()
+        self._add(X, codes, weight)
+        self._finish(journal)
+        self.report_ = journal.report(plan)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+        """f(x) for every row of X; for several classes one column each."""
+        X = self._validate_new(X)
+        values = self.expansion_(X)
+        absent = self._total == 0
+        if values.ndim == 2:
+            values[:, absent] = -np.inf
+        elif absent.any():
+            values[:] = np.inf if absent[0] else -np.inf
+        return values
+
+    # --- the steps of fit --------------------------------------------------------------------------------
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        n = data.n_points(X)
+        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0
+        # the stored points; and of a class, at most all of them: its points, the Gram's copy, K @ w
+        memory = points + 8 * n * (n_outputs + 3) + (2 * points if self.fit_offset else 0)
+        why = "the norms of the means take K @ w within each class" if self.fit_offset else "no K is needed"
+        flops = 2.0 * n * n * width / max(n_outputs, 2) if self.fit_offset else 0.0
+        return Plan("means of the classes", n, memory, flops, (why,))
+
+    def _start(self) -> None:
+        self._codes = np.empty(0, np.int64)
+        self._weight = np.empty(0)
+        self._total = np.zeros(len(self.classes_))  # Σ wᵢ of each class
+        self._square = np.zeros(len(self.classes_))  # ΣΣ wᵢ wⱼ k(xᵢ, xⱼ)
+        self._largest = 0.0  # max |k(x, x)|
+        self._anchors: Any = None
+
+    def _add(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> None:
+        """More points: the running sums, and the points themselves."""
+        used = np.flatnonzero(weight > 0)
+        X, codes, weight = data.take(X, used), codes[used], weight[used]
+        if self.fit_offset:
+            for c in np.unique(codes):
+                self._square[c] += self._new_pairs(X, codes == c, weight, c)
+        self._total += np.bincount(codes, weight, len(self.classes_))
+        self._anchors = X if self._anchors is None else stack(self._anchors, X)
+        self._codes = np.concatenate([self._codes, codes])
+        self._weight = np.concatenate([self._weight, weight])
+
+    def _new_pairs(self, X: Any, mine: np.ndarray, weight: np.ndarray, c: int) -> float:
+        """Σ wᵢ wⱼ k(xᵢ, xⱼ) over the pairs of class c with at least one new point."""
+        points, w = data.take(X, mine), weight[mine].astype(np.float64)
+        gram = Gram(self.kernel_, points, cache=0)
+        pairs = float(w @ (gram @ w))
+        self._largest = max(self._largest, float(np.abs(gram.diag()).max()))
+        before = self._codes == c
+        if before.any():
+            old = Gram(self.kernel_, points, data.take(self._anchors, before), cache=0) @ self._weight[before]
+            pairs += 2 * float(w @ old)
+        if not np.isfinite(pairs):
+            raise InputError(
+                f"k(x, x') is not finite for some points of class {self.classes_.tolist()[c]!r}: rescale the "
+                "data, or choose a kernel that does not overflow on them"
+            )
+        return pairs
+
+    def _finish(self, journal: Journal) -> None:
+        """The functions, from the sums."""
+        seen = self._total > 0
+        share = np.where(seen, self._total, 1.0)
+        self.squared_norms_ = np.where(seen & self.fit_offset, self._square / share**2, np.nan)
+        self._warn_if_negative(journal)
+        self.priors_ = self._priors()
+        offset = np.log(self.priors_ * self._costs(), where=seen, out=np.zeros(len(seen)))
+        offset -= 0.5 * np.nan_to_num(self.squared_norms_)
+        mean = self._weight / share[self._codes]
+        if len(seen) == 2:
+            coef = np.where(self._codes == 1, mean, -mean)
+            intercept = offset[1] - offset[0]
+        else:
+            coef = np.zeros((len(mean), len(seen)))
+            coef[np.arange(len(mean)), self._codes] = mean
+            intercept = offset
+        self.expansion_ = Expansion(self.kernel_, self._anchors, coef, intercept)
+
+    def _priors(self) -> np.ndarray:  # (classes,)
+        count = len(self.classes_)
+        if self.priors is None:
+            return np.ones(count)
+        if isinstance(self.priors, str):
+            return self._total / self._total.sum()
+        priors = np.asarray(self.priors, dtype=np.float64)
+        if priors.shape != (count,) or not (priors > 0).all() or not np.isclose(priors.sum(), 1.0):
+            raise InputError(
+                f"priors must be {count} positive numbers that sum to 1, one per class, got {self.priors!r}: "
+                "divide them by their sum, or pass None"
+            )
+        return priors
+
+    def _costs(self) -> np.ndarray:  # (classes,)
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            return np.divide(1.0, self.priors_, where=self.priors_ > 0, out=np.ones(len(self.priors_)))
+        costs = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if not (costs > 0).all():
+            raise InputError(
+                f"class_weight must be positive for every class, got {self.class_weight!r}: leave out the "
+                "points of a class that does not count"
+            )
+        return np.asarray(costs)
+
+    def _warn_if_negative(self, journal: Journal) -> None:
+        norms = self.squared_norms_
+        if (norms < -_ROUNDING * self._largest).any():
+            c = int(np.nanargmin(norms))
+            journal.warn(
+                f"{self.kernel_!r} is not positive definite on these data: ‖Φ_c‖² = {norms[c]:.3g} for class "
+                f"{self.classes_.tolist()[c]!r}; a nearest mean has no meaning then: choose another kernel "
+                "or other parameters"
+            )

@@ -1,0 +1,229 @@
+r"""How far a regularised risk is from its minimum: a point of the dual problem tells.
+
+Primal    P(α, b) = Σᵢ wᵢ L(yᵢ, Fᵢ) + (λ/2) αᵀKα,   F = Kα + b
+Dual      D(s) = -Σᵢ wᵢ L*(yᵢ, sᵢ/wᵢ) - sᵀKs / (2λ) ≤ min P   for every s, with Σᵢ sᵢ = 0 where there is a b
+Because   wᵢ L(yᵢ, Fᵢ) ≥ sᵢFᵢ - wᵢ L*(yᵢ, sᵢ/wᵢ)   (Fenchel and Young), and the least of
+          Σᵢ sᵢFᵢ + (λ/2) αᵀKα over α and b is -sᵀKs / (2λ), at α = -s/λ
+Minimum   sᵢ ∈ wᵢ ∂L(yᵢ, Fᵢ) and α = -s/λ, where P = D
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.losses import Loss
+from mercer.solvers.conjugate import Products
+from mercer.solvers.control import State
+from mercer.solvers.newton import best_intercept
+
+__all__ = ["Certificate", "RiskResult", "WeightedRisk"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class RiskResult:
+    """What was found, and how far it is from the minimum."""
+
+    #: (n,) α
+    coef: np.ndarray
+    #: b
+    intercept: float
+    #: (n,) F = Kα + b
+    values: np.ndarray
+    #: P
+    objective: float
+    #: ≥ P - min P
+    gap: float
+    iterations: int
+    #: "converged", "max_iter", "max_time" or "interrupted"
+    stopped: str
+    #: whether rounding, and not tol, ended a converged run
+    rounded: bool
+    #: ‖f‖² = αᵀKα
+    square: float
+    #: (n,) s, a feasible point of the dual
+    dual: np.ndarray
+    #: -Σ wᵢ L*(yᵢ, sᵢ/wᵢ): for every f and b, the risk is at least this - √(sᵀKs) ‖f‖
+    dual_risk: float
+    #: sᵀKs
+    dual_square: float
+
+
+class WeightedRisk:
+    """R(F) = Σ wᵢ L(yᵢ, Fᵢ), as ``newton`` takes it.
+
+    >>> from mercer.losses import Squared
+    >>> risk = WeightedRisk(Squared(), np.zeros(2), np.array([1.0, 3.0]))
+    >>> risk.value(np.ones(2)), risk.gradient(np.ones(2))
+    (4.0, array([2., 6.]))
+    """
+
+    def __init__(self, loss: Loss, y: np.ndarray, weight: np.ndarray) -> None:
+        self.loss = loss
+        self.y = y
+        self.weight = weight
+
+    def value(self, F: np.ndarray) -> float:
+        return float(self.weight @ self.loss.value(self.y, F))
+
+    def gradient(self, F: np.ndarray) -> np.ndarray:
+        return self.weight * self.loss.derivative(self.y, F)
+
+    def curvature(self, F: np.ndarray) -> np.ndarray:
+        return self.weight * self.loss.curvature(self.y, F)
+
+
+class Certificate:
+    """Primal and dual values, from one product with K each; keeps the best of both."""
+
+    def __init__(self, K: Any, risk: WeightedRisk, penalty: float, fit_intercept: bool) -> None:
+        self.product = Products(K)
+        self.risk = risk
+        self.penalty = penalty
+        self.fit_intercept = fit_intercept
+        low, high = risk.loss.domain(risk.y)
+        weight, some = risk.weight, risk.weight > 0
+        self.low = np.multiply(weight, low, out=np.zeros_like(weight), where=some)
+        self.high = np.multiply(weight, high, out=np.zeros_like(weight), where=some)
+        self.primal_value, self.dual_value = math.inf, -math.inf
+        #: the best (coef, b, F, square), the best (s, dual_risk, dual_square)
+        self.primal: tuple[np.ndarray, float, np.ndarray, float]
+        self.dual: tuple[np.ndarray, float, float]
+        #: what rounding alone may do to P - D: that of F, and that of products with K
+        self.floor = self.noise = 0.0
+
+    @property
+    def gap(self) -> float:
+        """P - D, and never below what the rounding of K's products may hide."""
+        return max(self.primal_value - self.dual_value, self.noise)
+
+    def is_met(self, tol: float) -> bool:
+        """Whether the gap is small enough, or nothing but rounding."""
+        size = max(abs(self.primal_value), 0.5 * self.penalty * self.primal[3])
+        return self.gap <= max(tol * size, self.floor)
+
+    def add(self, s: np.ndarray, coef: np.ndarray, F: np.ndarray, b: float) -> None:
+        """Take note of s, of f = -Σ (sᵢ/λ) k(xᵢ, ·), and of (coef, b) with values F that s came with."""
+        s = self.feasible(s)
+        Ks = self.product(s)
+        square = self.product.form(s, Ks)
+        dual_risk = self.dual_risk(s)
+        value = dual_risk - square / (2 * self.penalty)
+        if value > self.dual_value or self.dual_value == -math.inf:
+            self.dual_value, self.dual = value, (s, dual_risk, square)
+            precision = float(np.finfo(self.product.K.dtype).eps)
+            self.noise = 2 * precision * float(np.abs(s) @ np.abs(Ks)) / self.penalty
+        G = F - b
+        self.try_primal(coef, G, b, self.product.form(coef, G))
+        self.try_primal(-s / self.penalty, -Ks / self.penalty, b, square / self.penalty**2)
+
+    def try_primal(self, coef: np.ndarray, G: np.ndarray, b: float, square: float) -> None:
+        if self.fit_intercept:
+            b = float(best_intercept(self.risk, G, b))
+        F = G + b
+        value = self.risk.value(F) + 0.5 * self.penalty * square
+        if value < self.primal_value or self.primal_value == math.inf:
+            self.primal_value, self.primal = value, (coef, b, F, square)
+            slopes = np.abs(self.risk.gradient(F)) + np.abs(self.penalty * coef)
+            self.floor = 64 * _EPS * float(slopes @ np.abs(F))
+
+    def result(self, tol: float, iterations: int, stopped: str, rounded: bool) -> RiskResult:
+        s, dual_risk, dual_square = self.dual
+        if stopped == "converged":
+            # f = -Σ (sᵢ/λ) k(xᵢ, ·) has a coefficient only where sᵢ ≠ 0: kept where it is good enough
+            dense = self.primal_value, self.primal, self.floor
+            allowed = max(self.gap, 0.5 * tol * abs(self.primal_value))
+            self.primal_value = math.inf
+            self.try_primal(
+                -s / self.penalty, -self.product(s) / self.penalty, dense[1][1], dual_square / self.penalty**2
+            )
+            if self.gap > allowed:
+                self.primal_value, self.primal, self.floor = dense
+        coef, b, F, square = self.primal
+        return RiskResult(
+            coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # what rounding left
+            intercept=b,
+            values=F,
+            objective=self.primal_value,
+            gap=self.gap,
+            iterations=iterations,
+            stopped=stopped,
+            rounded=rounded,
+            square=square,
+            dual=s,
+            dual_risk=dual_risk,
+            dual_square=dual_square,
+        )
+
+    def facts(self) -> State:
+        """What a checkpoint keeps."""
+        coef, b, F, square = self.primal
+        s, dual_risk, dual_square = self.dual
+        return {
+            "values": np.array(
+                [
+                    self.primal_value,
+                    self.dual_value,
+                    self.floor,
+                    self.noise,
+                    b,
+                    square,
+                    dual_risk,
+                    dual_square,
+                ]
+            ),
+            "coef": coef,
+            "F": F,
+            "s": s,
+        }
+
+    def restore(self, facts: State) -> None:
+        self.primal_value, self.dual_value, self.floor, self.noise, *rest = map(float, facts["values"])
+        b, square, *dual = rest
+        self.primal = (facts["coef"], b, facts["F"], square)
+        self.dual = (facts["s"], dual[0], dual[1])
+
+    def dual_risk(self, s: np.ndarray) -> float:
+        """-Σ wᵢ L*(yᵢ, sᵢ/wᵢ)."""
+        weight, some = self.risk.weight, self.risk.weight > 0
+        ratio = np.divide(s, weight, out=np.zeros_like(s), where=some)
+        low, high = self.risk.loss.domain(self.risk.y)
+        values = self.risk.loss.conjugate(self.risk.y, np.clip(ratio, low, high))  # s/w rounds across an end
+        return -float(weight[some] @ values[some])
+
+    def feasible(self, s: np.ndarray) -> np.ndarray:
+        """The s of a Newton run, moved as little as it takes into the domain and to Σ sᵢ = 0."""
+        s = np.clip(s, self.low, self.high)
+        if not self.fit_intercept:
+            return s
+        for _ in range(2):  # the second time for the rounding of the first
+            excess = float(s.sum())
+            # free points give way in proportion to their room: those at an end or at zero stay there
+            room = np.minimum(np.minimum(s - self.low, self.high - s), np.abs(s))
+            total = float(room.sum())
+            if abs(excess) > total:
+                return self.shifted(s)
+            if total > 0:
+                s = np.clip(s - excess * (room / total), self.low, self.high)
+        return s
+
+    def shifted(self, s: np.ndarray) -> np.ndarray:
+        """clip(s - cw) with the c for which the sum is zero, by bisection."""
+        weight = self.risk.weight
+
+        def moved(c: float) -> np.ndarray:
+            return np.clip(s - c * weight, self.low, self.high)
+
+        reach = 1.0
+        while reach < 1e300 and (moved(reach).sum() > 0 or moved(-reach).sum() < 0):
+            reach *= 4
+        low, high = -reach, reach
+        for _ in range(200):
+            c = 0.5 * (low + high)
+            low, high = (c, high) if moved(c).sum() > 0 else (low, c)
+        return moved(high)
