@@ -32,10 +32,10 @@ from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine
 from mercer.errors import InputError
 from mercer.gram.points import check_domain
-from mercer.gram.threads import single_threaded_blas
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
+from mercer.threads import single_threaded_blas
 
 __all__ = ["Certificate", "certify"]
 

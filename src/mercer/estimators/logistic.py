@@ -16,13 +16,13 @@ from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.gram.threads import limited_blas
 from mercer.kernels.parameters import Parameter, choice, fixed, positive, whole
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
 from mercer.solvers.descent import DescentResult, Risk, descend
 from mercer.solvers.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
 from mercer.solvers.newton import newton
+from mercer.threads import limited_blas
 
 __all__ = ["KernelLogisticRegression"]
 

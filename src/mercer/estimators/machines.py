@@ -18,7 +18,6 @@ from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.gram.threads import limited_blas
 from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive, whole
 from mercer.losses import Logistic, Loss, Poisson, as_loss
 from mercer.report import Journal, Plan, Report
@@ -27,6 +26,7 @@ from mercer.solvers.control import Control
 from mercer.solvers.multipliers import regularised_risk
 from mercer.solvers.penalty import PenaltyResult, any_penalty, as_penalty
 from mercer.solvers.several import Part, each, worst_stop
+from mercer.threads import limited_blas
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 

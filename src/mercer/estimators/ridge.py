@@ -16,12 +16,12 @@ from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
-from mercer.gram.threads import limited_blas
 from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, positive, whole
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.conjugate import conjugate_gradient
 from mercer.solvers.primal import primal_ridge
 from mercer.solvers.ridge import leave_one_out, minimum_norm, ridge
+from mercer.threads import limited_blas
 
 __all__ = ["KernelLeastSquares", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
 
@@ -88,8 +88,9 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
     ----------
     expansion_ : f, an Expansion on the training points; for several targets one column of ``coef`` each
     dual_coef_, intercept_ : its coefficients and b
-    loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ and the same α, for every i; computed when asked
-    for report_ : how the fit went
+    loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ and the same α, for every i; computed when
+        asked for
+    report_ : how the fit went
     kernel_, n_features_in_, feature_names_in_ : as everywhere
 
     Examples
@@ -100,7 +101,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
     >>> model = KernelRidge(alpha=1e-6, kernel=Gaussian(sigma=1.0)).fit(X, np.sin(X[:, 0]))
     >>> model.predict([[1.25]]).round(3), round(float(np.sin(1.25)), 3)
     (array([0.949]), 0.949)
-    >>> bool(np.abs(model.loo_residuals_).max() < 0.01)
+    >>> bool(np.abs(model.loo_residuals_[1:-1]).max() < 0.01)  # beyond the ends it has to guess
     True
     """
 

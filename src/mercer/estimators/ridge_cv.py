@@ -14,13 +14,13 @@ from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.iterative import IterativeMixin
 from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
 from mercer.gram import Gram
-from mercer.gram.threads import limited_blas
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.parameters import Parameter, choice, fixed
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
 from mercer.solvers.ridge import ridge_path
+from mercer.threads import limited_blas
 
 __all__ = ["KernelRidgeCV"]
 

@@ -17,11 +17,11 @@ from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
 from mercer.gram.cache import RowCache
 from mercer.gram.points import Sides, check_domain, point_values, prepare
-from mercer.gram.threads import run
 from mercer.kernels.base import Kernel
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import External
 from mercer.kernels.program import Program
+from mercer.threads import run
 
 __all__ = ["Gram"]
 

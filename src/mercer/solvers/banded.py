@@ -13,19 +13,25 @@ Bischof, Lang and Sun, A framework for symmetric band reduction, ACM Trans. Math
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import LinAlgError, lapack, solve_triangular
 
-from mercer.solvers.blas import add_product, subtract_rank_two, symmetric_product
+from mercer.solvers.blas import add_product, multiply_triangle, product, subtract_rank_two, symmetric_product
+from mercer.threads import run
 
 __all__ = ["BandForm"]
 
 _WIDTH = 64
+_ROWS = 1280  # of Q, per task: two blocks of them fit a cache, and calls from Python are few
 
 #: where a panel's reflection begins, and its τ and T
 Factor = tuple[int, np.ndarray, np.ndarray]
+#: L: the inverses of its blocks on the diagonal, and the blocks below it
+Blocks = tuple[list[np.ndarray], list[np.ndarray]]
 
 
 class BandForm:
@@ -58,40 +64,80 @@ class BandForm:
 
     def solve(self, alpha: float, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (n, t), (n,)
         """(K + αI)⁻¹ Y and the diagonal of (K + αI)⁻¹; LinAlgError where K + αI is not positive definite."""
-        rotated = self.Q.T @ Y
-        diagonal = np.zeros(self.n, self.Q.dtype)
-        inverses: list[np.ndarray] = []  # of the blocks of L on the diagonal
-        lower: list[np.ndarray] = []  # the blocks of L below it
-        solved: list[np.ndarray] = []  # L⁻¹ Qᵀ Y
-        rows = np.empty((self.width, self.n), self.Q.dtype)  # of L⁻¹ Qᵀ
-        scratch = np.empty_like(rows)
-        for k, (start, stop) in enumerate(pairwise(self._bounds)):
-            size = stop - start
-            block = self._diagonal[k] + alpha * np.eye(size, dtype=rows.dtype)
-            right, values = self.Q[:, start:stop].T, rotated[start:stop]
-            if k:
-                E = self._below[k - 1] @ inverses[-1].T
-                lower.append(E)
-                block = block - E @ E.T
-                right = np.subtract(right, np.matmul(E, rows, out=scratch[:size]), out=scratch[:size])
-                values = values - E @ solved[-1]
-            factor = np.linalg.cholesky(block)
-            inverses.append(solve_triangular(factor, np.eye(size, dtype=rows.dtype), lower=True))
-            solved.append(inverses[-1] @ values)
-            rows = rows[:size]
-            np.matmul(inverses[-1], right, out=rows)
-            diagonal += np.einsum("ij,ij->j", rows, rows)
-        return self.Q @ self._back(inverses, lower, solved), diagonal
+        point = self.path([alpha], Y)[0]
+        if point is None:
+            raise LinAlgError("K + αI is not positive definite")
+        return point
 
-    def _back(
-        self, inverses: list[np.ndarray], lower: list[np.ndarray], solved: list[np.ndarray]
-    ) -> np.ndarray:
-        """L⁻ᵀ of what ``solved`` holds."""
-        out = solved.copy()
-        out[-1] = inverses[-1].T @ out[-1]
-        for k in reversed(range(len(lower))):
-            out[k] = inverses[k].T @ (out[k] - lower[k].T @ out[k + 1])
-        return np.concatenate(out)
+    def path(self, alphas: Iterable[float], Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        """(K + αI)⁻¹ Y, (n, t), and the diagonal of (K + αI)⁻¹ for every α; None where it does not exist."""
+        right = product(self.Q, np.asfortranarray(Y), transpose=True)
+        factors = [self._factor(float(alpha)) for alpha in alphas]
+        chosen = [factor for factor in factors if factor is not None]
+        diagonals = iter(self._diagonals(chosen))
+        return [
+            None if factor is None else (product(self.Q, self._solve(*factor, right)), next(diagonals))
+            for factor in factors
+        ]
+
+    def _factor(self, alpha: float) -> Blocks | None:
+        """B + αI = L Lᵀ: the inverses of the blocks of L on its diagonal, and the blocks below it."""
+        inverses: list[np.ndarray] = []
+        lower: list[np.ndarray] = []
+        for k, block in enumerate(self._diagonal):
+            block = block + alpha * np.eye(len(block), dtype=block.dtype)
+            if k:
+                lower.append(self._below[k - 1] @ inverses[-1].T)
+                block -= lower[-1] @ lower[-1].T
+            try:
+                inverses.append(np.linalg.inv(np.linalg.cholesky(block)))
+            except LinAlgError:
+                return None
+        return inverses, lower
+
+    def _solve(
+        self, inverses: list[np.ndarray], lower: list[np.ndarray], right: np.ndarray
+    ) -> np.ndarray:  # (n, t)
+        """L⁻ᵀ L⁻¹ of the right-hand side, block by block, down and up."""
+        parts = np.split(right, self._bounds[1:-1])
+        for k, inverse in enumerate(inverses):
+            parts[k] = inverse @ (parts[k] - lower[k - 1] @ parts[k - 1] if k else parts[k])
+        for k in reversed(range(len(inverses))):
+            above = parts[k] - lower[k].T @ parts[k + 1] if k < len(lower) else parts[k]
+            parts[k] = inverses[k].T @ above
+        return np.asfortranarray(np.concatenate(parts))
+
+    def _diagonals(self, factors: list[Blocks]) -> np.ndarray:  # (factors, n)
+        """‖L⁻¹qᵢ‖² for each L: the squared rows of Q L⁻ᵀ, some rows and a block of columns at a time."""
+        factors = [tuple([np.asfortranarray(T) for T in blocks] for blocks in factor) for factor in factors]
+        out = np.zeros((len(factors), self.n), self.Q.dtype)
+
+        def task(rows: slice) -> None:
+            Q = self.Q[rows]
+            # this block and the last one: they stay in the cache, as the rows of Q do from one L to the next
+            room = [np.empty((len(Q), self.width), Q.dtype, order="F") for _ in range(2)]
+            for squares, (inverses, lower) in zip(out[:, rows], factors, strict=True):
+                for k, (start, stop) in enumerate(pairwise(self._bounds)):
+                    tall, last = room[k % 2][:, : stop - start], room[1 - k % 2]
+                    if k == 0:
+                        tall[:] = Q[:, start:stop]
+                    else:
+                        last = _times_lower(last, lower[k - 1])
+                        np.subtract(Q[:, start:stop], last, out=tall)
+                    multiply_triangle(tall, inverses[k], upper=False)
+                    squares += np.einsum("ij,ij->i", tall, tall)
+
+        cuts = np.linspace(0, self.n, math.ceil(self.n / _ROWS) + 1).astype(int)
+        run(task, [slice(start, stop) for start, stop in pairwise(cuts)])
+        return out
+
+
+def _times_lower(A: np.ndarray, E: np.ndarray) -> np.ndarray:
+    """A Eᵀ, in the memory of A; E is upper triangular, and has fewer rows at the end of the band."""
+    if E.shape[0] < E.shape[1]:
+        return product(A, np.asfortranarray(E.T))
+    multiply_triangle(A, E, upper=True)
+    return A
 
 
 def _reduce(A: np.ndarray, width: int) -> list[Factor]:
@@ -106,8 +152,8 @@ def _reduce(A: np.ndarray, width: int) -> list[Factor]:
         V = _reflector(panel, tau)
         T = _triangle(V, tau)
         trailing = A[start:, start:]
-        P = symmetric_product(trailing, V) @ T
-        W = np.asfortranarray(P - V @ (T.T @ (V.T @ P) / 2))
+        W = product(symmetric_product(trailing, V), T)
+        add_product(W, -0.5, V, product(T, product(V, W, transpose=True), transpose=True))
         subtract_rank_two(trailing, V, W)
         factors.append((start, tau, T))
     return factors
@@ -123,9 +169,9 @@ def _reflector(panel: np.ndarray, tau: np.ndarray) -> np.ndarray:  # (m, len(tau
 
 def _triangle(V: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """T with H₁H₂… = I - V T Vᵀ: its inverse is the upper triangle of VᵀV, with 1/τ on the diagonal."""
-    inverse = np.triu(V.T @ V, 1)
+    inverse = np.triu(product(V, V, transpose=True), 1)
     np.fill_diagonal(inverse, 1.0 / np.where(tau == 0, 1.0, tau))
-    return np.asarray(solve_triangular(inverse, np.eye(len(tau), dtype=V.dtype)))
+    return np.asfortranarray(solve_triangular(inverse, np.eye(len(tau), dtype=V.dtype)))
 
 
 def _form(A: np.ndarray, width: int, factors: list[Factor]) -> np.ndarray:
@@ -137,7 +183,7 @@ def _form(A: np.ndarray, width: int, factors: list[Factor]) -> np.ndarray:
         _identity(A, start, begun)
         begun = start
         Q = A[start:, start:]
-        add_product(Q, -1.0, V, np.asfortranarray(T @ (V.T @ Q)))
+        add_product(Q, -1.0, V, product(T, product(V, Q, transpose=True)))
     _identity(A, 0, begun)
     return A
 

@@ -1,7 +1,11 @@
-r"""The three matrix products of BLAS that a factorisation does in place, on parts of an array.
+r"""The matrix products of BLAS that a factorisation does in place, on parts of an array.
 
 NumPy and SciPy copy a submatrix before BLAS sees it, or write its product to new memory. Here
 SciPy's own BLAS is called by address, on views of Fortran-ordered arrays (a column is contiguous).
+
+NumPy and SciPy bring a BLAS each, with threads each, and the threads of one keep spinning for some 20 ms
+after its last product: a loop of small products must stay with one of the two, or run at a fraction of its
+speed.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_product", "subtract_rank_two", "symmetric_product"]
+__all__ = ["add_product", "multiply_triangle", "product", "subtract_rank_two", "symmetric_product"]
 
 _PREFIX = {"float64": ("d", ctypes.c_double), "float32": ("s", ctypes.c_float)}
 
@@ -57,6 +61,23 @@ def symmetric_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:  # (n, n), (n
 def subtract_rank_two(A: np.ndarray, V: np.ndarray, W: np.ndarray) -> None:  # (n, n), (n, k), (n, k)
     """A -= V Wᵀ + W Vᵀ in the lower triangle."""
     _call("syr2k", A.dtype, b"L", b"N", *V.shape, -1.0, V, W, 1.0, A)
+
+
+def product(
+    A: np.ndarray, B: np.ndarray, transpose: bool = False, out: np.ndarray | None = None
+) -> np.ndarray:
+    """A B, or Aᵀ B; into ``out`` when it is given."""
+    inner, outer = A.shape if transpose else A.shape[::-1]
+    if out is None:
+        out = np.empty((outer, B.shape[1]), A.dtype, order="F")
+    letter = b"T" if transpose else b"N"
+    _call("gemm", A.dtype, letter, b"N", *out.shape, inner, 1.0, A, B, 0.0, out)
+    return out
+
+
+def multiply_triangle(A: np.ndarray, T: np.ndarray, upper: bool) -> None:  # (m, k), (k, k)
+    """A ← A Tᵀ, T lower or upper triangular."""
+    _call("trmm", A.dtype, b"R", b"U" if upper else b"L", b"T", b"N", *A.shape, 1.0, T, A)
 
 
 def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray) -> None:

@@ -144,13 +144,12 @@ def ridge_path(
         subtract_rank_two(K.T, _column(u, K.dtype), _column(W, K.dtype))
         right = right - np.outer(u, u @ right)
     form = BandForm(K)
-    for alpha in np.asarray(alphas, dtype=np.float64):
-        try:
-            Z, diagonal = form.solve(float(alpha), right.astype(K.dtype))
-        except LinAlgError:
+    alphas = np.asarray(alphas, dtype=np.float64)
+    for alpha, solved in zip(alphas, form.path(alphas, right.astype(K.dtype)), strict=True):
+        if solved is None:
             yield None
             continue
-        Z, diagonal = Z.astype(np.float64), diagonal.astype(np.float64)
+        Z, diagonal = (part.astype(np.float64) for part in solved)
         intercept = np.zeros(Y.shape[1])
         if fit_intercept:
             diagonal -= u**2 / (shift + alpha)

@@ -8,8 +8,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from mercer import config
-from mercer.gram import threads
-from mercer.gram.threads import run, single_threaded_blas
+from mercer import threads
+from mercer.threads import run, single_threaded_blas
 
 
 def blas_threads():
