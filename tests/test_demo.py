@@ -38,6 +38,13 @@ def test_the_table_parses(run):
     assert float(rows["Polynomial(degree=3, c=1.0)"]["error"]) < float(rows["Linear()"]["error"])
 
 
+def test_every_learner_has_a_line(run):
+    lines = run[0].stdout.splitlines()
+    for name, _ in demo.LEARNERS:
+        (line,) = (line for line in lines if re.match(rf"{re.escape(name)}  +[\d.]+%", line))
+        assert float(re.search(r"([\d.]+)%", line)[1]) < (15 if name == "ParzenClassifier" else 4)
+
+
 def test_nothing_but_the_table_off_a_terminal(run):
     assert run[0].stderr == ""
 

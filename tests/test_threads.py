@@ -7,8 +7,7 @@ import time
 import pytest
 from threadpoolctl import threadpool_info
 
-from mercer import config
-from mercer import threads
+from mercer import config, threads
 from mercer.threads import run, single_threaded_blas
 
 

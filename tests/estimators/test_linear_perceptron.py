@@ -286,9 +286,7 @@ def test_refused_data():
         Perceptron().fit([[0.0], [1.0]], [1, 1])
     with pytest.raises(InputError, match="products with x = point 0 are not finite: rescale the data"):
         Perceptron(max_iter=5).fit([[1e200], [2e200]] * 40, [1, 0] * 40)
-    with pytest.raises(
-        MemoryBudgetError, match="Φ has 22,628,166,363,726 features; use fewer"
-    ):
+    with pytest.raises(MemoryBudgetError, match="Φ has 22,628,166,363,726 features; use fewer"):
         Perceptron(PolynomialMap(6, c=1.0)).fit(np.ones((30, 500)), np.arange(30) % 2)
 
 

@@ -184,7 +184,7 @@ class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstim
         count = len(self.kernel) if isinstance(self.kernel, list | tuple) else 1
         n = data.n_points(X)
         why = ("one reduction of K serves every penalty and leaves out every point",)
-        return dense_plan("reduction of K to a band", n, 16 / 3 * count, why, extra=8 * n * 70)
+        return dense_plan("reduction of K to a band", n, 16 / 3 * count, why, extra=8 * n * 64 * 12)
 
     def _choose(self, kernels: list[Kernel], X: Any, search: _Search, is_vector: bool) -> None:
         best = search.kernel

@@ -5,7 +5,7 @@ Reduce    panel by panel: the QR factorisation of w columns below the band gives
           applied from both sides as K -= V Wᵀ + W Vᵀ. All work is matrix products; no eigenvalue is computed.
 For an α  B + αI = L Lᵀ, block by block, and with the rows qᵢ of Q
               (K + αI)⁻¹ Y = Q L⁻ᵀ L⁻¹ Qᵀ Y,     [(K + αI)⁻¹]ᵢᵢ = ‖L⁻¹ qᵢ‖²
-Cost      8/3 n³ once, 4 n² w for each α; memory n², K's own
+Cost      8/3 n³ once, 2 n² w for each α; memory n², K's own, and 10 n w
 
 An eigendecomposition gives the same from 9 n³ and more, a third of it bound by memory. The reduction:
 Bischof, Lang and Sun, A framework for symmetric band reduction, ACM Trans. Math. Software 26 (2000), 581-601.
@@ -26,6 +26,7 @@ from mercer.threads import run
 __all__ = ["BandForm"]
 
 _WIDTH = 64
+_TOGETHER = 4  # penalties worked on at a time: their factors are held, and read the same rows of Q
 _ROWS = 1280  # of Q, per task: two blocks of them fit a cache, and calls from Python are few
 
 #: where a panel's reflection begins, and its τ and T
@@ -72,13 +73,17 @@ class BandForm:
     def path(self, alphas: Iterable[float], Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """(K + αI)⁻¹ Y, (n, t), and the diagonal of (K + αI)⁻¹ for every α; None where it does not exist."""
         right = product(self.Q, np.asfortranarray(Y), transpose=True)
-        factors = [self._factor(float(alpha)) for alpha in alphas]
-        chosen = [factor for factor in factors if factor is not None]
-        diagonals = iter(self._diagonals(chosen))
-        return [
-            None if factor is None else (product(self.Q, self._solve(*factor, right)), next(diagonals))
-            for factor in factors
-        ]
+        out: list[tuple[np.ndarray, np.ndarray] | None] = []
+        alphas = [float(alpha) for alpha in alphas]
+        for start in range(0, len(alphas), _TOGETHER):
+            some = alphas[start : start + _TOGETHER]
+            factors = [self._factor(alpha) for alpha in some]
+            diagonals = iter(self._diagonals([factor for factor in factors if factor is not None]))
+            out += [
+                None if factor is None else (product(self.Q, self._solve(*factor, right)), next(diagonals))
+                for factor in factors
+            ]
+        return out
 
     def _factor(self, alpha: float) -> Blocks | None:
         """B + αI = L Lᵀ: the inverses of the blocks of L on its diagonal, and the blocks below it."""
@@ -87,10 +92,10 @@ class BandForm:
         for k, block in enumerate(self._diagonal):
             block = block + alpha * np.eye(len(block), dtype=block.dtype)
             if k:
-                lower.append(self._below[k - 1] @ inverses[-1].T)
+                lower.append(np.asfortranarray(self._below[k - 1] @ inverses[-1].T))
                 block -= lower[-1] @ lower[-1].T
             try:
-                inverses.append(np.linalg.inv(np.linalg.cholesky(block)))
+                inverses.append(np.asfortranarray(np.linalg.inv(np.linalg.cholesky(block))))
             except LinAlgError:
                 return None
         return inverses, lower
@@ -109,7 +114,6 @@ class BandForm:
 
     def _diagonals(self, factors: list[Blocks]) -> np.ndarray:  # (factors, n)
         """‖L⁻¹qᵢ‖² for each L: the squared rows of Q L⁻ᵀ, some rows and a block of columns at a time."""
-        factors = [tuple([np.asfortranarray(T) for T in blocks] for blocks in factor) for factor in factors]
         out = np.zeros((len(factors), self.n), self.Q.dtype)
 
         def task(rows: slice) -> None:
