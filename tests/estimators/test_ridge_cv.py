@@ -117,7 +117,8 @@ def test_absolute_errors(problem):
 def test_penalties_too_small_for_an_indefinite_kernel(rng):
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
     k = Sigmoid(0.5, -1.0)
-    model = KernelRidgeCV([1e-9, 1e9], kernel=k).fit(X, y)
+    with pytest.warns(UserWarning, match="1 of 2 pairs of kernel and penalty left out: there K is not"):
+        model = KernelRidgeCV([1e-9, 1e9], kernel=k).fit(X, y)
     assert np.isinf(model.path_.scores[0, 0, 0]) and model.alpha_ == 1e9
     with pytest.raises(InputError, match="singular, to rounding, for every penalty"):
         KernelRidgeCV([1e-9], kernel=k).fit(X, y)
@@ -153,10 +154,41 @@ def test_a_long_list_can_be_stopped_and_resumed(tmp_path, problem):
         KernelRidgeCV(resume=True, **options).fit(X, y + 1)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_the_default_path_does_not_depend_on_the_origin(rng, offset):
+    X = rng.normal(size=(100, 3))
+    y = X @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=100)
+    assert KernelRidgeCV(kernel="linear").fit(X + offset, y).score(X + offset, y) > 0.99
+
+
+def test_a_checkpoint_knows_its_data_whatever_the_kernel(rng, tmp_path):
+    """Arrays are compared whole, also where the kernel cannot be pickled; another process may resume."""
+
+    class Local(Gaussian):  # of this function: nobody can pickle it
+        pass
+
+    X, y = rng.normal(size=(600, 2)), rng.normal(size=600)
+    kernels = [Local(1.0), Local(2.0)]
+    options = {"kernel": kernels, "alphas": [0.1, 1.0, 10.0], "checkpoint": tmp_path / "state"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        KernelRidgeCV(**options).fit(X, y)
+        KernelRidgeCV(resume=True, **options).fit(X, y)
+        with pytest.raises(InputError, match="another fit"), config(dtype="float32"):
+            KernelRidgeCV(resume=True, **options).fit(X, y)
+    other = X.copy()
+    other[300] += 1.0
+    with pytest.raises(InputError, match="another fit"):
+        KernelRidgeCV(resume=True, **options).fit(other, y)
+
+
 def test_refusals(problem):
     X, y = problem
     with pytest.raises(InputError, match="alphas must be a list of positive numbers, got"):
         KernelRidgeCV([1.0, 0.0]).fit(X, y)
+    for alphas in ([1.0, np.inf], [[1], [2, 3]], "no"):
+        with pytest.raises(InputError, match="alphas must be a list of positive numbers, got"):
+            KernelRidgeCV(alphas).fit(X, y)
     with pytest.raises(InputError, match="kernel is an empty list"):
         KernelRidgeCV(kernel=[]).fit(X, y)
     with pytest.raises(InputError, match="must take the same points"):

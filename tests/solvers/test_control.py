@@ -92,6 +92,15 @@ def test_a_callback_may_stop_the_run():
     assert (control.stopped, control.iterations) == ("interrupted", 3)
 
 
+def test_a_callback_that_fails_leaves_ctrl_c_as_it_was():
+    def fail(event):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"), Control(progress=fail):
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_other_threads_and_other_handlers_are_left_alone():
     def mine(number, frame):
         pass
@@ -195,6 +204,13 @@ def test_refused_files(tmp_path):
     np.savez(path.open("wb"), x=1)
     with pytest.raises(InputError, match="is not a checkpoint of this version"):
         Control(checkpoint=path, resume=True).__enter__()
+    with path.open("wb") as file:
+        np.save(file, np.ones(3))
+    with pytest.raises(InputError, match="cannot be read as a checkpoint"):
+        Control(checkpoint=path, resume=True).__enter__()
+    if os.path.isdir("/proc/self"):
+        with pytest.raises(InputError, match=r"cannot be written \(.*name a file in a folder of yours"):
+            Control(checkpoint="/proc/state").__enter__()
     with pytest.raises(InputError, match="is in a folder that does not exist: make it"):
         Control(checkpoint=tmp_path / "no" / "state").__enter__()
     with pytest.raises(InputError, match="is a folder: name a file in it"):

@@ -85,7 +85,7 @@ class KernelMixin:
         # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
-        return X if isinstance(y, str) else (X, y)
+        return X if _is_absent(y) else (X, y)
 
     def _validate_weighted(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> Any:
         """Points, targets and weights (ones when None) to fit on, checked; ``kernel_`` is set."""
@@ -98,7 +98,7 @@ class KernelMixin:
         return self._validate(X, "no_validation", self.kernel_.domain, reset=False)[0]
 
     def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
-        with_y = not isinstance(y, str)
+        with_y = not _is_absent(y)
         if self._pairwise or domain in ("vectors", "nonnegative"):
             accept = False if self._pairwise else "csr"
             options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
@@ -156,6 +156,10 @@ class KernelMixin:
         tags.input_tags.positive_only = domain == "nonnegative"
         tags.input_tags.string = tags.input_tags.one_d_array = domain == "objects"
         return tags
+
+
+def _is_absent(y: Any) -> bool:
+    return isinstance(y, str) and y == "no_validation"
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)

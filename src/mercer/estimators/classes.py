@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.errors import InputError
+from mercer.errors import InputError, InputTypeError
 from mercer.expansion import Expansion
 
 __all__ = ["KernelClassifierMixin", "decide", "signs"]
@@ -27,7 +27,13 @@ class KernelClassifierMixin(ClassifierMixin):
     def _encode(self, y: np.ndarray) -> np.ndarray:  # (n,)
         """The code of each label; sets ``classes_``."""
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        try:
+            self.classes_, codes = np.unique(y, return_inverse=True)
+        except TypeError:
+            kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+            raise InputTypeError(
+                f"y must hold labels of one kind, got {kinds}: write them all as text, or as numbers"
+            ) from None
         if len(self.classes_) < 2:
             raise InputError(
                 f"y must hold at least two classes, got one class, {self.classes_.tolist()[0]!r}: "
@@ -40,11 +46,19 @@ class KernelClassifierMixin(ClassifierMixin):
         given = getattr(self, "class_weight", None)
         if given is None:
             return weight
+        if not isinstance(given, dict | str):
+            raise InputTypeError(
+                f"class_weight must be a dict, 'balanced' or None, got {given!r}: pass {{label: weight, …}}"
+            )
         if given == "balanced":  # of the weighted points: as if a point of weight 2 were there twice
             share = np.bincount(codes, weight, minlength=len(self.classes_))
             per_class = np.divide(weight.sum(), len(self.classes_) * share, where=share > 0, out=share.copy())
         else:
             per_class = compute_class_weight(given, classes=self.classes_, y=self.classes_[codes])
+            if not (np.isfinite(per_class).all() and (per_class >= 0).all()):
+                raise InputError(
+                    f"class_weight must be finite and zero or more, got {given!r}: pass a weight per label"
+                )
         return weight * per_class[codes]
 
     def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)

@@ -11,11 +11,13 @@ Ctrl-C, like max_time, ends the run with the best model so far and a warning.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, ClassVar
 
 import joblib
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.config import settings
 from mercer.estimators.base import flag
 from mercer.kernels.parameters import Parameter, fixed, positive
 from mercer.report import Journal
@@ -25,6 +27,19 @@ __all__ = ["IterativeMixin"]
 
 #: parameters that may differ between a run and the one that resumes it
 _FREE = {"max_iter", "max_time", "progress", "checkpoint", "resume", "tol"}
+
+
+def _digest(item: Any) -> str:
+    """A hash of anything; what cannot be pickled (a lambda) is told by its text and its code."""
+    try:
+        return str(joblib.hash(item))
+    except Exception:
+        text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(item))  # another process has other addresses
+        parts = item if isinstance(item, list | tuple) else list(vars(item).values())
+        if hasattr(item, "__code__"):
+            cells = [cell.cell_contents for cell in item.__closure__ or ()]
+            parts = [item.__code__.co_code, item.__code__.co_consts, item.__defaults__, *cells]
+        return str(joblib.hash([text, *(_digest(part) for part in parts if part is not item)]))
 
 
 class IterativeMixin:
@@ -65,12 +80,9 @@ class IterativeMixin:
     def _identity(self, *data: Any) -> str:
         """A hash of everything that determines the result of a fit."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        chosen = {name: value for name, value in params.items() if name not in _FREE}
-        try:
-            return str(joblib.hash((type(self).__name__, chosen, data)))
-        except Exception:  # what cannot be pickled (a lambda) is told by its text
-            texts = [repr(item) for item in data]
-            return str(joblib.hash((type(self).__name__, repr(chosen), texts)))
+        chosen = [f"{name}={_digest(params[name])}" for name in sorted(params) if name not in _FREE]
+        parts = [type(self).__name__, settings().dtype, *chosen, *map(_digest, data)]
+        return str(joblib.hash(parts))
 
     def _warn_if_stopped(self, journal: Journal, stopped: str, iterations: int, what: str = "") -> None:
         """Say that the model is not the one that was asked for; ``what`` tells how far it came."""
@@ -80,6 +92,7 @@ class IterativeMixin:
             "interrupted": ("was interrupted", "fit again to go to the end"),
             "max_time": (f"ran out of max_time={self.max_time} seconds", "raise max_time"),
             "max_iter": ("did not converge", "raise max_iter, or scale the data"),
+            "rounding": ("was ended by rounding", "scale the data, or raise the penalty"),
         }[stopped]
         if self.checkpoint is not None:
             remedy += f"; resume=True goes on from {os.fspath(self.checkpoint)!r}"

@@ -2,20 +2,23 @@ r"""Kernel ridge regression and kernel least squares as scikit-learn regressors.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer import data
-from mercer.config import memory_budget, settings
+from mercer.config import memory_budget, settings, thread_count
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
+from mercer.kernels.dotproduct import Linear
 from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, positive, whole
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.conjugate import conjugate_gradient
@@ -24,6 +27,18 @@ from mercer.solvers.ridge import leave_one_out, minimum_norm, ridge
 from mercer.threads import limited_blas
 
 __all__ = ["KernelLeastSquares", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution:
+    """What a solver found, ready to be kept."""
+
+    anchors: Any
+    coef: np.ndarray  # (anchors, targets)
+    intercept: np.ndarray  # (targets,)
+    objective: np.ndarray  # (targets,)
+    errors: np.ndarray | None = None  # (n, targets) left out
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 class KernelRegressorMixin(RegressorMixin):
@@ -74,7 +89,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
     gamma : number, "scale" or "auto": γ of a kernel given by name
     degree : whole number, for "poly"
     coef0 : number, for "poly" and "sigmoid"
-    lam : λ, or one per target, instead of alpha: α = λ Σᵢ wᵢ
+    lam : λ, or one per target, instead of alpha, which then counts for nothing: α = λ Σᵢ wᵢ
     fit_intercept : whether there is a b, which is not penalised
     solver : "cholesky"; "primal", on the features of a linear or polynomial kernel; "cg", conjugate
         gradients, which never stores K; "auto" takes the primal where there are fewer features than points,
@@ -86,7 +101,8 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
 
     Attributes
     ----------
-    expansion_ : f, an Expansion on the training points; for several targets one column of ``coef`` each
+    expansion_ : f, an Expansion on the training points (of a linear kernel solved in the primal, on the
+        vector of weights); for several targets one column of ``coef`` each
     dual_coef_, intercept_ : its coefficients and b
     loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ and the same α, for every i; computed when
         asked for
@@ -155,15 +171,23 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         Y = y.astype(np.float64).reshape(len(y), -1)
         alphas = self._alphas(Y.shape[1], weight)
         plan = self._plan(X, Y.shape[1])
-        plan.require_memory("use solver='cg', which never stores K, use fewer points")
+        plan.require_memory(
+            "use fewer points"
+            if plan.iterative
+            else "use solver='cg', which never stores K, use fewer points"
+        )
         present = np.flatnonzero(weight)  # a point of weight zero is as if it were not there
         points, Y, weight = data.take(X, present), Y[present], weight[present]
         with limited_blas():
-            coef, intercept, facts = self._solve(plan, points, Y, alphas, weight, journal)
-        self._keep(points, coef, intercept, y.ndim == 1)
-        self._left_out: tuple[Any, ...] = (Y, alphas, weight, plan.solver, None)
-        objective = float((alphas * (coef * (Y - intercept)).sum(axis=0)).sum())
-        self.report_: Report = journal.report(plan, objective=objective, **facts)
+            solution = self._solve(plan, points, Y, alphas, weight, journal)
+        self._keep(solution.anchors, solution.coef, solution.intercept, y.ndim == 1)
+        self._left_out: dict[str, Any] = {"errors": solution.errors}
+        if solution.errors is None:  # computed when asked for, from these
+            given = {"coef": solution.coef, "alphas": alphas, "weight": weight}
+            self._left_out |= {**given, "fit_intercept": self.fit_intercept}
+        self.report_: Report = journal.report(
+            plan, objective=float(solution.objective.sum()), **solution.facts
+        )
         self.n_iter_ = max(1, self.report_.iterations)
         return self
 
@@ -171,21 +195,18 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
     def loo_residuals_(self) -> np.ndarray:  # (n,) or (n, targets)
         """yᵢ - f(xᵢ) for the f learned without xᵢ; of the points with a weight, in their order.
 
-        A point of weight w > 1 counts as w observations, of which one is left out.
+        A point of weight w > 1 counts as w observations, of which one is left out. NaN where f goes through
+        every point, whatever it is.
         """
-        Y, alphas, weight, solver, errors = self._left_out
-        if errors is None:
-            X = self.expansion_.anchors
+        check_is_fitted(self)
+        if self._left_out["errors"] is None:
+            needed = {name: value for name, value in self._left_out.items() if name != "errors"}
+            n = len(needed["coef"])
+            dense_plan("leave-one-out errors", n, 1.0, ()).require_memory("use fewer points")
             with limited_blas():
-                if solver == _PRIMAL:
-                    Phi = explicit_features(self.kernel_, X)
-                    errors = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept).errors
-                else:
-                    coef = self.expansion_.coef.reshape(Y.shape)
-                    gram = Gram(self.kernel_, X, cache=0)
-                    dense_plan("leave-one-out errors", len(Y), 1.0, ()).require_memory("use fewer points")
-                    errors = leave_one_out(gram, coef, alphas, weight, self.fit_intercept)
-            self._left_out = (Y, alphas, weight, solver, errors)
+                gram = Gram(self.kernel_, self.expansion_.anchors, cache=0)
+                self._left_out = {"errors": leave_one_out(gram, **needed)}
+        errors = self._left_out["errors"]
         return errors[:, 0] if self.expansion_.coef.ndim == 1 else errors
 
     # --- the steps of fit --------------------------------------------------------------------------------
@@ -203,44 +224,60 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         n = data.n_points(X)
-        features = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
-        penalised = np.all(np.asarray(self.alpha if self.lam is None else self.lam) > 0)
-        solver = self.solver
-        why: tuple[str, ...] = ()
-        if solver == "auto":
-            dense = n * n * np.dtype(settings().dtype).itemsize
-            if features is not None and features < n and penalised and 16 * n * features <= memory_budget():
-                solver, why = (
-                    "primal",
-                    (f"the kernel has {features:,} features, fewer than there are points",),
-                )
-            elif dense > memory_budget() and penalised:
-                solver, why = "cg", (f"K, {n:,} × {n:,}, does not fit the memory budget",)
-            else:
-                solver, why = "cholesky", ("K fits the memory budget",)
-        if not penalised:
-            return dense_plan(_EIGEN, n, 10.0, ("without a penalty K may be singular",), matrices=2.2)
-        if solver == "primal":
-            if features is None:
+        given = np.asarray(self.alpha if self.lam is None else self.lam)
+        if not np.all(given > 0):
+            return dense_plan(_EIGEN, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs)
+        plans = self._plans(X, n, n_outputs, len(np.unique(given)))
+        if self.solver != "auto":
+            if self.solver not in plans:
                 raise InputError(
                     f"solver='primal' needs a kernel with explicit features, linear or polynomial, got "
                     f"{self.kernel_!r}: pass solver='auto'"
                 )
-            memory = 8 * (2 * n * features + 2 * features**2 + 4 * n * n_outputs)
-            return Plan(_PRIMAL, n, memory, 2.0 * n * features**2 + features**3 / 3, why)
-        if solver == "cg":
-            flops = 100.0 * n * n * (20 + 2 * n_outputs)
-            memory = 8 * n * (n_outputs + 1) * 8 + 2**25
-            return Plan(_CG, n, memory, flops, (*why, "K is computed anew in each iteration"), iterative=True)
-        return dense_plan(_CHOLESKY, n, 2 / 3, why)
+            return plans[self.solver]
+        budget, primal = memory_budget(), plans.get("primal")
+        if primal is not None and primal.flops < plans["cholesky"].flops and primal.memory <= budget:
+            return primal
+        if plans["cholesky"].memory > budget:
+            why = f"K, {n:,} × {n:,}, does not fit the memory budget"
+            return replace(plans["cg"], why=(why, *plans["cg"].why))
+        return plans["cholesky"]
+
+    def _plans(self, X: Any, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
+        """What each solver would take."""
+        products = 50.0 * n * n * (20 + 2 * n_outputs)
+        plans = {
+            "cholesky": dense_plan(
+                _CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
+            ),
+            "cg": Plan(
+                _CG,
+                n,
+                8 * n * (n_outputs + 1) * 10 + 2**21 * thread_count(),
+                products,
+                ("K is computed anew in each iteration",),
+                iterative=True,
+            ),
+        }
+        p = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
+        if p is not None:
+            memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
+            why = (f"the kernel has {p:,} features, fewer than there are points",)
+            plans["primal"] = Plan(_PRIMAL, n, memory, 4.0 * n * p**2 + 9.0 * p**3, why)
+        return plans
 
     def _solve(
         self, plan: Plan, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
-    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """coef, intercept, and facts for the report."""
+    ) -> _Solution:
         if plan.solver == _PRIMAL:
-            primal = primal_ridge(explicit_features(self.kernel_, X), Y, alphas, weight, self.fit_intercept)
-            return primal.coef, primal.intercept, {}
+            solution = self._in_features(X, Y, alphas, weight)
+            if solution is not None:
+                return solution
+            journal.warn(
+                f"the features of {self.kernel_!r} are too large for the primal: solved by the Cholesky "
+                "factorisation of K; scale the data, for example with StandardScaler"
+            )
+            plan.require_memory("scale the data")
         gram = Gram(self.kernel_, X, cache=0)
         if plan.solver == _CG:
             return self._iterate(gram, X, Y, alphas, weight, journal)
@@ -254,38 +291,57 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         else:
             result = ridge(gram, Y, alphas, weight, self.fit_intercept)
         _warn_if_repaired(journal, self.kernel_, result.clipped)
-        return result.coef, result.intercept, {}
+        return _Solution(X, result.coef, result.intercept, result.objective, result.errors)
+
+    def _in_features(self, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray) -> _Solution | None:
+        """In the primal; None where the expansion on the points would not give the same function."""
+        Phi = explicit_features(self.kernel_, X)
+        result = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept)
+        rest = result.intercept, result.objective, result.errors
+        if self.kernel_ == Linear():  # v is a point itself: f = k(v, ·)
+            anchors = result.weights.T
+            anchors = sparse.csr_array(anchors) if sparse.issparse(X) else anchors
+            return _Solution(anchors, np.eye(Y.shape[1]), *rest)
+        some = np.unique(np.linspace(0, len(Y) - 1, 200).astype(int))
+        expansion = Expansion(self.kernel_, X, result.coef, result.intercept)
+        difference = expansion(data.take(X, some)) - Phi[some] @ result.weights - result.intercept
+        size = np.sqrt(np.mean((Y - Y.mean(axis=0)) ** 2)) + np.finfo(float).tiny
+        if not np.abs(difference).max() <= 1e-8 * size:
+            return None
+        return _Solution(X, result.coef, *rest)
 
     def _iterate(
         self, gram: Gram, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
-    ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Conjugate gradients on S K S + αI, for each different α; for b, s is one more right-hand side."""
-        root = np.sqrt(weight)[:, None]
-        coef, intercept = np.zeros(Y.shape), np.zeros(Y.shape[1])
-        gap, penalties = 0.0, np.unique(alphas)
-        control = self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_)
-        with control:
-            for alpha in penalties.tolist():
-                mine = np.flatnonzero(alphas == alpha)
-                right = root * Y[:, mine]
-                result = conjugate_gradient(
-                    partial(_multiply, gram, root, alpha),
-                    np.hstack([right, root]) if self.fit_intercept else right,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    control=control if len(penalties) == 1 else control.inner(),
-                )
-                Z, residual = result.solution, result.residual
-                if self.fit_intercept:
-                    total = float((root * Z[:, -1:]).sum())
-                    if total > 0:  # else there was no time for a single iteration
-                        intercept[mine] = (root.T @ Z[:, :-1]).ravel() / total
-                    Z, residual = (part[:, :-1] - part[:, -1:] * intercept[mine] for part in (Z, residual))
-                coef[:, mine] = root * Z
-                # with M z = S(y - b) - ρ, the objective is ρᵀ(M - αI)M⁻¹ρ ≤ ‖ρ‖² above its minimum
-                gap += float((residual**2).sum())
-                if result.stopped != "converged":
-                    break
+    ) -> _Solution:
+        """Conjugate gradients on S K S + αI; for b, s is one more right-hand side for each target."""
+        root, t = np.sqrt(weight)[:, None], Y.shape[1]
+        right = root * Y
+        if self.fit_intercept:
+            right, alphas = np.hstack([right, np.repeat(root, t, axis=1)]), np.tile(alphas, 2)
+        with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
+            result = conjugate_gradient(
+                lambda V: root * (gram @ (root * V)),
+                right,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                control=control,
+                shifts=alphas,
+            )
+        Z, residual, alphas = result.solution[:, :t], result.residual[:, :t], alphas[:t]
+        intercept = np.zeros(t)
+        if self.fit_intercept:
+            V = result.solution[:, t:]
+            total = (root * V).sum(axis=0)
+            # before the first iteration there is nothing yet: the mean is the best constant
+            intercept = np.where(total > 0, (root * Z).sum(axis=0), weight @ Y)
+            intercept /= np.where(total > 0, total, weight.sum())
+            Z, residual = Z - V * intercept, residual - result.residual[:, t:] * intercept
+        # with M z = S(y - b) - ρ the values are known without another product, and the objective is
+        # ρᵀ(M - αI)M⁻¹ρ ≤ ‖ρ‖² above its minimum
+        errors = alphas * Z + residual
+        fitted = root * (Y - intercept) - errors
+        objective = (errors**2).sum(axis=0) + alphas * (Z * fitted).sum(axis=0)
+        gap = float((residual**2).sum())
         self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {gap:.2g}")
         facts = {
             "stopped": result.stopped,
@@ -293,7 +349,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
             "gap": gap,
             "time": control.total_seconds,
         }
-        return coef, intercept, facts
+        return _Solution(X, root * Z, intercept, objective, None, facts)
 
 
 class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
@@ -371,7 +427,7 @@ class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         why = ("K may be singular: its eigenvalues tell",)
-        return dense_plan(_EIGEN, data.n_points(X), 10.0, why, matrices=2.2)
+        return dense_plan(_EIGEN, data.n_points(X), 10.0, why, 2.2, n_outputs)
 
 
 _CHOLESKY = "Cholesky factorisation"
@@ -381,16 +437,18 @@ _EIGEN = "eigenvalues of K"
 
 
 def dense_plan(
-    solver: str, n: int, cubes: float, why: tuple[str, ...], matrices: float = 1.0, extra: int = 0
+    solver: str,
+    n: int,
+    cubes: float,
+    why: tuple[str, ...],
+    matrices: float = 1.0,
+    n_outputs: int = 1,
+    extra: int = 0,
 ) -> Plan:
     """A plan that stores K: ``cubes`` · n³ operations in the memory of ``matrices`` n × n matrices."""
     itemsize = np.dtype(settings().dtype).itemsize
-    return Plan(solver, n, int(matrices * n * n * itemsize) + 100 * n + extra, cubes * float(n) ** 3, why)
-
-
-def _multiply(gram: Gram, root: np.ndarray, alpha: float, V: np.ndarray) -> np.ndarray:
-    """(S K S + αI) V."""
-    return root * (gram @ (root * V)) + alpha * V
+    memory = int(matrices * n * n * itemsize) + 8 * n * (6 * n_outputs + 12) + extra
+    return Plan(solver, n, memory, cubes * float(n) ** 3, why)
 
 
 def _warn_if_repaired(journal: Journal, kernel: Any, clipped: float) -> None:

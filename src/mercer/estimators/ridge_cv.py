@@ -28,10 +28,13 @@ _COUNT = 20  # penalties of the default path
 
 
 def _is_path(value: Any) -> bool:
-    entries = np.asarray(value)
-    return (
-        entries.ndim == 1 and entries.size > 0 and entries.dtype.kind in "iuf" and bool((entries > 0).all())
-    )
+    try:
+        entries = np.asarray(value)
+    except ValueError:  # ragged
+        return False
+    if entries.ndim != 1 or entries.size == 0 or entries.dtype.kind not in "iuf":
+        return False
+    return bool(((entries > 0) & np.isfinite(entries)).all())
 
 
 class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimator):
@@ -46,7 +49,7 @@ class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstim
         of K (of the first kernel)
     kernel : a kernel, or a list of them to choose from; see KernelRidge
     gamma, degree, coef0 : for kernels given by name
-    lams : the lecture's λ, instead of alphas: α = λ Σᵢ wᵢ
+    lams : the lecture's λ, instead of alphas, which then count for nothing: α = λ Σᵢ wᵢ
     fit_intercept : whether there is a b, which is not penalised
     scoring : "squared" or "absolute": what is averaged (with the weights) over the errors left out
     alpha_per_target : whether each target takes its own α, else one serves all; the kernel is one for all
@@ -126,7 +129,7 @@ class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstim
         X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
         present = np.flatnonzero(weight)
         points, Y = data.take(X, present), y[present].astype(np.float64)
-        if len(present) < 2:
+        if weight.sum() < 2 and len(present) < 2:
             raise InputError(
                 f"leaving one out takes at least two points with a weight, got n_samples={len(present)}: "
                 "add points, or use KernelRidge"
@@ -144,6 +147,12 @@ class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstim
         self._warn_if_stopped(journal, stopped, search.done, f"of {len(kernels)} kernels")
         self._choose(kernels, points, search, y.ndim == 1)
         self._warn_at_the_ends(journal, alphas)
+        left = int(np.isinf(search.scores).any(axis=2).sum())
+        if left:
+            journal.warn(
+                f"{left} of {search.scores.shape[0] * len(alphas)} pairs of kernel and penalty left out: "
+                "there K is not positive definite, or K + αI singular to rounding"
+            )
         self.report_: Report = journal.report(
             plan, stopped, iterations=search.done, objective=None, time=control.total_seconds
         )
@@ -178,13 +187,17 @@ class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstim
         if self.alphas is not None:
             return np.asarray(self.alphas, dtype=np.float64)
         trace = float(weight @ gram.diag().astype(np.float64))
+        if self.fit_intercept:  # the intercept takes the mean away from K
+            trace -= float(weight @ (gram @ weight)) / float(weight.sum())
         return np.logspace(-8, 1, _COUNT) * (trace if trace > 0 else 1.0)
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         count = len(self.kernel) if isinstance(self.kernel, list | tuple) else 1
         n = data.n_points(X)
         why = ("one reduction of K serves every penalty and leaves out every point",)
-        return dense_plan("reduction of K to a band", n, 16 / 3 * count, why, extra=8 * n * 64 * 12)
+        # besides K: blocks of some columns, and the solutions of a few penalties
+        extra = 8 * n * (64 * 14 + 24 * n_outputs)
+        return dense_plan("reduction of K to a band", n, 16 / 3 * count, why, 1.0, n_outputs, extra)
 
     def _choose(self, kernels: list[Kernel], X: Any, search: _Search, is_vector: bool) -> None:
         best = search.kernel

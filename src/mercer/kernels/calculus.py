@@ -83,7 +83,9 @@ def evaluate(expression: Expression, values: Callable[[Expression], Any]) -> Any
                 memo[node] = values(node)
         return memo[node]
 
-    return value(expression)
+    result = value(expression)
+    memo.clear()  # `value` refers to itself, so that its arrays would wait for the garbage collector
+    return result
 
 
 def statements(expression: Expression, backend: str, names: Mapping[Expression, str]) -> list[str]:

@@ -34,7 +34,13 @@ def value(kernel: Kernel, name: str, word: str, X: Any, weight: Any = None) -> f
     if word == "auto":
         return 1.0 / X.shape[1]
     if word == "scale":
-        variance = _variance(X, weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = _variance(X, weight)
+        if not np.isfinite(variance):
+            raise InputError(
+                f"{name}='scale' takes the variance of the data, and values as large as {abs(X).max():.3g} "
+                "overflow when squared: rescale the columns, for example with StandardScaler"
+            )
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     raise InputError(f"{name}={word!r} has no meaning for {type(kernel).__name__}")
 

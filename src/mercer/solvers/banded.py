@@ -14,7 +14,7 @@ Bischof, Lang and Sun, A framework for symmetric band reduction, ACM Trans. Math
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -53,6 +53,8 @@ class BandForm:
         self._bounds = [*range(0, n, self.width), n]
         factors = _reduce(A, self.width)
         self._diagonal, self._below = self._take_band(A)
+        size = max(float(np.abs(block).max()) for block in self._diagonal)
+        self._rounding = n * float(np.finfo(K.dtype).eps) * size
         self.Q = _form(A, self.width, factors)  # (n, n), in the memory of K
 
     def _take_band(self, A: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -65,25 +67,23 @@ class BandForm:
 
     def solve(self, alpha: float, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (n, t), (n,)
         """(K + αI)⁻¹ Y and the diagonal of (K + αI)⁻¹; LinAlgError where K + αI is not positive definite."""
-        point = self.path([alpha], Y)[0]
+        (point,) = self.path([alpha], Y)
         if point is None:
             raise LinAlgError("K + αI is not positive definite")
         return point
 
-    def path(self, alphas: Iterable[float], Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray] | None]:
-        """(K + αI)⁻¹ Y, (n, t), and the diagonal of (K + αI)⁻¹ for every α; None where it does not exist."""
+    def path(self, alphas: Iterable[float], Y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray] | None]:
+        """(K + αI)⁻¹ Y and the diagonal of (K + αI)⁻¹ for each α; None where K shows not to be positive."""
         right = product(self.Q, np.asfortranarray(Y), transpose=True)
-        out: list[tuple[np.ndarray, np.ndarray] | None] = []
         alphas = [float(alpha) for alpha in alphas]
         for start in range(0, len(alphas), _TOGETHER):
-            some = alphas[start : start + _TOGETHER]
-            factors = [self._factor(alpha) for alpha in some]
+            factors = [self._factor(alpha) for alpha in alphas[start : start + _TOGETHER]]
             diagonals = iter(self._diagonals([factor for factor in factors if factor is not None]))
-            out += [
-                None if factor is None else (product(self.Q, self._solve(*factor, right)), next(diagonals))
-                for factor in factors
-            ]
-        return out
+            for factor in factors:
+                if factor is None:
+                    yield None
+                else:
+                    yield product(self.Q, self._solve(*factor, right)), next(diagonals)
 
     def _factor(self, alpha: float) -> Blocks | None:
         """B + αI = L Lᵀ: the inverses of the blocks of L on its diagonal, and the blocks below it."""
@@ -95,9 +95,13 @@ class BandForm:
                 lower.append(np.asfortranarray(self._below[k - 1] @ inverses[-1].T))
                 block -= lower[-1] @ lower[-1].T
             try:
-                inverses.append(np.asfortranarray(np.linalg.inv(np.linalg.cholesky(block))))
+                factor = np.linalg.cholesky(block)
             except LinAlgError:
                 return None
+            # of a positive semi-definite K no pivot is smaller than α
+            if not float(factor.diagonal().min()) ** 2 >= max(alpha - self._rounding, self._rounding):
+                return None
+            inverses.append(np.asfortranarray(np.linalg.inv(factor)))
         return inverses, lower
 
     def _solve(

@@ -1,6 +1,7 @@
 r"""Conjugate gradients: for systems with a symmetric positive definite matrix, and in the inner product of K.
 
-Solve     A x = y,   A symmetric positive definite, known by its products; several y at once, as columns
+Solve     A x = y,   A symmetric positive definite, known by its products; several y at once, as columns, each
+          perhaps with a matrix A + σI of its own
 Stop      column by column when ‖y - Ax‖ ≤ tol · ‖y‖, with the residual computed from x and not carried along;
           where rounding ends the progress before that, ``rounded`` says so
 Cost      one product A @ V per iteration, V having the columns that are not done, and one more at the end
@@ -54,8 +55,9 @@ def conjugate_gradient(
     precondition: Multiply | None = None,
     control: Control | None = None,
     start: Any = None,
+    shifts: Any = 0.0,
 ) -> ConjugateResult:
-    """Solve A x = rhs for a symmetric positive definite A.
+    """Solve (A + σI) x = rhs for a symmetric positive definite A + σI.
 
     Parameters
     ----------
@@ -66,6 +68,7 @@ def conjugate_gradient(
     precondition : V ↦ P V with P near A⁻¹, symmetric positive definite
     control : progress, time limit, checkpoints
     start : x to start from; zeros by default
+    shifts : σ, or one for each column
 
     >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
     >>> result = conjugate_gradient(lambda V: A @ V, [1.0, 2.0])
@@ -75,7 +78,7 @@ def conjugate_gradient(
     rhs = np.asarray(rhs, dtype=np.float64)
     y = rhs.reshape(len(rhs), -1)
     control = Control() if control is None else control
-    system = _System(multiply, y, rhs.ndim == 1, precondition)
+    system = _System(multiply, y, rhs.ndim == 1, precondition, np.broadcast_to(shifts, y.shape[1]))
     if control.restored is not None:
         system.restore(control.restored)
     else:
@@ -108,8 +111,16 @@ def conjugate_gradient(
 class _System:
     """The state of all columns; arrays are replaced, never written, so that a snapshot stays what it is."""
 
-    def __init__(self, multiply: Multiply, y: np.ndarray, flat: bool, precondition: Multiply | None) -> None:
+    def __init__(
+        self,
+        multiply: Multiply,
+        y: np.ndarray,
+        flat: bool,
+        precondition: Multiply | None,
+        shifts: np.ndarray,  # (m,)
+    ) -> None:
         self.multiply = multiply
+        self.shifts = shifts
         self.precondition = precondition
         self.y = y
         self.flat = flat
@@ -141,13 +152,13 @@ class _System:
 
     def true_residual(self) -> np.ndarray:
         if self._residual is None:
-            self._residual = self.y - self.product(self.multiply, self.X)
+            self._residual = self.y - self.product(self.multiply, self.X) - self.shifts * self.X
             self.products += 1
         return self._residual
 
     def step(self, open_: np.ndarray) -> None:
         P = np.ascontiguousarray(self.P[:, open_])
-        AP = self.product(self.multiply, P)
+        AP = self.product(self.multiply, P) + self.shifts[open_] * P
         bend = (P * AP).sum(axis=0)
         length = (P * P).sum(axis=0)
         if (bend < -1e-10 * np.linalg.norm(AP, axis=0) * np.sqrt(length)).any():

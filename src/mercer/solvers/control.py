@@ -88,7 +88,7 @@ class Control:
     def __enter__(self) -> Self:
         self._start = self._saved_at = perf_counter()
         if self._path is not None:
-            _require_folder(self._path)
+            _require_place(self._path)
             if self._resume and self._path.exists():
                 self.restored = self._load(self._path)
         # only Python's own handler is replaced: a program that has one of its own keeps it
@@ -101,19 +101,25 @@ class Control:
                 self._bar.advance(self.iterations)
         except KeyboardInterrupt:  # a user's callback may ask to stop so
             self._interrupted = True
+        except BaseException:
+            self._restore_handler()
+            raise
         self._is_open = True
         return self
 
     def __exit__(self, kind: Any, *exception: Any) -> None:
-        if self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
-            self._handler = None
+        self._restore_handler()
         self._is_open = False
         try:
             if kind is None and self._state is not None:
                 self._save()
         finally:
             self._bar.__exit__(kind, *exception)
+
+    def _restore_handler(self) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+            self._handler = None
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self._interrupted:
@@ -166,7 +172,7 @@ class Control:
             "_iterations": self.iterations,
             "_seconds": self.total_seconds,
         }
-        aside = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
+        aside = _aside(self._path)
         try:
             with aside.open("wb") as file:
                 np.savez(file, allow_pickle=False, **facts, **self._state())
@@ -180,7 +186,7 @@ class Control:
         try:
             with np.load(path, allow_pickle=False) as file:
                 state = {name: _plain(file[name]) for name in file.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, TypeError, EOFError, NotImplementedError, zipfile.BadZipFile) as error:
             raise InputError(
                 f"{path} cannot be read as a checkpoint ({error}): remove it, or name another file"
             ) from None
@@ -216,10 +222,24 @@ def _plain(array: np.ndarray) -> Any:
     return array.item() if array.ndim == 0 else array
 
 
-def _require_folder(path: Path) -> None:
+def _require_place(path: Path) -> None:
+    """Refuse a file that cannot be written, before the work that it is to keep."""
     if not path.parent.is_dir():
         raise InputError(
             f"checkpoint={str(path)!r} is in a folder that does not exist: make it, or name another"
         )
     if path.is_dir():
         raise InputError(f"checkpoint={str(path)!r} is a folder: name a file in it")
+    aside = _aside(path)
+    try:
+        aside.touch()
+        aside.unlink()
+    except OSError as error:
+        raise InputError(
+            f"checkpoint={str(path)!r} cannot be written ({error.strerror}): name a file in a folder of yours"
+        ) from None
+
+
+def _aside(path: Path) -> Path:
+    """Where a checkpoint is written before it takes its name."""
+    return path.with_name(f"{path.name}.{os.getpid()}.part")

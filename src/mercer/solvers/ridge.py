@@ -40,6 +40,9 @@ class RidgeResult:
 
     coef: np.ndarray  # (n, t) aᵢ
     intercept: np.ndarray  # (t,)
+    objective: np.ndarray  # (t,)
+    #: (n, t) the errors left out, where they came with the solution
+    errors: np.ndarray | None = None
     #: the most negative eigenvalue of K that had to be taken as zero; 0 when there was none to speak of
     clipped: float = 0.0
     #: the eigenvalues that were used; n unless they were needed
@@ -71,7 +74,7 @@ def ridge(
     array([1.])
     """
     n, t = Y.shape
-    coef, intercept = np.empty((n, t)), np.zeros(t)
+    coef, intercept, objective = np.empty((n, t)), np.zeros(t), np.zeros(t)
     clipped, rank = 0.0, n
     M = np.empty(K.shape, K.dtype)
     for alpha in np.unique(alphas):
@@ -82,6 +85,9 @@ def ridge(
             result = minimum_norm(K, Y[:, mine], weight, fit_intercept, alpha=alpha, out=M)
             clipped, rank = min(clipped, result.clipped), min(rank, result.rank)
             coef[:, mine], intercept[mine] = result.coef, result.intercept
+            objective[mine] = result.objective
+            if len(mine) == t:
+                return result
             continue
         root = np.sqrt(weight)
         Z = _solve(factor, root[:, None] * Y[:, mine])
@@ -90,8 +96,9 @@ def ridge(
             intercept[mine] = (root @ Z) / (root @ v)
             Z -= v[:, None] * intercept[mine]
         coef[:, mine] = root[:, None] * Z
+        objective[mine] = alpha * (coef[:, mine] * (Y[:, mine] - intercept[mine])).sum(axis=0)
     _require_finite(coef)
-    return RidgeResult(coef, intercept, clipped, rank)
+    return RidgeResult(coef, intercept, objective, None, clipped, rank)
 
 
 def leave_one_out(
@@ -137,8 +144,8 @@ def ridge_path(
     product, shift = np.zeros(n), 0.0
     if fit_intercept:
         # H K H + shift uuᵀ, H = I - uuᵀ: u is then an eigenvector on its own. Its part of the diagonal of
-        # the inverse is taken away again, and a shift as large as K's eigenvalues keeps that from cancelling.
-        product, shift = K @ u.astype(K.dtype), float(np.trace(K))
+        # the inverse is taken away again; a shift of the size of K's eigenvalues keeps that from cancelling.
+        product, shift = K @ u.astype(K.dtype), float(np.trace(K)) / n
         shift = shift if shift > 0 else 1.0
         W = product - (u @ product + shift) / 2 * u
         subtract_rank_two(K.T, _column(u, K.dtype), _column(W, K.dtype))
@@ -176,52 +183,78 @@ def minimum_norm(
     """
     n = len(Y)
     M = K.dense(out)
+    if not np.isfinite(float(M.sum())):
+        _require_finite(M)
     root = np.sqrt(weight)
     _scale(M, root)
+    size = float(np.abs(M.diagonal()).max())  # rounding is relative to K as it was before it is centred
     right = root[:, None] * Y
     total = float(np.linalg.norm(root))
     u = root / total
     product = np.zeros(n)
     if fit_intercept:
-        product = M @ u
+        product = (M @ u.astype(M.dtype)).astype(np.float64)
         W = product - (u @ product) / 2 * u
         subtract_rank_two(M.T, _column(u, M.dtype), _column(W, M.dtype))
         right = right - np.outer(u, u @ right)
     values, Q = eigh(M.T, lower=True, overwrite_a=True, check_finite=False)
     values = values.astype(np.float64)
-    size = float(np.abs(values).max(initial=0.0))
+    size = max(size, float(np.abs(values).max(initial=0.0)), abs(float(u @ product)))
     cut = (n * float(np.finfo(M.dtype).eps) if rcond is None else rcond) * size
     kept = values > cut
     inverse = np.zeros(n)
     inverse[kept] = 1 / (values[kept] + alpha)  # the other directions do not reach f
-    Z = Q @ (inverse[:, None] * (Q.T @ right))
+    rotated = Q.T @ right
+    Z = Q @ (inverse[:, None] * rotated)
+    fitted = np.where(kept, values, 0.0) * inverse  # the part of each direction that f takes up
+    residuals = right - Q @ (fitted[:, None] * rotated)
+    objective = (residuals**2).sum(axis=0) + alpha * ((fitted * inverse)[:, None] * rotated**2).sum(axis=0)
+    leverage = _squares(Q, fitted) + (u**2 if fit_intercept else 0.0)
     intercept = np.zeros(Y.shape[1])
     if fit_intercept:
         Z -= np.outer(u, u @ Z)
         intercept = (u @ (root[:, None] * Y) - product @ Z) / total
     coef = root[:, None] * Z
     _require_finite(coef)
+    free = 1 - leverage / np.maximum(1.0, weight)
+    free[free < n * np.finfo(M.dtype).eps] = np.nan  # f goes through the point, whatever it is
     lowest = float(values.min(initial=0.0))
-    return RidgeResult(coef, intercept, lowest if lowest < -cut else 0.0, int(kept.sum()))
+    return RidgeResult(
+        coef,
+        intercept,
+        objective,
+        residuals / (root * free)[:, None],
+        lowest if lowest < -cut else 0.0,
+        int(kept.sum()),
+    )
+
+
+def _squares(Q: np.ndarray, d: np.ndarray) -> np.ndarray:  # (n,)
+    """The diagonal of Q diag(d) Qᵀ, some rows at a time."""
+    return np.concatenate([(Q[i : i + 256] ** 2) @ d for i in range(0, len(Q), 256)])
 
 
 def _left_out(coef: np.ndarray, diagonal: np.ndarray, alpha: float, weight: np.ndarray) -> np.ndarray:
     """The errors left out, from aᵢ and the diagonal of P."""
     share = 1 / np.maximum(1.0, weight)
-    # α/(α Pᵢᵢ) as one number where cᵢ = 1: α may be tiny
-    kept = np.where(share == 1, diagonal, (1 - share) / alpha + share * diagonal)
+    kept = (1 - share) / alpha + share * diagonal
+    kept[kept <= 0] = np.nan  # nothing is left: a single point and its own intercept
     return coef / (weight * kept)[:, None]
 
 
 def _factor(K: KernelMatrix, M: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
     """The Cholesky factor of S K S + αI, in the memory of M."""
     K.dense(M)
+    if not np.isfinite(float(M.sum())):
+        _require_finite(M)
     _scale(M, np.sqrt(weight))
+    rounding = len(M) * float(np.finfo(M.dtype).eps) * float(np.abs(M.diagonal()).max())
     M.flat[:: len(M) + 1] += M.dtype.type(alpha)
     factor = np.asarray(cho_factor(M.T, lower=True, overwrite_a=True, check_finite=False)[0])
-    pivots = np.diagonal(factor) ** 2
-    if pivots.min() <= len(M) * np.finfo(M.dtype).eps * pivots.max():
-        raise LinAlgError("singular, to rounding")
+    # for a positive semi-definite K every pivot of K + αI is at least α: what is less shows that it is not,
+    # though the factorisation went through
+    if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
+        raise LinAlgError("K is indefinite, or K + αI singular to rounding")
     return factor
 
 
@@ -240,8 +273,8 @@ def _column(vector: np.ndarray, dtype: Any) -> np.ndarray:
     return np.asfortranarray(vector[:, None], dtype=dtype)
 
 
-def _require_finite(coef: np.ndarray) -> None:
-    if not np.isfinite(coef).all():
+def _require_finite(values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
         raise InputError(
             "the kernel matrix holds values that are not finite, or too large to work with: rescale the "
             "data, for "
