@@ -21,6 +21,7 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 napoleon_google_docstring = False
+napoleon_use_ivar = True  # attributes that are properties too would be described twice
 
 # docstrings that scikit-learn adds to estimators refer to its own guide
 suppress_warnings = ["ref.term", "ref.ref"]
