@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from mercer.errors import InputError, InputTypeError
-from mercer.losses import Hinge, Loss, OwnLoss, Poisson, as_loss
+from mercer.losses import Hinge, Huber, Loss, OwnLoss, Poisson, as_loss
 
 EVERY = {
     **{name: kind() for name, kind in Loss.registry.items()},
@@ -263,3 +263,67 @@ def test_refusals(rng):
         as_loss("epsilon_insensitive", epsilon=-1)
     with pytest.raises(InputError, match=r"loss='poisson' is for counts y ≥ 0, got -2.0: pass counts"):
         Poisson().check_targets(np.array([1.0, -2.0]))
+
+
+# --- losses of one's own that are not what they should be ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "derivative"),
+    [
+        (lambda y, f: (y - f) ** 2, lambda y, f: f - y),
+        (lambda y, f: np.abs(y - f), lambda y, f: 0.5 * np.sign(f - y)),
+        (lambda y, f: (y - f) ** 2, lambda y, f: 2 * (y - f)),
+        (lambda y, f: (y - f) ** 2, lambda y, f: np.full_like(f, np.nan)),
+    ],
+)
+def test_a_wrong_derivative_is_refused(value, derivative, rng):
+    with pytest.raises(InputError, match="the derivative does not fit the loss: at y="):
+        as_loss((value, derivative)).check_targets(rng.normal(size=30))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_a_right_derivative_is_not_refused(scale, rng):
+    y = scale * rng.normal(size=30)
+    as_loss((lambda y, f: (y - f) ** 2, lambda y, f: 2 * (f - y))).check_targets(y)
+    as_loss((lambda y, f: np.abs(y - f), lambda y, f: np.sign(f - y))).check_targets(y)
+    # written without care for rounding, which makes its values zero far out
+    naive = as_loss((lambda y, f: np.log(1 + np.exp(-y * f)), lambda y, f: -y / (1 + np.exp(y * f))))
+    naive.check_targets(np.array([-1.0, 1.0]))
+
+
+def test_the_ramp_is_not_convex():
+    with pytest.raises(InputError, match="the loss is not convex: at y="):
+        as_loss(lambda y, f: np.clip(1 - y * f, 0, 2)).check_targets(np.array([-1.0, 1.0]))
+
+
+def test_functions_that_are_no_losses():
+    y = np.linspace(-1, 1, 5)
+    with pytest.raises(InputError, match=r"the value of the loss failed on arrays .* truth value"):
+        as_loss(lambda y, f: 1.0 if y > f else 0.0).check_targets(y)
+    with pytest.raises(InputError, match=r"the value of the loss failed on arrays .* positional argument"):
+        as_loss(lambda y: y).check_targets(y)
+    with pytest.raises(InputTypeError, match=r"loss must be an object, got the class Huber: pass Huber\(\)"):
+        as_loss(Huber)
+
+
+def test_a_loss_may_write_into_its_arguments():
+    def squared(y, f):
+        f -= y
+        return f**2
+
+    y, f = np.zeros(3), np.arange(3.0)
+    assert OwnLoss(squared).value(y, f) == pytest.approx([0.0, 1.0, 4.0])
+    assert f == pytest.approx([0.0, 1.0, 2.0])
+
+
+def test_the_slope_of_a_prox_by_values_alone():
+    """Exactly 0 at a kink, 1 on a straight piece and 1/(1 + t L'') elsewhere, at any t."""
+    own = OwnLoss(lambda y, f: np.abs(y - f))
+    bent = OwnLoss(lambda y, f: 0.5 * (y - f) ** 2)
+    y = np.zeros(4)
+    for t in (1.0, 1e-3, 1e-6):
+        u = t * np.array([-3.0, -0.5, 0.5, 3.0])
+        assert own.prox_slope(y, u, t).tolist() == [1.0, 0.0, 0.0, 1.0]
+        # second differences of numbers of size one with a step of 1e-4 are right to 1e-7
+        assert bent.prox_slope(y, u, t) == pytest.approx(1 / (1 + t), rel=1e-6)

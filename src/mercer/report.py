@@ -62,7 +62,7 @@ class Report:
     """How a fit went."""
 
     plan: Plan
-    #: "converged", "max_iter", "max_time" or "interrupted"
+    #: "converged", "max_iter", "max_time", "interrupted", or "rounding": the numbers allow no better
     stopped: str
     #: seconds, those before a checkpoint included
     time: float

@@ -253,6 +253,22 @@ def test_one_class_and_imbalance(kind, rng):
     assert model.predict(X).mean() < 0.5 and set(model.predict(X)) <= {0, 1}
 
 
+@by_name([kind for kind in ESTIMATORS if "class_weight" in inspect.signature(kind).parameters])
+def test_weights_of_classes_are_checked(kind, X):
+    y = (X[:, 0] > 0).astype(int)
+    for given in ({0: -1.0}, {0: np.nan}, {0: np.inf}):
+        with pytest.raises(ValueError, match=r"class_weight must be (finite|positive)"):
+            make(kind, class_weight=given).fit(X, y)
+    with pytest.raises(ValueError, match="class_weight must be"):
+        make(kind, class_weight=np.ones(2)).fit(X, y)
+
+
+@by_name([kind for kind in ESTIMATORS if _labels(kind)])
+def test_labels_of_several_kinds_are_refused(kind, X):
+    with pytest.raises(ValueError):
+        make(kind).fit(X, np.array([1, "a"] * 20, dtype=object))
+
+
 @by_name(ITERATIVE)
 def test_control_is_there(kind, X):
     y = targets(kind, X)

@@ -130,6 +130,8 @@ def test_components(blobs):
     X, y = blobs
     one = KernelFisherDiscriminant(alpha=0.1, n_components=1).fit(X, y)
     both = KernelFisherDiscriminant(alpha=0.1).fit(X, y)
+    same = KernelFisherDiscriminant(alpha=0.1, n_components=1.0).fit(X, y)
+    assert np.array_equal(same.transform(X), one.transform(X))
     assert one.transform(X) == pytest.approx(both.transform(X)[:, :1])
     assert np.array_equal(both.expansion_(X), both.transform(X))
     assert both.ratios_[0] >= both.ratios_[1] > 0
@@ -232,9 +234,60 @@ def test_collinear_constant_and_duplicate(blobs):
     assert np.isfinite(model.predict_proba(wide)).all()
 
 
-def test_two_points():
-    model = KernelFisherDiscriminant(alpha=0.1, gamma=1.0).fit([[0.0], [1.0]], ["a", "b"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_two_points(kernel):
+    model = KernelFisherDiscriminant(kernel, alpha=0.1, gamma=1.0).fit([[0.0], [1.0]], ["a", "b"])
     assert np.isfinite(model.predict_proba([[0.0], [1.0]])).all()
+    assert model.predict([[0.0], [1.0]]).tolist() == ["a", "b"]
+
+
+def test_classes_are_never_reversed():
+    """Left out, points of pure noise lie on the wrong side; the means that decide must not."""
+    for seed in range(10):
+        X, y = np.random.default_rng(seed).normal(size=(20, 5)), np.arange(20) // 10
+        for alpha in (0.01, "auto"):
+            assert KernelFisherDiscriminant(alpha=alpha).fit(X, y).score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("alpha", [1e-3, "auto"])
+def test_a_class_of_one_point(rng, kernel, alpha):
+    X = np.concatenate([rng.normal(size=(300, 2)), [[8.0, 8.0]]])
+    y = np.append(np.zeros(300), 1)
+    model = KernelFisherDiscriminant(kernel, alpha=alpha, class_weight="balanced").fit(X, y)
+    assert model.score(X, y) == 1.0
+
+
+@pytest.mark.parametrize(("dtype", "offset"), [("float64", 1e5), ("float32", 10.0)])
+def test_data_far_from_zero(rng, dtype, offset):
+    """α stays above the rounding of K, so that the offset changes it by no more than a few of its 1e-6."""
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + 0.3 * rng.normal(size=200) > 0
+    expected = KernelFisherDiscriminant("linear").fit(X, y)
+    with config(dtype=dtype):
+        model = KernelFisherDiscriminant("linear").fit(X + offset, y)
+        assert model.score(X + offset, y) == pytest.approx(expected.score(X, y), abs=0.01)
+        assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-3)
+        assert model.alphas_[0] >= 4 * np.finfo(dtype).eps * ((X + offset) ** 2).sum(axis=1).max() * 0.999
+
+
+def test_alpha_below_rounding_is_raised_and_told(blobs):
+    X, y = blobs
+    expected = KernelFisherDiscriminant("linear", alpha=1e-10).fit(X, y)
+    with pytest.warns(UserWarning, match=r"alpha=1e-300 is below the rounding of the kernel matrix: \S+ is"):
+        model = KernelFisherDiscriminant("linear", alpha=1e-300).fit(X, y)
+    assert model.alpha_ > 1e-14
+    assert (model.predict(X) == expected.predict(X)).mean() > 0.98
+
+
+def test_a_negative_trace(rng):
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] > 0
+    with pytest.warns(UserWarning, match="not positive semi-definite"):
+        model = KernelFisherDiscriminant("sigmoid", coef0=-1.0, gamma=1.0).fit(X, y)
+    assert model.score(X, y) > 0.8
+    with pytest.raises(InputError, match="has no positive eigenvalue once it is centred"):
+        KernelFisherDiscriminant("precomputed", alpha=0.1).fit(-np.eye(6), [0, 0, 0, 1, 1, 1])
 
 
 @pytest.mark.parametrize("alpha", [1e-3, "auto"])
@@ -269,6 +322,7 @@ def test_float32(blobs):
 def test_plan_and_report(blobs):
     X, y = blobs
     model = KernelFisherDiscriminant().fit(X, y)
+    assert model.plan(X, y).memory == model.report_.plan.memory
     assert model.report_.converged and model.report_.plan.solver == "eigendecomposition"
     assert str(KernelFisherDiscriminant(alpha=1.0).plan(X, y)).startswith(
         "Cholesky factorisation on 150 points"
@@ -292,6 +346,22 @@ def test_the_memory_is_as_planned(rng, alpha):
     assert model.report_.memory < 1.6 * peak + 2e6
 
 
+def test_the_repair_keeps_to_the_plan(rng):
+    import tracemalloc
+
+    X = rng.normal(size=(900, 3))
+    y = X[:, 0] > 0
+    model = KernelFisherDiscriminant("sigmoid", coef0=-1.0, gamma=1.0, alpha=1e-6)
+    with pytest.warns(UserWarning, match="not positive"):
+        model.fit(X[:50], y[:50])
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="not positive"):
+        model.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.1 * model.report_.memory + 2e6
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -306,6 +376,7 @@ def test_the_memory_is_as_planned(rng, alpha):
             r"priors must be 3 numbers that are zero or more, one per class, got \[0.5, 0.5\]",
         ),
         ({"priors": [0.5, -0.5, 1]}, "priors must be 3 numbers"),
+        ({"priors": "x"}, "priors must be 3 numbers that are zero or more, one per class, got 'x'"),
     ],
 )
 def test_refused_parameters(blobs, options, text):

@@ -16,7 +16,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Expansion, KernelPerceptron, Linear, Polynomial
+from mercer import Expansion, KernelPerceptron, Linear, Polynomial, config
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.estimators.linear_perceptron import Perceptron
 from mercer.features import PolynomialMap
@@ -296,3 +296,28 @@ def test_plan(rng):
     plan = model.plan(X, y)
     assert "Φ has 15 features" in str(plan) and plan.iterative
     assert model.fit(X, y).report_.plan == plan
+
+
+@pytest.mark.filterwarnings("ignore:the perceptron did not separate")
+@pytest.mark.parametrize("learner", [Perceptron, KernelPerceptron])
+@pytest.mark.parametrize("prediction", ["last", "averaged"])
+def test_mistakes_without_end_keep_to_the_plan(rng, learner, prediction):
+    """Noisy labels: more mistakes than the budget has room for. Their sums are all that is needed."""
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    options = {"max_iter": 60, "prediction": prediction}
+    plain = learner(**options).fit(X, y)
+    with config(memory="2MiB"):
+        tracemalloc.start()
+        model = learner(**options).fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert int(model.mistakes_.sum()) > 15_000
+    assert peak < 1.1 * model.report_.memory + 3e5 and model.report_.memory < 2 * 2**20
+    assert not hasattr(model, "mistake_indices_") and len(plain.mistake_indices_) == 3
+    assert np.array_equal(model.mistakes_, plain.mistakes_)
+    assert np.array_equal(model.decision_function(X), plain.decision_function(X))
+    assert len(pickle.dumps(model)) < 2e5
+    with config(memory="2MiB"), pytest.raises(MemoryBudgetError, match="needs every mistake in order, got"):
+        learner(max_iter=60, prediction="voted").fit(X, y)
+    with pytest.raises(InputError, match="the training so far, with another prediction, did not keep"):
+        model.set_params(prediction="voted").partial_fit(X, y)

@@ -542,3 +542,16 @@ def test_usps(data_dir):
     assert model.report_.converged and model.n_products_ < 300
     assert model.score(file["X_test"].astype(float), file["y_test"]) > 0.89
     assert isinstance(model.kernel_, Gaussian) and not isinstance(model.kernel_, Linear)
+
+
+def test_a_gap_is_never_above_the_objective(rng):
+    """The loss is not negative, and that is a bound too."""
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30) > 0
+    with pytest.warns(ConvergenceWarning, match="of the smallest"):
+        model = KernelLogisticRegression("linear").fit(1e8 * X, y)
+    assert model.report_.gap <= model.report_.objective
+
+
+def test_a_weight_beyond_numbers(rng):
+    with pytest.raises(InputError, match="C must be between 1e-100 and 1e100"):
+        KernelLogisticRegression(C=1e300).fit(rng.normal(size=(6, 1)), [0, 1] * 3)

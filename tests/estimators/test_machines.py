@@ -596,3 +596,44 @@ def test_one_class_is_refused():
     with pytest.raises(InputError, match="y must hold at least two classes, got one class"):
         KernelMachineClassifier().fit([[0.0], [1.0]], ["a", "a"])
     assert math.isfinite(KernelMachineRegressor().fit([[0.0], [1.0]], [1.0, 1.0]).report_.objective)
+
+
+# --- what a fit tells, and keeps -------------------------------------------------------------------------
+
+
+def test_rounding_is_no_lack_of_iterations(rng):
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    with pytest.warns(ConvergenceWarning, match=r"was ended by rounding after \d+ iterations, within .* at "):
+        model = KernelMachineRegressor(alpha=1e-12).fit(X, y)
+    assert model.report_.stopped == "rounding"
+    assert model.report_.gap <= model.report_.objective  # no loss is negative
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e300])
+@pytest.mark.parametrize("penalty", [None, np.sqrt])
+def test_an_alpha_beyond_numbers(alpha, penalty, rng):
+    with pytest.raises(InputError, match="alpha must be between 1e-100 and 1e100"):
+        KernelMachineRegressor(alpha=alpha, penalty=penalty).fit(rng.normal(size=(5, 1)), np.arange(5.0))
+
+
+def test_a_fitted_model_does_not_change_with_its_parameters(rng):
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    model = KernelMachineRegressor().fit(X, y)
+    values = model.predict(X)
+    assert np.array_equal(model.set_params(loss="poisson").predict(X), values)
+    assert repr(model.loss_) == "Squared()"
+    classifier = KernelMachineClassifier(loss="hinge").fit(X, y > 0)
+    assert not hasattr(classifier.set_params(loss="logistic"), "predict_proba")
+    assert hasattr(classifier.fit(X, y > 0).set_params(loss="hinge"), "predict_proba")
+
+
+def test_a_steep_loss_overflows_in_silence(rng):
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30) > 0
+    model = KernelMachineClassifier(loss=lambda y, f: np.exp(-30 * y * f)).fit(X, y)
+    assert model.report_.stopped == "converged"
+
+
+def test_a_loss_without_a_minimum(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) < 7
+    with pytest.raises(InputError, match="the loss has no minimum in b"):
+        KernelMachineClassifier(loss=lambda y, f: -y * f).fit(X, y)

@@ -304,3 +304,27 @@ def test_memory_is_linear_in_n(rng):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.1 * model.report_.memory + 2**22  # tiles are a few megabytes; K would be 275
+
+
+def test_the_offset_may_be_asked_for_later(rng):
+    X = rng.normal(size=(60, 2))
+    y = np.arange(60) % 3
+    whole = ParzenClassifier(gamma=1.0).fit(X, y)
+    model = ParzenClassifier(gamma=1.0)
+    for part, offset in ((slice(20), True), (slice(20, 40), False), (slice(40, 60), True)):
+        model.set_params(fit_offset=offset).partial_fit(X[part], y[part], classes=[0, 1, 2])
+    assert model.squared_norms_ == pytest.approx(whole.squared_norms_)
+    assert model.decision_function(X) == pytest.approx(whole.decision_function(X))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_scale_of_the_weights_changes_nothing(rng, scale):
+    X, w = rng.normal(size=(30, 2)), rng.uniform(1, 2, 30)
+    y = np.arange(30) % 2
+    plain = ParzenClassifier(gamma=1.0).fit(X, y, sample_weight=w)
+    scaled = ParzenClassifier(gamma=1.0).fit(X, y, sample_weight=scale * w)
+    assert scaled.squared_norms_ == pytest.approx(plain.squared_norms_)
+    stream = ParzenClassifier(gamma=1.0)
+    for part in (slice(10), slice(10, 30)):
+        stream.partial_fit(X[part], y[part], classes=[0, 1], sample_weight=scale * w[part])
+    assert stream.squared_norms_ == pytest.approx(plain.squared_norms_)

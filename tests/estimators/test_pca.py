@@ -133,6 +133,21 @@ def test_weights_are_repetition(X, Z, rng):
     assert a == pytest.approx(b, abs=1e-5)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_weights_of_the_learned_map_are_repetition(X, Z, rng, alpha):
+    """K' of scores in 4 dimensions is regular; rounding grows by its condition, about 1e3 with alpha 0.1."""
+    w = rng.integers(0, 4, len(X))
+    model = KernelPCA(4, kernel=Gaussian(sigma=2.0), alpha=alpha, fit_inverse_transform=True)
+    weighted = clone(model).fit(X, sample_weight=w)
+    assert (weighted.dual_coef_[w == 0] == 0).all()
+    if alpha:  # repeated points make K' singular
+        repeated = clone(model).fit(np.repeat(X, w, axis=0))
+        scores = repeated.transform(Z)
+        assert weighted.inverse_transform(scores) == pytest.approx(
+            repeated.inverse_transform(scores), abs=1e-6
+        )
+
+
 # --- the way back ------------------------------------------------------------------------------------
 
 
@@ -205,6 +220,41 @@ def test_no_pre_image(X):
         KernelPCA(n_components=2).fit(X).inverse_transform(np.zeros((1, 3)))
     with pytest.raises(NotFittedError):
         KernelPCA().inverse_transform([[0.0]])
+
+
+def test_the_way_back_is_that_of_the_fit(X, Z):
+    model = KernelPCA(3, fit_inverse_transform=True).fit(X)
+    scores = model.transform(Z)
+    learned = model.inverse_transform(scores)
+    # the map is there, whatever the parameters say by now
+    assert np.array_equal(model.set_params(fit_inverse_transform=False).inverse_transform(scores), learned)
+    model.fit(X)
+    assert not hasattr(model, "dual_coef_") and not hasattr(model, "scores_fit_")
+    found = model.inverse_transform(scores)
+    assert np.array_equal(model.set_params(fit_inverse_transform=True).inverse_transform(scores), found)
+    with pytest.raises(
+        InputError, match=r"needs the map back that fit learns.*: fit again with inverse='ridge'"
+    ):
+        model.set_params(inverse="ridge").inverse_transform(scores)
+
+
+@pytest.mark.filterwarnings("ignore:.* pre-images did not converge")
+def test_pre_images_keep_to_the_budget(rng):
+    import tracemalloc
+
+    X = rng.normal(size=(1500, 4))
+    model = KernelPCA(3, kernel=Gaussian(sigma=1.0), eigen_solver="dense", max_iter=5).fit(X)
+    scores = model.transform(X[:1000])
+    model.inverse_transform(scores[:10])
+    expected = model.inverse_transform(scores)
+    with config(memory="20MiB"):
+        tracemalloc.start()
+        found = model.inverse_transform(scores)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 1.1 * 20 * 2**20 + 1e6
+    # products of blocks of other sizes round otherwise
+    assert found == pytest.approx(expected, abs=1e-6)
 
 
 def test_pre_images_obey_max_iter(circle):
@@ -295,6 +345,16 @@ def test_scales_change_nothing(X, Z, scale):
     assert scaled / scale == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize(("dtype", "offset"), [("float64", 1e5), ("float64", 1e7), ("float32", 100.0)])
+def test_data_far_from_zero(rng, dtype, offset):
+    """What rounding leaves of the mean is not a component."""
+    X = rng.normal(size=(100, 3))
+    with config(dtype=dtype):
+        assert len(KernelPCA(kernel="linear").fit(X + offset).eigenvalues_) <= 3
+    with config(dtype=dtype):
+        assert len(KernelPCA(kernel="linear").fit(X + offset / 100).eigenvalues_) == 3
+
+
 def test_duplicates_and_constant_columns(X):
     twice = np.column_stack([np.concatenate([X, X]), np.ones(240)])
     model = KernelPCA(kernel="linear").fit(twice)
@@ -344,6 +404,30 @@ def test_plan_and_report(X, rng):
     model = KernelPCA(n_components=2, eigen_solver="lanczos").fit(X)
     assert model.report_.converged and model.report_.iterations == model.n_iter_ > 1
     assert str(model.plan(X)).startswith("block Krylov eigensolver (lanczos) on 120 points")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"n_components": 200, "eigen_solver": "dense"},
+        {"n_components": 5, "fit_inverse_transform": True},
+        {"n_components": 20, "eigen_solver": "lanczos"},
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_memory_is_as_planned(rng, options, dtype):
+    import tracemalloc
+
+    X = rng.normal(size=(600, 3))
+    model = KernelPCA(kernel=Gaussian(sigma=1.0), **options).fit(X[:100])
+    with config(dtype=dtype):
+        tracemalloc.start()
+        model.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 1.1 * model.report_.memory + 5e5
+    assert model.report_.memory < 1.4 * peak
 
 
 def test_max_iter_warns_and_keeps_the_best(X):

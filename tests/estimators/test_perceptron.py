@@ -862,3 +862,30 @@ def test_refused_labels():
         KernelPerceptron().fit(XOR, [0.5, 1.5, 2.5, 3.5])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         KernelPerceptron().fit(XOR, [1, -1, 1])
+
+
+@pytest.mark.filterwarnings("ignore:the perceptron did not separate")
+@pytest.mark.parametrize(("before", "after"), [(None, 5), (5, None), (5, 6)])
+def test_the_budget_stays_within_a_stream(rng, before, after):
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] > 0
+    model = KernelPerceptron(budget=before, max_iter=10).fit(X, y)
+    expected = model.decision_function(X)
+    with pytest.raises(InputError, match=f"budget must stay as it was when the training began, {before}"):
+        model.set_params(budget=after).partial_fit(X, y)
+    assert np.array_equal(model.decision_function(X), expected)
+    model.set_params(budget=before).partial_fit(X, y)
+    model.set_params(budget=after).fit(X, y).partial_fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:the perceptron did not separate")
+def test_a_kernel_that_is_not_positive_definite_is_told(rng):
+    X = rng.normal(size=(40, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        KernelPerceptron(gamma=1e-3, max_iter=50).fit(np.concatenate([X, X]), np.repeat([0, 1], 40))
+    with pytest.warns(UserWarning, match="Precomputed.* is not positive definite on these data"):
+        model = KernelPerceptron("precomputed", fit_intercept=False, max_iter=5).fit(-np.eye(4), [0, 1, 0, 1])
+    assert np.isnan(model.margin_)
+    assert not any("richer kernel" in text for text in model.report_.warnings)

@@ -77,6 +77,7 @@ def test_left_out_values_are_those_of_retraining(problem, alpha):
     penalty = len(X) * result.alpha
     # the targets are what the functions are the ridge regression of: f + (residual = penalty · coef)
     targets = K @ result.coef + result.intercept + penalty * result.coef
+    assert K @ result.coef + result.intercept == pytest.approx(result.fitted, abs=1e-8)
     for i in (0, 17, 89):
         for j in range(2):
             assert result.left_out[i, j] == pytest.approx(
@@ -129,6 +130,8 @@ def test_indefinite_matrix(problem, rng):
     assert result.lowest < -1
     assert np.isfinite(result.coef).all() and np.isfinite(result.left_out).all()
     assert result.lowest == pytest.approx(fisher(Matrix(), codes, 3).lowest)
+    # the functions are those of the repaired matrix: what they are said to be, with K as it is
+    assert K @ result.coef + result.intercept == pytest.approx(result.fitted, abs=1e-6)
 
 
 def test_classes_with_one_mean(rng):

@@ -252,6 +252,78 @@ def test_own_losses(with_derivative, rng):
     assert result.objective == pytest.approx(known.objective, rel=2e-6)
 
 
+@pytest.mark.parametrize("name", ["absolute", "quantile", "epsilon_insensitive", "hinge"])
+def test_few_points_of_very_unequal_weight(name):
+    """Most points sit at an end of L's slopes, b is hardly unique, and repeated points share a value."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 15))
+        X = rng.normal(size=(n, 1)) if seed % 3 else rng.integers(0, 3, size=(n, 1)).astype(float)
+        y = 10 * rng.normal(size=n) if seed % 5 else np.round(3 * rng.normal(size=n))
+        y = np.where(y >= 0, 1.0, -1.0) if name == "hinge" else y
+        w, penalty = rng.choice([0.5, 1.0, 2.0, 30.0], n), float(10 ** rng.uniform(-4, 1.5))
+        loss, K = as_loss(name, quantile=0.3, epsilon=0.5), Gaussian(sigma=5.0)(X)
+        result = multipliers(K, loss, y, w, penalty)
+        assert result.stopped == "converged" and not result.rounded
+        # a minimum of zero is reached to rounding: of numbers of size 30 · 10, times the 64 of the floor
+        assert result.gap <= 1e-6 * max(result.objective, penalty * result.square / 2) + 1e-11
+        if seed < 10:
+            # the interior-point method is accurate to 1e-11 of numbers up to 300
+            assert result.objective == pytest.approx(
+                minimum(loss, K, y, w, penalty, True), rel=2e-6, abs=1e-7
+            )
+
+
+def test_the_multipliers_are_the_gradient_where_no_step_was_taken():
+    """-λα is zero then, and no subgradient: the certificate must not be built on it."""
+    rng = np.random.default_rng(103)
+    X, y, w = rng.normal(size=(7, 1)), 10 * rng.normal(size=7), rng.choice([0.5, 1, 2, 30], 7)
+    result = multipliers(Gaussian(sigma=5.0)(X), as_loss("absolute"), y, w, 2.0)
+    assert result.objective == pytest.approx(258.4109, abs=1e-4)  # CVXPY's, to the digits written
+    assert result.gap <= 1e-6 * result.objective
+
+
+def test_a_loss_without_a_minimum_in_b_is_refused(rng):
+    K, y = problem(rng, "absolute", 10)
+    for sign, direction in ((1.0, "falls"), (-1.0, "grows")):
+        loss = OwnLoss(lambda y, f, sign=sign: sign * f, lambda y, f, sign=sign: np.full_like(f, sign))
+        with pytest.raises(InputError, match=f"the loss has no minimum in b: .* as b {direction}"):
+            regularised_risk(K, loss, y, np.ones(10), 1.0)
+        result = regularised_risk(K, loss, y, np.ones(10), 1.0, fit_intercept=False)
+        assert result.objective == pytest.approx(-K.sum() / 2, rel=1e-9)  # α = ∓1, exactly
+
+
+def test_no_dual_value_outside_the_domain():
+    risk = WeightedRisk(Hinge(), np.array([1.0, -1.0]), np.ones(2))
+    certificate = Certificate(np.eye(2), risk, 1.0, True)
+    assert certificate.dual_risk(np.array([-2.0, 2.0])) == -math.inf
+    assert certificate.least == 0.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y, f: np.maximum(np.abs(y - f), 3 * (y - f) - 1),
+        lambda y, f: 0.5 * (y - f) ** 2 + 3 * np.maximum(0, f - 0.777),
+        lambda y, f: np.abs(y - f) ** 1.05,
+    ],
+)
+def test_kinks_known_by_values_alone_take_few_steps(function):
+    rng = np.random.default_rng(2)
+    K, y = Gaussian(sigma=5.0)(rng.normal(size=(12, 3))), rng.normal(size=12)
+    calls = [0]
+
+    def counted(y, f):
+        calls[0] += 1
+        return function(y, f)
+
+    result = multipliers(K, OwnLoss(counted), y, np.ones(12), 0.4)
+    assert result.stopped == "converged" and not result.rounded
+    assert result.gap <= 1e-6 * result.objective
+    # about 300 values per proximal map, and some hundreds of maps; a smeared kink takes ten times as many
+    assert calls[0] < 250_000
+
+
 def test_the_shift_to_a_feasible_point():
     """Even where free points have too little room, Σ sᵢ = 0 is reached inside the box."""
     risk = WeightedRisk(Hinge(), np.array([1.0, 1.0, -1.0]), np.ones(3))

@@ -221,3 +221,45 @@ def test_stopping_early(rng):
     with Control(max_time=1e-9) as control:
         result = any_penalty(K, as_loss("absolute"), y, np.ones(40), Penalty(np.sqrt), control=control)
     assert result.stopped == "max_time" and math.isfinite(result.objective)
+
+
+# --- functions that are no penalties ---------------------------------------------------------------------
+
+
+def test_a_narrow_dip_is_refused():
+    with pytest.raises(InputError, match="penalty must increase with"):
+        Penalty(lambda s: s - 0.9 * np.exp(-(((s - 1.06) / 0.01) ** 2)))
+
+
+def test_a_dip_between_the_points_of_the_grid_is_refused_where_it_is_met():
+    omega = Penalty(lambda s: s - 0.9 * (np.abs(s - 1.0604) < 1e-5))
+    assert omega(np.array([1.06])) == pytest.approx(1.06)
+    with pytest.raises(InputError, match="penalty must increase with"):
+        omega(np.array([1.0604]))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda s: 0 * s, "got the constant Ω = 0"),
+        (lambda s: None, "must be a function of one number .* got float"),
+        (lambda s, t: s, "must be a function of one number .* missing 1 required positional argument"),
+        (lambda s: np.zeros((2, 3)), "must be a function of one number"),
+    ],
+)
+def test_functions_that_are_no_penalties(function, message):
+    with pytest.raises(InputError, match=message):
+        Penalty(function)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_where_rounding_ends_the_path_it_is_told(seed):
+    """A K of condition 1e16 and λ of 1e-11: exp overflows on the way, and no step is taken there."""
+    rng = np.random.default_rng(seed)
+    K = Gaussian(sigma=5.0)(rng.normal(size=(38, 1)))
+    y, w = rng.poisson(2, 38).astype(float), rng.choice([0.5, 2.0, 30.0], 38)
+    result = any_penalty(
+        K, as_loss("poisson"), y, w, Penalty(np.sqrt), factor=2e-4, fit_intercept=False, max_iter=20
+    )
+    assert np.isfinite(result.objective) and np.isfinite(result.values).all()
+    assert result.stopped != "converged" or result.gap <= 1e-3 * abs(result.objective)

@@ -105,5 +105,10 @@ def test_ridge_map(rng):
     A = rng.normal(size=(30, 30))
     K, X = A @ A.T, rng.normal(size=(30, 2))
     assert ridge_map(K.copy(), X, 0.5) == pytest.approx(np.linalg.solve(K + 0.5 * np.eye(30), X))
+    w = rng.integers(0, 3, 30)
+    index = np.repeat(np.arange(30), w)
+    beta = np.zeros((30, 2))
+    np.add.at(beta, index, ridge_map(K[np.ix_(index, index)], X[index], 0.5))
+    assert ridge_map(K.copy(), X, 0.5, w) == pytest.approx(beta)
     with pytest.raises(InputError, match=r"not positive definite, got alpha=0.5: raise alpha"):
         ridge_map(-K, X, 0.5)

@@ -19,7 +19,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, eigh
 
 from mercer import data
 from mercer.certify.rounding import EPSILON, frobenius, gram_with_error
@@ -138,7 +138,11 @@ def smallest(K: np.ndarray, E: np.ndarray) -> tuple[float, float]:
 
 def smallest_pair(K: np.ndarray) -> tuple[float, np.ndarray]:
     """The smallest eigenvalue of a symmetric K and its vector c, cᵀKc = λ cᵀc."""
-    values, vectors = eigh((K + K.T) / 2, subset_by_index=[0, 0])
+    symmetric = (K + K.T) / 2
+    try:
+        values, vectors = eigh(symmetric, subset_by_index=[0, 0])
+    except LinAlgError:  # LAPACK's search for one eigenvalue may fail on graded matrices; all of them never
+        values, vectors = eigh(symmetric, driver="ev")
     return float(values[0]), vectors[:, 0]
 
 

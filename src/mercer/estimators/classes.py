@@ -46,9 +46,9 @@ class KernelClassifierMixin(ClassifierMixin):
         given = getattr(self, "class_weight", None)
         if given is None:
             return weight
-        if not isinstance(given, dict | str):
+        if not (isinstance(given, dict) or (isinstance(given, str) and given == "balanced")):
             raise InputTypeError(
-                f"class_weight must be a dict, 'balanced' or None, got {given!r}: pass {{label: weight, …}}"
+                f'class_weight must be a dict or "balanced", got {given!r}: pass {{label: weight, …}} or None'
             )
         if given == "balanced":  # of the weighted points: as if a point of weight 2 were there twice
             share = np.bincount(codes, weight, minlength=len(self.classes_))

@@ -31,8 +31,8 @@ class KernelFisherDiscriminant(
     r"""Directions in feature space along which the classes lie far apart and are narrow, and a classifier.
 
     The directions maximise wᵀS_B w / wᵀ(S_W + αI)w, the scatter between the classes over that within them.
-    Points are classified by their projections: Gaussians with a mean per class and one covariance, both
-    estimated from projections of training points that were *left out* one at a time; the covariance is
+    Points are classified by their projections: Gaussians with a mean per class and one covariance, as wide
+    and as near to each other as for training points that were *left out* one at a time; the covariance is
     widened by the factor that makes the labels of these points most probable. With the linear kernel and
     α → 0 the directions are those of linear discriminant analysis.
 
@@ -40,7 +40,8 @@ class KernelFisherDiscriminant(
     ----------
     kernel, gamma, degree, coef0 : as in every estimator; see ``KernelPerceptron``
     alpha : the penalty α > 0, or "auto": that of a path of penalties with the smallest squared error of the
-        points left out, computed exactly from one eigendecomposition
+        points left out, computed exactly from one eigendecomposition. An α below the rounding of K,
+        4ε max k(x, x), is raised to it, with a warning
     n_components : directions to keep, at most classes - 1, which is the default
     priors : (classes,) probabilities of the classes, in the order of ``classes_``; by default their shares of
         the weight
@@ -49,7 +50,8 @@ class KernelFisherDiscriminant(
     Attributes
     ----------
     classes_ : (classes,) the labels
-    alpha_ : the penalty that was used; alphas_, loo_errors_ : the path, and its errors, when it was chosen
+    alpha_ : the penalty that was used
+    alphas_, loo_errors_ : the path, and its errors, when it was chosen
     expansion_ : the functions that project, a column of ``coef`` each; ``expansion_(X)`` is ``transform(X)``
     ratios_ : (components,) scatter between the classes over that within them (and the penalty), largest first
     explained_variance_ratio_ : (components,) their shares, as in LDA
@@ -129,6 +131,11 @@ class KernelFisherDiscriminant(
                 f"{result.lowest:.3g}; "
                 "negative eigenvalues are taken for zero, take a kernel that is positive definite to be exact"
             )
+        if alpha is not None and result.alpha > alpha:
+            journal.warn(
+                f"alpha={alpha!r} is below the rounding of the kernel matrix: {result.alpha:.3g} is used; "
+                "take a larger alpha, or centre the data if their mean is far from zero"
+            )
         self._keep(X, result, codes, weight)
         self.report_ = journal.report(plan)
         return self
@@ -162,7 +169,10 @@ class KernelFisherDiscriminant(
     def _check_priors(self, share: np.ndarray) -> np.ndarray:  # (classes,)
         if self.priors is None:
             return share
-        priors = np.asarray(self.priors, dtype=np.float64)
+        try:
+            priors = np.asarray(self.priors, dtype=np.float64)
+        except (TypeError, ValueError):
+            priors = np.empty(0)
         if priors.shape != share.shape or not (
             np.isfinite(priors).all() and (priors >= 0).all() and priors.any()
         ):
@@ -173,7 +183,7 @@ class KernelFisherDiscriminant(
         return priors / priors.sum()
 
     def _keep(self, X: Any, result: FisherResult, codes: np.ndarray, weight: np.ndarray) -> None:
-        kept = slice(0, self.n_components)
+        kept = slice(0, None if self.n_components is None else int(self.n_components))
         self.expansion_ = Expansion(self.kernel_, X, result.coef[:, kept], result.intercept[kept])
         self.alpha_ = result.alpha
         for name, values in (("alphas_", result.path), ("loo_errors_", result.errors)):
@@ -184,15 +194,26 @@ class KernelFisherDiscriminant(
         self.ratios_ = result.ratios[kept]
         total = float(result.ratios.sum())
         self.explained_variance_ratio_ = self.ratios_ / total if total > 0 else np.zeros_like(self.ratios_)
-        self._gaussians(result.left_out[:, kept], codes, weight)
+        self._gaussians(result.fitted[:, kept], result.left_out[:, kept], codes, weight)
 
-    def _gaussians(self, values: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> None:
-        """A mean per class, and one covariance, of the projections of points that were left out."""
+    def _gaussians(
+        self, fitted: np.ndarray, values: np.ndarray, codes: np.ndarray, weight: np.ndarray
+    ) -> None:
+        """The mean of each class, contracted, and one covariance, of the points that were left out.
+
+        In each direction the means of what is left out are about a multiple of the means of what is fitted,
+        less than 1. They are taken for that multiple, not as they are: a class of few points may lie on the
+        wrong side without one of them. No less than half: such a direction has a covariance that says so.
+        """
         classes = len(self.classes_)
         share = np.bincount(codes, weight, minlength=classes)
-        sums = np.zeros((classes, values.shape[1]))
-        np.add.at(sums, codes, weight[:, None] * values)
-        self.means_ = sums / np.where(share > 0, share, 1.0)[:, None]
+        means, honest = (np.zeros((classes, values.shape[1])) for _ in range(2))
+        for sums, points in ((means, fitted), (honest, values)):
+            np.add.at(sums, codes, weight[:, None] * points)
+            sums /= np.where(share > 0, share, 1.0)[:, None]
+        squares = share @ means**2
+        multiple = np.divide(share @ (means * honest), squares, out=np.ones_like(squares), where=squares > 0)
+        self.means_ = np.clip(multiple, 0.5, 1.0) * means
         residual = values - self.means_[codes]
         self.covariance_ = (weight[:, None] * residual).T @ residual / weight.sum()
         scale, axes = np.linalg.eigh(self.covariance_)
@@ -222,6 +243,9 @@ class KernelFisherDiscriminant(
 
     def _scores(self, X: Any) -> np.ndarray:  # (n, classes)
         return self._linear(self.expansion_(X)) + self._log_priors()
+
+    def _count_outputs(self, y: np.ndarray) -> int:
+        return max(1, len(np.unique(y)) - 1)
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         n = data.n_points(X)

@@ -56,7 +56,8 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     expansion_ : the same function as an Expansion of the linear kernel (of Φ) on the mistakes
     mistakes_ : mistakes made in all; for several classes (classes,)
     mistake_indices_ : the training points that were mistakes, in order (of a stream, counted from its
-        beginning); for several classes a list
+        beginning); for several classes a list. Absent where they are more than 2¹⁸, or than fit a sixteenth
+        of the memory budget
     margin_ : ρ = minᵢ yᵢ(⟨w, xᵢ⟩ + b) / ‖w‖ of the last w; negative where a point is wrong; NaN after
         ``partial_fit``; for several classes (classes,)
     bound_ : (b*² + 1)(r² + 1)/ρ² ≥ ``mistakes_``, where w* = w/‖w‖, b* = b/‖w‖ and r = max ‖xᵢ‖, for the w
@@ -136,6 +137,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
                 fit_intercept=self.fit_intercept,
                 max_epochs=self.max_iter,
                 orders=self._seed(),
+                keep=self._keep_order(),
                 control=control,
             )
         self._largest = result.radius2
@@ -165,6 +167,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
             fit_intercept=self.fit_intercept,
             max_epochs=1,
             start=None if first else (self._w, self._b),
+            keep=self._keep_order(),
         )
         self._largest = result.radius2 if first else max(self._largest, result.radius2)
         self._keep(self._adopt(X, result.made, first), result)
@@ -231,6 +234,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
                 (f"Φ has {width:,} features" if callable(count) else "Φ is explicit",),
             )
         memory = mapped + bytes_ + 8 * width * (3 * n_outputs + 64) + 8 * 4 * n * n_outputs
+        memory += self._mistake_bytes(n, n_outputs)
         return Plan("perceptron", n, memory, 2.0 * 10 * n * width * (n_outputs + 32), why, iterative=True)
 
     def _keep(self, anchors: Any, result: PrimalResult) -> None:

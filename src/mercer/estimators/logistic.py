@@ -16,12 +16,12 @@ from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.parameters import Parameter, choice, fixed, positive, whole
+from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
 from mercer.solvers.descent import DescentResult, Risk, descend
 from mercer.solvers.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
-from mercer.solvers.newton import newton
+from mercer.solvers.newton import newton, require_solvable
 from mercer.threads import limited_blas
 
 __all__ = ["KernelLogisticRegression"]
@@ -85,13 +85,6 @@ class KernelLogisticRegression(IterativeMixin, KernelMixin, KernelClassifierMixi
         "C": positive(1.0),
         "lam": positive(None, optional=True),
         "fit_intercept": flag(True),
-        "class_weight": fixed(
-            None,
-            'a dict or "balanced"',
-            lambda v: isinstance(v, dict) or v == "balanced",
-            "one",
-            optional=True,
-        ),
         "solver": choice("newton", ["newton", "gradient"]),
         "tol": positive(1e-8),
         "max_iter": whole(None, optional=True),
@@ -146,6 +139,7 @@ class KernelLogisticRegression(IterativeMixin, KernelMixin, KernelClassifierMixi
         plan = self._plan(X, self._count_outputs(codes))
         plan.require_memory("use fewer points")
         scale = self.C if self.lam is None else 1.0 / (2.0 * self.lam * weight.sum())
+        require_solvable(scale, "C" if self.lam is None else "lam")
         risk = self._risk(codes, scale * weight)
         max_iter = _STEPS[self.solver] if self.max_iter is None else self.max_iter
         with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control, limited_blas():
@@ -156,8 +150,8 @@ class KernelLogisticRegression(IterativeMixin, KernelMixin, KernelClassifierMixi
         self.expansion_ = Expansion(self.kernel_, X, coef, intercept)
         self.n_iter_ = result.iterations
         self.n_products_ = result.products
-        self._tell(journal, result)
         unit = 1.0 if self.lam is None else 2.0 * self.lam  # of the objective as it was asked for
+        self._tell(journal, result, unit)
         self.report_ = journal.report(
             plan,
             result.stopped,
@@ -206,17 +200,19 @@ class KernelLogisticRegression(IterativeMixin, KernelMixin, KernelClassifierMixi
             return descend(K, risk, 1.0, accelerate=True, **options)
         return newton(K, risk, 1.0, direct=_CHOLESKY in plan.solver, **options)
 
-    def _tell(self, journal: Journal, result: DescentResult) -> None:
-        bound = result.gap / max(abs(result.objective), np.finfo(float).tiny)
-        if result.rounded:
+    def _tell(self, journal: Journal, result: DescentResult, unit: float) -> None:
+        if result.rounded and result.stopped == "converged":
             journal.warn(
-                f"rounding ended the fit after {result.iterations} steps, with the objective within "
-                f"{bound:.2g} of the smallest, where tol={self.tol} was asked for: the model is as good as "
-                f"{settings().dtype} allows; raise tol, or penalise more (a smaller C)",
+                f"rounding ended the fit after {result.iterations} steps, with the objective, "
+                f"{unit * result.objective:.4g}, within {unit * result.gap:.2g} of the smallest, where "
+                f"tol={self.tol} times it was asked for: the model is as good as {settings().dtype} allows; "
+                "raise tol, or penalise more (a smaller C)",
                 ConvergenceWarning,
             )
             return
-        how_far = f"within {bound:.2g} of the smallest objective"
+        how_far = (
+            f"within {unit * result.gap:.2g} of the smallest objective, at {unit * result.objective:.4g}"
+        )
         self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:

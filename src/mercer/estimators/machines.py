@@ -24,6 +24,7 @@ from mercer.report import Journal, Plan, Report
 from mercer.solvers.certificate import RiskResult
 from mercer.solvers.control import Control
 from mercer.solvers.multipliers import regularised_risk
+from mercer.solvers.newton import require_solvable
 from mercer.solvers.penalty import PenaltyResult, any_penalty, as_penalty
 from mercer.solvers.several import Part, each, worst_stop
 from mercer.threads import limited_blas
@@ -56,6 +57,8 @@ class _KernelMachine(IterativeMixin, KernelMixin):
     expansion_: Expansion
     #: how the fit went
     report_: Report
+    #: the loss that was minimised
+    loss_: Loss
 
     def _make_loss(self) -> Loss:
         raise NotImplementedError
@@ -66,6 +69,7 @@ class _KernelMachine(IterativeMixin, KernelMixin):
         plan = self._plan(X, Y.shape[1], loss)
         plan.require_memory("use fewer points")
         factor = self.alpha if self.lam is None else self.lam * float(weight.sum())
+        require_solvable(factor, "alpha" if self.lam is None else "lam")
         options: dict[str, Any] = {
             "fit_intercept": self.fit_intercept,
             "tol": self.tol,
@@ -84,9 +88,10 @@ class _KernelMachine(IterativeMixin, KernelMixin):
                 return any_penalty(K, loss, y, weight, omega, factor=factor, control=part, **options)
 
             results = each(solve, Y, control)
+        self.loss_ = loss
         self._keep(X, results)
-        self._tell(journal, results)
         unit = 1.0 if self.lam is None else 1.0 / float(weight.sum())  # of the objective as it was asked for
+        self._tell(journal, results, unit)
         self.report_ = journal.report(
             plan,
             worst_stop(results),
@@ -111,19 +116,19 @@ class _KernelMachine(IterativeMixin, KernelMixin):
         """Whether the one function learned is no column of several."""
         return functions == 1
 
-    def _tell(self, journal: Journal, results: list[Part]) -> None:
+    def _tell(self, journal: Journal, results: list[Part], unit: float) -> None:
         worst = max(results, key=lambda result: result.relative)
         self._warn_if_stopped(
             journal,
             worst_stop(results),
             self.n_iter_,
-            f"within {worst.relative:.2g} of the smallest objective",
+            f"within {unit * worst.gap:.2g} of the smallest objective, at {unit * worst.objective:.4g}",
         )
         if worst.stopped == "converged" and worst.rounded and worst.relative > self.tol:
             journal.warn(
-                f"rounding ended the fit with the objective within {worst.relative:.2g} of the smallest, "
-                f"where tol={self.tol} was asked for: the model is as good as {settings().dtype} allows; "
-                "raise tol, or penalise more (a larger alpha or lam)",
+                f"rounding ended the fit with the objective, {unit * worst.objective:.4g}, within "
+                f"{unit * worst.gap:.2g} of the smallest, where tol={self.tol} times it was asked for: raise "
+                "tol, or penalise more (a larger alpha or lam)",
                 ConvergenceWarning,
             )
 
@@ -188,6 +193,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
     ----------
     classes_ : (classes,) the labels
     expansion_ : f, an Expansion on the points with a coefficient; for several classes one column each
+    loss_ : the loss that was minimised
     n_iter_ : iterations, of the class that took most
     report_ : how the fit went; ``objective`` is the number above, summed over the classes learned against the
         rest, and ``gap`` a bound of its distance to the minimum
@@ -203,19 +209,12 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
     array(['high', 'low'], dtype='<U4')
     >>> model.report_.gap <= 1e-6 * model.report_.objective
     True
-    >>> hasattr(model, "predict_proba"), hasattr(model.set_params(loss="logistic"), "predict_proba")
+    >>> hasattr(model, "predict_proba"), hasattr(KernelMachineClassifier(loss="logistic"), "predict_proba")
     (False, True)
     """
 
     _declared: ClassVar[dict[str, Parameter]] = {
         **_KernelMachine._shared,
-        "class_weight": fixed(
-            None,
-            'a dict or "balanced"',
-            lambda v: isinstance(v, dict) or v == "balanced",
-            "one",
-            optional=True,
-        ),
     }
 
     def __init__(
@@ -283,10 +282,11 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
         return loss
 
     def _gives_probabilities(self) -> bool:
-        if isinstance(self.loss, Logistic) or self.loss == "logistic":
+        loss = getattr(self, "loss_", self.loss)  # once fitted, the loss that was minimised
+        if isinstance(loss, Logistic) or (isinstance(loss, str) and loss == "logistic"):
             return True
         raise AttributeError(
-            f"{type(self).__name__} has predict_proba only with loss='logistic', got loss={self.loss!r}: "
+            f"{type(self).__name__} has predict_proba only with loss='logistic', got loss={loss!r}: "
             "other losses do not estimate probabilities"
         )
 
@@ -315,9 +315,10 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
     gamma : number, "scale" or "auto": γ of a kernel given by name
     degree : whole number, for "poly"
     coef0 : number, for "poly" and "sigmoid"
-    loss : "squared", (y - f)²; "absolute", |y - f|; "huber", ½ (y - f)² up to |y - f| = δ and δ|y - f| - δ²/2
-        beyond; "epsilon_insensitive", max(0, |y - f| - ε); "squared_epsilon_insensitive", its square;
-        "quantile", τ (y - f) below y and (1 - τ)(f - y) above; "poisson", exp(f) - y f for counts y ≥ 0; or
+    loss : "squared", (y - f)²; "absolute", ``|y - f|``; "huber", ½ (y - f)² up to ``|y - f| = δ`` and
+        ``δ|y - f| - δ²/2`` beyond; "epsilon_insensitive", ``max(0, |y - f| - ε)``;
+        "squared_epsilon_insensitive", its square; "quantile", τ (y - f) below y and (1 - τ)(f - y)
+        above; "poisson", exp(f) - y f for counts y ≥ 0; or
         your own: a function L(y, f) of arrays, convex in f, a pair (L, L'), or a ``mercer.losses.OwnLoss``
     epsilon : ε ≥ 0
     delta : δ > 0
@@ -333,6 +334,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     expansion_ : f, an Expansion on the points with a coefficient; for several targets one column each
+    loss_ : the loss that was minimised
     n_iter_ : iterations, of the target that took most
     report_ : how the fit went; ``objective`` is the number above, summed over the targets, and ``gap`` a
         bound of its distance to the minimum
@@ -419,13 +421,10 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
         """f(x) for every row of X; with the Poisson loss exp f(x), the mean."""
         X = self._validate_new(X)
         values = self.expansion_(X)
-        return np.exp(values) if self._is_poisson() else values
+        return np.exp(values) if isinstance(self.loss_, Poisson) else values
 
     def _is_single(self, functions: int) -> bool:
         return self._one_target
-
-    def _is_poisson(self) -> bool:
-        return isinstance(self.loss, Poisson) or (isinstance(self.loss, str) and self.loss == "poisson")
 
     def _make_loss(self) -> Loss:
         loss = as_loss(self.loss, epsilon=self.epsilon, delta=self.delta, quantile=self.quantile)
@@ -440,5 +439,8 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = True
-        tags.target_tags.positive_only = self._is_poisson()
+        loss = self.loss
+        tags.target_tags.positive_only = isinstance(loss, Poisson) or (
+            isinstance(loss, str) and loss == "poisson"
+        )
         return tags

@@ -9,6 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from mercer import data
+from mercer.config import memory_budget
+from mercer.errors import InputError, MemoryBudgetError
 from mercer.estimators.classes import signs
 from mercer.estimators.stream import StreamMixin
 from mercer.expansion import Expansion, stack
@@ -23,6 +25,8 @@ __all__ = ["PREDICTION", "MistakesMixin", "squeeze"]
 #: the declared parameter of both perceptrons
 PREDICTION = choice("last", ("last", "averaged", "voted"))
 
+_ORDERED = 2**18  # mistakes of which the order is kept where nothing depends on it, at most
+_BYTES = 48  # of a mistake whose order is kept: in the list, in its copies and in ``mistake_indices_``
 _ENTRIES = 2**21  # kernel values that are looked at together when votes are counted
 
 
@@ -52,14 +56,44 @@ class MistakesMixin(StreamMixin):
         """Of the orders of visit; None for 0 … n-1."""
         return int(check_random_state(self.random_state).randint(2**31 - 1)) if self.shuffle else None
 
+    def _keep_order(self) -> int:
+        """How many mistakes are kept in order; the votes may take more memory for them than what is shown."""
+        budget = memory_budget()
+        if self.prediction == "voted":
+            return max(1, budget // (4 * _BYTES))
+        return max(1, min(_ORDERED, budget // (16 * _BYTES)))
+
+    def _mistake_bytes(self, n: int, functions: int) -> int:
+        """What the mistakes on n points take at most: sums for each, in copies, and the list."""
+        visits = int(self.max_iter) * n * functions
+        return 6 * 8 * n * functions + _BYTES * min(visits, self._keep_order())
+
+    def _require_order(self, made: Mistakes) -> None:
+        """The votes are of all functions on the way."""
+        if self.prediction != "voted" or made.is_ordered:
+            return
+        if int(made.counts().sum()) > self._keep_order():
+            raise MemoryBudgetError(
+                f"prediction='voted' needs every mistake in order, got {int(made.counts().sum()):,}, more "
+                "than fit a quarter of the memory budget: use prediction='averaged' or a smaller max_iter, "
+                "or raise the budget with mercer.config(memory=…)"
+            )
+        raise InputError(
+            "prediction='voted' needs every mistake in order, and the training so far, with another "
+            "prediction, did not keep so many: fit again"
+        )
+
     def _adopt(self, X: Any, made: Mistakes, first: bool = True) -> Any:
         """Keep the mistakes made on X, after those that are kept unless they are the first; the anchors."""
         stored = made.stored()
         if not first:
             anchors = self.expansion_.anchors
-            self._mistakes = self._mistakes.then(made.among(stored), data.n_points(anchors))
+            both = self._mistakes.then(made.among(stored), data.n_points(anchors), self._keep_order())
+            self._require_order(both)
+            self._mistakes = both
             self._stored = np.append(self._stored, stored + self._seen)
             return stack(anchors, data.take(X, stored)) if stored.size else anchors
+        self._require_order(made)
         stored = stored if stored.size else np.array([0])  # no mistake yet: one point of weight zero
         self._stored, self._mistakes, self._seen = stored, made.among(stored), 0
         return data.take(X, stored)
@@ -71,8 +105,11 @@ class MistakesMixin(StreamMixin):
         coef = made.coef(data.n_points(anchors), averaged)
         self._set_expansion(anchors, coef, made.intercept(averaged))
         self.mistakes_ = squeeze(made.counts())
-        indices = [self._stored[made.of(c).index] for c in range(coef.shape[1])]
-        self.mistake_indices_ = indices[0] if len(indices) == 1 else indices
+        self.__dict__.pop("mistake_indices_", None)
+        if made.is_ordered:
+            points = self._stored.astype(np.int32)
+            indices = [points[made.index[made.function == c]] for c in range(coef.shape[1])]
+            self.mistake_indices_ = indices[0] if len(indices) == 1 else indices
         return coef
 
     def _set_expansion(self, anchors: Any, coef: np.ndarray, b: np.ndarray) -> None:

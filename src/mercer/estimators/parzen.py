@@ -61,7 +61,9 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
     classes_ : (classes,) the labels
     kernel_ : the kernel with its parameters taken from the data
     expansion_ : f, an Expansion on all points of positive weight; for several classes a column f_c each
-    squared_norms_ : (classes,) ‖Φ_c‖²; NaN with ``fit_offset=False``, and for a class of which no point came
+    squared_norms_ : (classes,) ‖Φ_c‖²; NaN with ``fit_offset=False``, and for a class of which no point came.
+        One that is negative tells of a kernel that is not positive definite, with a warning; a kernel may
+        also be indefinite and show none
     priors_ : (classes,) π; of ones when there are none
     report_ : how the fit went
     n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
@@ -171,7 +173,8 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self._codes = np.empty(0, np.int64)
         self._weight = np.empty(0)
         self._total = np.zeros(len(self.classes_))  # Σ wᵢ of each class
-        self._square = np.zeros(len(self.classes_))  # ΣΣ wᵢ wⱼ k(xᵢ, xⱼ)
+        self._square = np.zeros(len(self.classes_))  # ‖Φ_c‖² = ΣΣ wᵢ wⱼ k(xᵢ, xⱼ) / (Σ wᵢ)²
+        self._has_square = True  # whether that holds for all points so far
         self._largest = 0.0  # max |k(x, x)|
         self._anchors: Any = None
 
@@ -179,24 +182,39 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         """More points: the running sums, and the points themselves."""
         used = np.flatnonzero(weight > 0)
         X, codes, weight = data.take(X, used), codes[used], weight[used]
+        total = self._total + np.bincount(codes, weight, len(self.classes_))
         if self.fit_offset:
+            if not self._has_square:  # fit_offset was False before: the pairs of the stored points as well
+                for c in np.unique(self._codes):
+                    w = self._weight[self._codes == c] / self._total[c]
+                    self._square[c] = self._pairs(data.take(self._anchors, self._codes == c), w, c)
             for c in np.unique(codes):
-                self._square[c] += self._new_pairs(X, codes == c, weight, c)
-        self._total += np.bincount(codes, weight, len(self.classes_))
+                # in shares of the weight so far: squares of weights may be too small, or large, for a number
+                self._square[c] *= (self._total[c] / total[c]) ** 2
+                self._square[c] += self._new_pairs(X, codes == c, weight / total[c], c, total[c])
+        self._has_square = bool(self.fit_offset)
+        self._total = total
         self._anchors = X if self._anchors is None else stack(self._anchors, X)
         self._codes = np.concatenate([self._codes, codes])
         self._weight = np.concatenate([self._weight, weight])
 
-    def _new_pairs(self, X: Any, mine: np.ndarray, weight: np.ndarray, c: int) -> float:
-        """Σ wᵢ wⱼ k(xᵢ, xⱼ) over the pairs of class c with at least one new point."""
-        points, w = data.take(X, mine), weight[mine].astype(np.float64)
-        gram = Gram(self.kernel_, points, cache=0)
-        pairs = float(w @ (gram @ w))
-        self._largest = max(self._largest, float(np.abs(gram.diag()).max()))
+    def _new_pairs(self, X: Any, mine: np.ndarray, w: np.ndarray, c: int, total: float) -> float:
+        """Σ wᵢ wⱼ k(xᵢ, xⱼ) over the pairs of class c with at least one new point, w shares of the total."""
+        points, w = data.take(X, mine), w[mine]
         before = self._codes == c
+        pairs = self._pairs(points, w, c)
         if before.any():
-            old = Gram(self.kernel_, points, data.take(self._anchors, before), cache=0) @ self._weight[before]
-            pairs += 2 * float(w @ old)
+            gram = Gram(self.kernel_, points, data.take(self._anchors, before), cache=0)
+            pairs += 2 * self._finite(float(w @ (gram @ (self._weight[before] / total))), c)
+        return pairs
+
+    def _pairs(self, points: Any, w: np.ndarray, c: int) -> float:
+        """Σ wᵢ wⱼ k(xᵢ, xⱼ) over all pairs of points of class c."""
+        gram = Gram(self.kernel_, points, cache=0)
+        self._largest = max(self._largest, float(np.abs(gram.diag()).max()))
+        return self._finite(float(w @ (gram @ w)), c)
+
+    def _finite(self, pairs: float, c: int) -> float:
         if not np.isfinite(pairs):
             raise InputError(
                 f"k(x, x') is not finite for some points of class {self.classes_.tolist()[c]!r}: rescale the "
@@ -208,7 +226,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         """The functions, from the sums."""
         seen = self._total > 0
         share = np.where(seen, self._total, 1.0)
-        self.squared_norms_ = np.where(seen & self.fit_offset, self._square / share**2, np.nan)
+        self.squared_norms_ = np.where(seen & self.fit_offset, self._square, np.nan)
         self._warn_if_negative(journal)
         self.priors_ = self._priors()
         offset = np.log(self.priors_ * self._costs(), where=seen, out=np.zeros(len(seen)))
@@ -240,8 +258,13 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
     def _costs(self) -> np.ndarray:  # (classes,)
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             return np.divide(1.0, self.priors_, where=self.priors_ > 0, out=np.ones(len(self.priors_)))
+        if not isinstance(self.class_weight, dict | None):
+            raise InputError(
+                f'class_weight must be a dict or "balanced", got {self.class_weight!r}: pass '
+                "{label: weight, …} or None"
+            )
         costs = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if not (costs > 0).all():
+        if not ((costs > 0) & np.isfinite(costs)).all():
             raise InputError(
                 f"class_weight must be positive for every class, got {self.class_weight!r}: leave out the "
                 "points of a class that does not count"

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import data
-from mercer.config import settings
+from mercer.config import memory_budget, settings
 from mercer.errors import InputError, warn_user
 from mercer.estimators.base import KernelMixin, check_weights, flag
 from mercer.estimators.iterative import IterativeMixin
@@ -29,7 +29,7 @@ from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, who
 from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
 from mercer.solvers.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
-from mercer.solvers.preimage import fixed_point, ridge_map
+from mercer.solvers.preimage import PreimageResult, fixed_point, ridge_map
 
 __all__ = ["KernelPCA"]
 
@@ -179,6 +179,9 @@ class KernelPCA(
     def _fit(self, X: Any, sample_weight: Any) -> np.ndarray | None:
         """Fit; the scores of the training points where they are known."""
         journal = Journal()
+        for name in ("dual_coef_", "scores_fit_"):  # of an earlier fit
+            if hasattr(self, name):
+                delattr(self, name)
         X = self._validate_fit(X, sample_weight=sample_weight)
         weight = check_weights(sample_weight, X)
         how, plan = self._scheme(X), self._plan(X, 1)
@@ -209,20 +212,17 @@ class KernelPCA(
                 "the points do not vary in feature space: every score is zero; give points that differ, or "
                 "take another kernel"
             )
-        scores = self._keep(X, result, kept, weight)
-        if self._is_learned():
-            self._learn_inverse(X, self.expansion_(X) if scores is None else scores)
         worst = float((result.residuals / max(float(result.values[0]), 1e-300)).max())
+        stopped, iterations = result.stopped, result.iterations
+        scores = self._keep(X, result, kept, weight)
+        del result  # makes room for the map back
+        if self._is_learned():
+            self._learn_inverse(X, self.expansion_(X) if scores is None else scores, weight)
         self._warn_if_stopped(
-            journal,
-            result.stopped,
-            result.iterations,
-            f"with residuals up to {worst:.1g} of the largest eigenvalue",
+            journal, stopped, iterations, f"with residuals up to {worst:.1g} of the largest eigenvalue"
         )
-        self.n_iter_ = max(1, result.iterations)
-        self.report_ = journal.report(
-            plan, result.stopped, iterations=result.iterations, time=control.total_seconds
-        )
+        self.n_iter_ = max(1, iterations)
+        self.report_ = journal.report(plan, stopped, iterations=iterations, time=control.total_seconds)
         return scores
 
     def _keep(self, X: Any, result: EigenResult, kept: int, weight: np.ndarray) -> np.ndarray | None:
@@ -235,22 +235,24 @@ class KernelPCA(
         sizes = np.abs(scores)
         largest = (sizes >= (1 - 1e-6) * sizes.max(axis=0)).argmax(axis=0)  # the first of those that tie
         sign = np.where(scores[largest, np.arange(kept)] < 0, -1.0, 1.0)
+        del scores, sizes
         total, n = result.trace, float(weight.sum())
         n = n - 1 if n > 1 else n
-        self._share = weight / weight.sum()
+        self._weight = weight
         self.eigenvalues_ = values
-        self.eigenvectors_ = np.ascontiguousarray(U * sign)
+        self.eigenvectors_ = np.multiply(U, sign, order="C")
         self.residuals_ = result.residuals[:kept]
         self.explained_variance_ = values / n
         share = total > result.zero
         self.explained_variance_ratio_ = values / total if share else np.zeros(kept)
-        self.expansion_ = Expansion(
-            self.kernel_, X, root * U * (sign * inverse), -result.means[:kept] * sign * inverse
-        )
-        self._scores = self.eigenvectors_ * np.sqrt(values) / np.where(root > 0, root, 1.0)
+        coef = self.eigenvectors_ * inverse
+        coef *= root
+        self.expansion_ = Expansion(self.kernel_, X, coef, -result.means[:kept] * sign * inverse)
         if not (weight > 0).all():
             return None
-        return result.images[:, :kept] * (sign * inverse) / root
+        trained = np.multiply(result.images[:, :kept], sign * inverse, order="C")
+        trained /= root
+        return trained
 
     def _select(self, result: EigenResult) -> int:
         """How many of the components that were computed are kept."""
@@ -298,7 +300,9 @@ class KernelPCA(
             if how.store == "nothing":
                 flops += (steps - 1) * 2.0 * n * n * (d + 10)
         if self._is_learned():
-            memory, flops = max(memory, 8 * n * (n + k) + 16 * n * d), flops + n**3 / 3
+            copy = 4 * n * n if settings().dtype == "float32" else 0  # K' on its way to double precision
+            memory = max(memory, 8 * n * (n + 3 * k + 4 * d) + copy)
+            flops += n**3 / 3
             why.append("a map back is learned, by one Cholesky factorisation")
         return Plan(name, n, int(memory), flops, tuple(why), iterative=how.solver != "dense")
 
@@ -313,7 +317,13 @@ class KernelPCA(
                 f"inverse_transform takes scores of {self._n_features_out} components, got "
                 f"{scores.shape[1]} columns: pass what transform returns"
             )
-        if self._is_learned():
+        has_map = hasattr(self, "dual_coef_")
+        if self.inverse == "ridge" and not has_map:
+            raise InputError(
+                "inverse='ridge' needs the map back that fit learns, and this model was fitted without: fit "
+                "again with inverse='ridge'"
+            )
+        if has_map and self.inverse != "fixed_point":
             return Gram(self.kernel_, scores, self.scores_fit_, cache=0) @ self.dual_coef_
         _require_vectors(self.kernel_, "inverse_transform")
         if isinstance(self.kernel_, Linear) and self.inverse == "auto":
@@ -330,52 +340,75 @@ class KernelPCA(
     def _is_learned(self) -> bool:
         return self.inverse == "ridge" or (bool(self.fit_inverse_transform) and self.inverse == "auto")
 
-    def _learn_inverse(self, X: Any, scores: np.ndarray) -> None:
+    def _learn_inverse(self, X: Any, scores: np.ndarray, weight: np.ndarray) -> None:
         K = Gram(self.kernel_, scores, cache=0).dense()
-        targets = X.toarray() if sparse.issparse(X) else np.asarray(X)
+        targets = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        self.dual_coef_ = ridge_map(np.asarray(K, dtype=np.float64), targets, float(self.alpha), weight)
         self.scores_fit_ = scores
-        self.dual_coef_ = ridge_map(
-            np.asarray(K, dtype=np.float64), targets.astype(np.float64), float(self.alpha)
-        )
 
     def _mean(self) -> np.ndarray:  # (d,)
         """The weighted mean of the training points."""
-        return np.asarray(self._share @ self.expansion_.anchors).ravel()
+        return np.asarray(self._weight @ self.expansion_.anchors).ravel() / self._weight.sum()
 
     def _fixed_point(self, scores: np.ndarray, radial: _Radial) -> np.ndarray:
+        """Pre-images, for as many rows at a time as their coefficients and candidates fit half the budget."""
+        n, d = self.expansion_.anchors.shape
+        rows = max(1, memory_budget() // (2 * 8 * (5 * n + 5 * (_NEAREST + 1) * d)))
+        parts = [slice(start, start + rows) for start in range(0, len(scores), rows)]
+        total = None if len(parts) == 1 else len(scores)
+        results = []
+        with Control("pre-images", total, max_time=self.max_time, progress=self.progress) as control:
+            for part in parts:
+                inner = control if len(parts) == 1 else control.inner()
+                results.append(self._fixed_point_of(scores[part], radial, inner))
+                if inner is not control:
+                    control.step(steps=len(scores[part]))
+        converged = np.concatenate([result.converged for result in results])
+        if not converged.all():
+            causes = {result.stopped for result in results if not result.converged.all()}
+            cause = ", ".join(sorted("degenerate" if cause == "converged" else cause for cause in causes))
+            warn_user(
+                f"{int((~converged).sum())} of {len(scores)} pre-images did not converge ({cause}) in "
+                f"{max(result.iterations for result in results)} steps: they are the best so far; raise "
+                "max_iter or max_time, or use inverse='ridge'",
+                ConvergenceWarning,
+            )
+        return np.concatenate([result.points for result in results])
+
+    def _fixed_point_of(self, scores: np.ndarray, radial: _Radial, control: Control) -> PreimageResult:
         anchors = self.expansion_.anchors
-        coef = self._share + scores @ self.expansion_.coef.T
-        trained = self._scores
-        distance = (scores**2).sum(axis=1)[:, None] + (trained**2).sum(axis=1) - 2 * scores @ trained.T
-        distance[:, self._share <= 0] = np.inf
-        count = min(_NEAREST, int((self._share > 0).sum()))
-        near = np.argsort(distance, axis=1, kind="stable")[:, :count]  # (m, count)
+        near, squared = self._nearest(scores)
         points = anchors[near.ravel()]
-        points = points.toarray() if sparse.issparse(points) else points  # type: ignore[union-attr]
+        points = points.toarray() if sparse.issparse(points) else points
         points = np.asarray(points, dtype=np.float64).reshape(*near.shape, -1)
-        squared = np.maximum(np.take_along_axis(distance, near, axis=1), 0.0)
         closeness = 1 / (squared + 1e-12 * (1 + squared[:, -1:]))
         closeness /= closeness.sum(axis=1, keepdims=True)
         first = (closeness[:, :, None] * points).sum(axis=1, keepdims=True)
-        with Control("pre-images", None, max_time=self.max_time, progress=self.progress) as control:
-            result = fixed_point(
-                anchors,
-                coef,
-                radial,
-                np.concatenate([first, points], axis=1),
-                tol=1e-8 if self.tol is None else float(self.tol),
-                max_iter=1000 if self.max_iter is None else int(self.max_iter),
-                control=control,
-            )
-        if not result.converged.all():
-            cause = "degenerate" if result.stopped == "converged" else result.stopped
-            warn_user(
-                f"{int((~result.converged).sum())} of {len(scores)} pre-images did not converge ({cause}) in "
-                f"{result.iterations} steps: they are the best so far; raise max_iter or max_time, or use "
-                "inverse='ridge'",
-                ConvergenceWarning,
-            )
-        return result.points
+        coef = scores @ self.expansion_.coef.T
+        coef += self._weight / self._weight.sum()
+        return fixed_point(
+            anchors,
+            coef,
+            radial,
+            np.concatenate([first, points], axis=1),
+            tol=1e-8 if self.tol is None else float(self.tol),
+            max_iter=1000 if self.max_iter is None else int(self.max_iter),
+            control=control,
+        )
+
+    def _nearest(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (m, count) each
+        """The training points whose scores are nearest, and the squares of their distances."""
+        root = np.sqrt(self._weight)
+        trained = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        trained /= np.where(root > 0, root, 1.0)[:, None]
+        distance = scores @ trained.T
+        distance *= -2
+        distance += (trained**2).sum(axis=1)
+        distance += (scores**2).sum(axis=1)[:, None]
+        distance[:, root <= 0] = np.inf
+        count = min(_NEAREST, int((root > 0).sum()))
+        near = np.argsort(distance, axis=1, kind="stable")[:, :count].copy()
+        return near, np.maximum(np.take_along_axis(distance, near, axis=1), 0.0)
 
 
 def _require_vectors(kernel: Kernel, what: str) -> None:
@@ -418,11 +451,14 @@ def _radial(kernel: Kernel) -> _Radial | None:
         product = np.asarray(X @ Z.T).T
         squared = np.maximum(np.einsum("ij,ij->i", Z, Z)[:, None] + norms - 2 * product, 0.0)
 
+        known = {sqdist: squared}
+
         def leaf_value(leaf: Any) -> Any:
-            return squared if leaf == sqdist else leaf.value
+            return known[leaf] if leaf == sqdist else leaf.value
 
         with np.errstate(all="ignore"):  # a slope may be infinite at distance 0: there is no step from there
             values, slopes = evaluate(expression, leaf_value), evaluate(slope, leaf_value)
+        known.clear()  # ``evaluate`` may keep ``leaf_value`` until the garbage collector comes
         return np.broadcast_to(values, squared.shape), np.broadcast_to(-np.asarray(slopes), squared.shape)
 
     return radial

@@ -18,7 +18,7 @@ from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
 from mercer.report import Journal, Plan
 from mercer.solvers.budget import Budget, budget_perceptron
-from mercer.solvers.perceptron import mistake_bound, perceptron
+from mercer.solvers.perceptron import VISIT, mistake_bound, perceptron
 
 __all__ = ["KernelPerceptron"]
 
@@ -51,13 +51,15 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     budget : whole number, the points that are stored at most; None for every mistake
     budget_strategy : what happens on a mistake when the budget is spent. "forget": f shrinks, and the oldest
         point goes (the Forgetron); "project": f gets the new point's projection on the span of the stored
-        ones (the Projectron); "remove": the point with the smallest |α| goes. See ``mercer.solvers.budget``
+        ones (the Projectron); "remove": the point with the smallest ``|α|`` goes. See
+        ``mercer.solvers.budget``
     residual : "project" also projects a point of which less than this share of k(x, x) is lost by it
     max_iter : passes over the data, at most
     shuffle : whether each pass visits the points in a new random order
     random_state : seed of those orders
     record_history : whether to keep ``history_``, an entry per point and pass; by default for training
-        sets of at most 1000 points, and never with a budget
+        sets of at most 1000 points, where it is sure to fit an eighth of the memory budget, and never with a
+        budget
     max_time, progress, checkpoint, resume : control over a long run, see ``mercer.estimators.iterative``
 
     Attributes
@@ -68,10 +70,11 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         column of ``coef`` each. With "voted" it is the last, and ``decision_function`` the votes
     mistakes_ : mistakes made in all; for several classes (classes,)
     mistake_indices_ : without a budget, the training points that were mistakes, in order (of a stream,
-        counted from its beginning); for several classes a list
+        counted from its beginning); for several classes a list. Absent where they are more than 2¹⁸, or than
+        fit a sixteenth of the memory budget
     margin_ : minᵢ yᵢ f(xᵢ) / ‖f‖ of the last f on the training points, in the space of k (of k + 1 with an
-        intercept); negative where a point is wrong; NaN after ``partial_fit``, and with a budget unless
-        converged; for several classes (classes,)
+        intercept); negative where a point is wrong; NaN after ``partial_fit``, with a budget unless
+        converged, and where ‖f‖² < 0, the kernel not being positive definite; for several classes (classes,)
     bound_ : ‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ ``mistakes_``, g the f that was found, scaled so that yᵢ g(xᵢ) ≥ 1, in the
         space of k (of k + 1 with an intercept), that is maxᵢ k(xᵢ, xᵢ) / ``margin_``²; infinite where f is 0
         at a training point; NaN unless converged, and with a budget; for several classes (classes,)
@@ -167,7 +170,8 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         plan = self._plan(X, Y.shape[1])
         plan.require_memory("use fewer points, or partial_fit on parts of them")
         gram = Gram(self.kernel_, X, cache=0)
-        self._largest = float(gram.diag().max())
+        diagonal = gram.diag()
+        self._largest = float(diagonal.max())
         with self._control("perceptron", self.max_iter * len(codes), X, codes, self.kernel_) as control:
             options = {"max_epochs": self.max_iter, "orders": self._seed(), "control": control}
             run = self._run if self.budget is None else self._run_on_budget
@@ -177,6 +181,12 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             "raise max_iter, scale the data, or take a richer kernel (a smaller sigma, a larger gamma or "
         )
         remedy = remedy + "degree)" if self.budget is None else f"raise budget={self.budget} or max_iter"
+        if diagonal.min() < 0 or getattr(result, "is_indefinite", False):
+            remedy = "take a kernel that is positive definite"
+            journal.warn(
+                f"{self.kernel_!r} is not positive definite on these data, k(x, x) or ‖f‖² being negative: "
+                f"the bound on the mistakes does not hold, and there is no margin; {remedy}"
+            )
         self._end_of_fit(journal, result, epochs, converged, remedy)
         self.report_ = journal.report(plan, result.stopped, iterations=epochs, time=control.total_seconds)
         return self
@@ -190,6 +200,8 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         journal = Journal()
         X, codes, first = self._validate_stream(X, y, classes)
         self._require_last()
+        if not first:
+            self._require_same_budget()
         Y = self._signs(codes)
         plan = self._plan(X, Y.shape[1])
         if first:
@@ -243,12 +255,23 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             return Plan("kernel perceptron with a budget", n, memory, flops, why, iterative=True)
         kept = min(n * n * size, memory_budget() // 4)
         block = max(n * size, min(64 * n * size, _BLOCK, memory_budget() // 16))
-        memory = points + kept + 2 * min(block, n * n * size) + (3 * 8 + 1) * n * n_outputs + 16 * n
+        memory = points + kept + 2 * min(block, n * n * size) + (5 * 8 + 1) * n * n_outputs + 16 * n
+        memory += self._mistake_bytes(n, n_outputs)
+        memory += self._history_bytes(n, n_outputs) if self._is_recorded(n, n_outputs) else 0
         why = (
             "one row of K is needed per mistake",
             "every row fits" if kept == n * n * size else "rows are kept in a quarter of the budget",
         )
         return Plan("kernel perceptron", n, memory, n * n * width / 2, why, iterative=True)
+
+    def _history_bytes(self, n: int, functions: int) -> int:
+        """What the history takes at most: visits and values as they come, joined, and as they are shown."""
+        return int(self.max_iter) * n * (2 * 8 + functions * (2 * 8 + VISIT.itemsize))
+
+    def _is_recorded(self, n: int, functions: int) -> bool:
+        if self.record_history is None:
+            return n <= _SMALL and self._history_bytes(n, functions) <= memory_budget() // 8
+        return bool(self.record_history)
 
     def _require_last(self) -> None:
         if self.budget is not None and self.prediction != "last":
@@ -262,12 +285,22 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
                 "memory; leave one of the two out"
             )
 
+    def _require_same_budget(self) -> None:
+        model = vars(self).get("_budget")
+        size, strategy = (None, self.budget_strategy) if model is None else (model.size, model.strategy)
+        if size != self.budget or strategy != self.budget_strategy:
+            raise InputError(
+                f"budget must stay as it was when the training began, {size!r} ({strategy!r}), got "
+                f"{self.budget!r} ({self.budget_strategy!r}): set it back, or start anew with a clone or fit"
+            )
+
     # --- without a budget --------------------------------------------------------------------------------
 
     def _run(self, X: Any, gram: Gram, Y: np.ndarray, options: dict[str, Any]) -> tuple[Any, int, np.ndarray]:
-        record = len(Y) <= _SMALL if self.record_history is None else bool(self.record_history)
-        options |= {"fit_intercept": self.fit_intercept, "record": record, "prefetch": self._prefetch()}
+        options |= {"fit_intercept": self.fit_intercept, "prefetch": self._prefetch()}
+        options |= {"record": self._is_recorded(*Y.shape), "keep": self._keep_order()}
         result = perceptron(gram, Y, **options)
+        self.__dict__.pop("_budget", None)  # of an earlier fit
         self._publish(self._adopt(X, result.made))
         self.margin_, self.bound_ = squeeze(result.margin), squeeze(result.bound)
         self.__dict__.pop("history_", None)  # of an earlier fit
@@ -290,6 +323,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             max_epochs=1,
             start=start,
             prefetch=self._prefetch(),
+            keep=self._keep_order(),
         )
         self._publish(self._adopt(X, result.made, first))
 

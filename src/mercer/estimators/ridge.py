@@ -117,8 +117,8 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
     >>> model = KernelRidge(alpha=1e-6, kernel=Gaussian(sigma=1.0)).fit(X, np.sin(X[:, 0]))
     >>> model.predict([[1.25]]).round(3), round(float(np.sin(1.25)), 3)
     (array([0.949]), 0.949)
-    >>> bool(np.abs(model.loo_residuals_[1:-1]).max() < 0.01)  # beyond the ends it has to guess
-    True
+    >>> model.loo_residuals_.round(2)  # beyond the ends it has to guess
+    array([-0.1 ,  0.03, -0.01,  0.01, -0.01,  0.03, -0.1 ])
     """
 
     _declared: ClassVar[dict[str, Parameter]] = {

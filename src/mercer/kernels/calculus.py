@@ -71,21 +71,20 @@ def differentiate(
 
 def evaluate(expression: Expression, values: Callable[[Expression], Any]) -> Any:
     """The number (or array) the tree stands for, ``values`` giving that of every leaf."""
-    memo: dict[Expression, Any] = {}
+    return _value(expression, values, {})
 
-    def value(node: Expression) -> Any:
-        if node not in memo:
-            if isinstance(node, Number):
-                memo[node] = node.value
-            elif isinstance(node, Apply):
-                memo[node] = OPERATIONS[node.operation].value(*map(value, node.arguments))
-            else:
-                memo[node] = values(node)
-        return memo[node]
 
-    result = value(expression)
-    memo.clear()  # `value` refers to itself, so that its arrays would wait for the garbage collector
-    return result
+def _value(node: Expression, values: Callable[[Expression], Any], memo: dict[Expression, Any]) -> Any:
+    # not a closure that calls itself: its arrays would wait for the garbage collector
+    if node not in memo:
+        if isinstance(node, Number):
+            memo[node] = node.value
+        elif isinstance(node, Apply):
+            arguments = [_value(argument, values, memo) for argument in node.arguments]
+            memo[node] = OPERATIONS[node.operation].value(*arguments)
+        else:
+            memo[node] = values(node)
+    return memo[node]
 
 
 def statements(expression: Expression, backend: str, names: Mapping[Expression, str]) -> list[str]:

@@ -64,6 +64,10 @@ def as_loss(given: Any, **parameters: Any) -> Loss:
             raise InputError(f"loss is not a known name, got {given!r}: {hint}")
         kind = Loss.registry[given]
         return kind(**{name: value for name, value in parameters.items() if name in kind.parameters})
+    if isinstance(given, type):
+        raise InputTypeError(
+            f"loss must be an object, got the class {given.__name__}: pass {given.__name__}()"
+        )
     if isinstance(given, Loss):
         return copy(given)  # the check of the targets writes into it
     if isinstance(given, tuple) and len(given) == 2:

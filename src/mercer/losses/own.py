@@ -7,8 +7,8 @@ r"""A loss of the user's: whatever it does not state is computed from what it do
     domain       the slopes of L far out, inside the true domain
 
 Where only values are known the differences smear a kink over their step; a golden-section search on the
-values then finds the place to the last digits. A value at a minimum is exact to second order in the place,
-which is what certificates need.
+values then finds the place to the last digits, and differences to one side of it see it sharply. A value at
+a minimum is exact to second order in the place, which is what certificates need.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ _GOLDEN = (np.sqrt(5.0) - 1) / 2
 #: where slopes count as those at infinity, in units of 1 + |y|; nearer where they overflow
 _FAR = (1e6, 1e4, 300.0, 30.0, 3.0, 0.3, 0.0)
 
+_SIDE = 1e-4  # about eps^(1/4): the same for second differences
+_EPS = float(np.finfo(np.float64).eps)
+
 Function = Callable[[np.ndarray, np.ndarray], Any]
+
+_quiet = np.errstate(all="ignore")  # far out a convex function may overflow: those values lose comparisons
 
 
 class OwnLoss(Loss):
@@ -73,12 +78,14 @@ class OwnLoss(Loss):
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return self._call(self._value, "value", y, f)
 
+    @_quiet
     def derivative(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         if self._derivative is not None:
             return self._call(self._derivative, "derivative", y, f)
         h = _STEP * np.maximum(1.0, np.abs(f))
         return _difference(self.value(y, f + h), self.value(y, f - h), h)
 
+    @_quiet
     def curvature(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         if self._curvature is not None:
             return self._call(self._curvature, "curvature", y, f)
@@ -86,6 +93,7 @@ class OwnLoss(Loss):
         h = (_STEP if self._derivative is not None else 2e-4) * np.maximum(1.0, np.abs(f))
         return np.maximum(_difference(self.derivative(y, f + h), self.derivative(y, f - h), h), 0.0)
 
+    @_quiet
     def domain(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ends = []
         for sign in (-1.0, 1.0):
@@ -98,6 +106,7 @@ class OwnLoss(Loss):
             ends.append(np.nan_to_num(slope, nan=0.0, posinf=0.0, neginf=0.0))
         return np.minimum(*ends), np.maximum(*ends)
 
+    @_quiet
     def conjugate(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Infinite where no f within reach has the slope s."""
         y, s = np.broadcast_arrays(np.asarray(y, dtype=float), s)
@@ -107,6 +116,7 @@ class OwnLoss(Loss):
         best = s * f - self.value(y, f)
         return np.where(found_low & found_high, best, np.inf)
 
+    @_quiet
     def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
         slope = t * self.derivative(y, u)
         pad = 2 * _STEP * np.maximum(1.0, np.abs(u)) if self._derivative is None else 0.0
@@ -118,42 +128,88 @@ class OwnLoss(Loss):
             high,
         )
 
+    @_quiet
     def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
-        h = 1e-6 * np.maximum(1.0, np.abs(u))
-        return np.clip((self.prox(y, u + h, t) - self.prox(y, u - h, t)) / (2 * h), 0.0, 1.0)
+        """0 where prox is at a kink, where u may move and prox stays; else 1 / (1 + t L'').
 
+        Slopes and curvatures of each side, from values on that side alone, see a kink as sharp as it is.
+        """
+        z = self.prox(y, u, t)
+        h = _SIDE * np.maximum(1.0, np.abs(z))
+        here, noise = self.value(y, z), 0.0
+        slopes, bends = [], []
+        for step in (-h, h):
+            near, far = self.value(y, z + step), self.value(y, z + 2 * step)
+            slopes.append((near - here) / step)
+            bends.append((far - near - (near - here)) / step**2)
+            noise = np.maximum(noise, 16 * _EPS * (1 + np.abs(near) + np.abs(far)) / h**2)
+        bend = np.nan_to_num(np.minimum(*bends), nan=0.0, posinf=1e300)
+        bend = np.where(bend > noise, bend, 0.0)
+        (left, right), s = slopes, (u - z) / t
+        jump = right - left
+        is_kink = (jump > 4 * bend * h + 4 * noise * h) & (np.minimum(s - left, right - s) > 1e-3 * jump)
+        return np.where(is_kink, 0.0, 1 / (1 + t * bend))
+
+    @_quiet
     def check_targets(self, y: np.ndarray) -> None:
         """Refuse a loss that is not finite, or not convex, near these targets; see whether it is smooth."""
         y = np.unique(y)
         y = y[np.linspace(0, len(y) - 1, min(len(y), 200)).astype(int)][:, None]
         spread = max(float(np.ptp(y)), 1.0)
-        steps = spread * np.concatenate([[0.0], np.logspace(-3, 1.5, 19)])
+        # off round numbers, where kinks would hide at the ends of an interval
+        steps = spread * np.concatenate([[0.0], 0.97312 * np.logspace(-3, 1.5, 19)])
         steps = np.concatenate([-steps[:0:-1], steps])
-        grid = np.sort(
-            np.concatenate([y + steps, np.broadcast_to(steps, (len(y), len(steps)))], axis=1), axis=1
-        )
+        grid = np.concatenate([y + steps, np.broadcast_to(1.02713 * steps, (len(y), len(steps)))], axis=1)
+        grid = np.sort(grid, axis=1)
+        grid = np.sort(np.concatenate([grid, 0.5 * (grid[:, 1:] + grid[:, :-1])], axis=1), axis=1)
         targets = np.broadcast_to(y, grid.shape)
-        value = self._on(targets, grid)
+        value = self._on(self.value, targets, grid)
         if np.isnan(value).any():
             i, j = np.argwhere(np.isnan(value))[0]
             raise InputError(
                 f"the loss is NaN at y={targets[i, j]:.6g}, f={grid[i, j]:.6g}: "
                 "it must be defined for every f"
             )
-        middle = 0.5 * (grid[:, 1:] + grid[:, :-1])
-        chord = 0.5 * (value[:, 1:] + value[:, :-1])
-        excess = self._on(targets[:, 1:], middle) - chord
-        size = np.maximum(np.abs(value[:, 1:]), np.abs(value[:, :-1])) + np.abs(value).max() * 1e-12
+        self._require_convex(targets, grid, value)
+        if self._derivative is not None:
+            self._require_derivative(targets, grid, value)
+        if self._given_smooth is None:
+            self.smooth = not self._has_kink(targets[:, ::2], grid[:, ::2])  # without the midpoints
+
+    def _require_convex(self, y: np.ndarray, grid: np.ndarray, value: np.ndarray) -> None:
+        """No value above the chord of its neighbours on the grid."""
+        a, m, b = grid[:, :-2], grid[:, 1:-1], grid[:, 2:]
+        share = (m - a) / (b - a)
+        excess = value[:, 1:-1] - ((1 - share) * value[:, :-2] + share * value[:, 2:])
+        finite = np.abs(value[np.isfinite(value)])
+        size = np.maximum(np.abs(value[:, 2:]), np.abs(value[:, :-2])) + finite.max(initial=0.0) * 1e-12
         if (bad := excess > 1e-9 * size + 1e-13).any():
             i, j = np.argwhere(bad)[0]
             raise InputError(
-                f"the loss is not convex: at y={targets[i, j]:.6g} its value halfway between "
-                f"f={grid[i, j]:.6g} and f={grid[i, j + 1]:.6g} is above the chord; only convex losses have "
+                f"the loss is not convex: at y={y[i, j]:.6g} its value at f={m[i, j]:.6g} is above the chord "
+                f"between f={a[i, j]:.6g} and f={b[i, j]:.6g}; only convex losses have "
                 "a certified minimum: take a convex one"
             )
-        if self._given_smooth is None:
-            self.smooth = not self._has_kink(targets, grid)
 
+    def _require_derivative(self, y: np.ndarray, grid: np.ndarray, value: np.ndarray) -> None:
+        """The slope of every chord is between the derivatives at its ends."""
+        slope = self._on(self.derivative, y, grid)
+        left, right, h = slope[:, :-1], slope[:, 1:], np.diff(grid, axis=1)
+        chord = np.diff(value, axis=1) / h
+        rounding = 16 * _EPS * (1 + np.abs(value[:, 1:]) + np.abs(value[:, :-1])) / h
+        allowed = rounding + 1e-5 * (np.abs(left) + np.abs(right) + np.abs(chord))
+        known = np.isfinite(allowed) & (h > 1e-9 * np.ptp(grid))
+        bad = known & ((chord < left - allowed) | (chord > right + allowed)) | np.isnan(slope[:, 1:])
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise InputError(
+                f"the derivative does not fit the loss: at y={y[i, j]:.6g}, from f={grid[i, j]:.6g} to "
+                f"f={grid[i, j + 1]:.6g}, the loss has the slope {chord[i, j]:.6g} and the derivative goes "
+                f"from {left[i, j]:.6g} to {right[i, j]:.6g}; pass the derivative in f of this loss, or the "
+                "loss alone"
+            )
+
+    @_quiet
     def _has_kink(self, y: np.ndarray, grid: np.ndarray) -> bool:
         """Whether the slope jumps somewhere between points of the grid.
 
@@ -217,15 +273,23 @@ class OwnLoss(Loss):
 
     # --- calls of the user's functions -------------------------------------------------------------------
 
-    def _on(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        return self.value(y.ravel(), f.ravel()).reshape(f.shape)
+    @staticmethod
+    def _on(function: Function, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return np.asarray(function(y.ravel(), f.ravel())).reshape(f.shape)
 
     def _call(self, function: Function, what: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            result = np.asarray(function(y, f), dtype=float)
-        if result.shape != np.shape(f):
+        y, f = np.array(y, dtype=float), np.array(f, dtype=float)  # the function may write into its own
+        try:
+            with np.errstate(all="ignore"):
+                result = np.asarray(function(y, f), dtype=float)
+        except (TypeError, ValueError) as error:
             raise InputError(
-                f"the {what} of the loss must return one number per point, shape {np.shape(f)}, got shape "
+                f"the {what} of the loss failed on arrays y and f of shape {f.shape} ({error}): it must "
+                "take two arrays and return one (np.where, np.maximum, not if and max)"
+            ) from error
+        if result.shape != f.shape:
+            raise InputError(
+                f"the {what} of the loss must return one number per point, shape {f.shape}, got shape "
                 f"{result.shape}: write it for arrays (np.where, np.maximum, not if and max)"
             )
         return result

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.conjugate import Products
 from mercer.solvers.control import State
@@ -40,9 +41,9 @@ class RiskResult:
     #: ≥ P - min P
     gap: float
     iterations: int
-    #: "converged", "max_iter", "max_time" or "interrupted"
+    #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
     stopped: str
-    #: whether rounding, and not tol, ended a converged run
+    #: whether rounding ended the run before tol was reached; it still counts as converged if gap ≤ 1e-3 |P|
     rounded: bool
     #: ‖f‖² = αᵀKα
     square: float
@@ -90,17 +91,25 @@ class Certificate:
         weight, some = risk.weight, risk.weight > 0
         self.low = np.multiply(weight, low, out=np.zeros_like(weight), where=some)
         self.high = np.multiply(weight, high, out=np.zeros_like(weight), where=some)
+        if fit_intercept and (_above_zero(self.low) or _above_zero(-self.high)):
+            raise InputError(
+                "the loss has no minimum in b: the sum over the points falls for ever as b "
+                f"{'falls' if self.low.sum() > 0 else 'grows'}; take a loss that grows in both directions, "
+                "or fit_intercept=False"
+            )
         self.primal_value, self.dual_value = math.inf, -math.inf
         #: the best (coef, b, F, square), the best (s, dual_risk, dual_square)
         self.primal: tuple[np.ndarray, float, np.ndarray, float]
         self.dual: tuple[np.ndarray, float, float]
         #: what rounding alone may do to P - D: that of F, and that of products with K
         self.floor = self.noise = 0.0
+        #: D(0) = Σ wᵢ min L(yᵢ, ·), without any rounding of K's
+        self.least = self.dual_risk(np.zeros_like(weight))
 
     @property
     def gap(self) -> float:
         """P - D, and never below what the rounding of K's products may hide."""
-        return max(self.primal_value - self.dual_value, self.noise)
+        return min(max(self.primal_value - self.dual_value, self.noise), self.primal_value - self.least)
 
     def is_met(self, tol: float) -> bool:
         """Whether the gap is small enough, or nothing but rounding."""
@@ -134,7 +143,7 @@ class Certificate:
 
     def result(self, tol: float, iterations: int, stopped: str, rounded: bool) -> RiskResult:
         s, dual_risk, dual_square = self.dual
-        if stopped == "converged":
+        if stopped == "converged" or rounded:
             # f = -Σ (sᵢ/λ) k(xᵢ, ·) has a coefficient only where sᵢ ≠ 0: kept where it is good enough
             dense = self.primal_value, self.primal, self.floor
             allowed = max(self.gap, 0.5 * tol * abs(self.primal_value))
@@ -144,6 +153,8 @@ class Certificate:
             )
             if self.gap > allowed:
                 self.primal_value, self.primal, self.floor = dense
+        if rounded:
+            stopped = "converged" if self.gap <= 1e-3 * abs(self.primal_value) else "rounding"
         coef, b, F, square = self.primal
         return RiskResult(
             coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # what rounding left
@@ -193,8 +204,10 @@ class Certificate:
         weight, some = self.risk.weight, self.risk.weight > 0
         ratio = np.divide(s, weight, out=np.zeros_like(s), where=some)
         low, high = self.risk.loss.domain(self.risk.y)
-        values = self.risk.loss.conjugate(self.risk.y, np.clip(ratio, low, high))  # s/w rounds across an end
-        return -float(weight[some] @ values[some])
+        inside = np.clip(ratio, low, high)  # s/w rounds across an end
+        if (np.abs(inside - ratio) > 1e-12 * np.abs(inside))[some].any():
+            return -math.inf
+        return -float(weight[some] @ self.risk.loss.conjugate(self.risk.y, inside)[some])
 
     def feasible(self, s: np.ndarray) -> np.ndarray:
         """The s of a Newton run, moved as little as it takes into the domain and to Σ sᵢ = 0."""
@@ -227,3 +240,8 @@ class Certificate:
             c = 0.5 * (low + high)
             low, high = (c, high) if moved(c).sum() > 0 else (low, c)
         return moved(high)
+
+
+def _above_zero(ends: np.ndarray) -> bool:
+    """Whether the sum is positive, beyond rounding."""
+    return bool(ends.sum() > 1e-6 * np.abs(ends).sum())

@@ -47,7 +47,10 @@ _CHECK = 10  # updates between two certificates, which cost a product
 
 
 class Risk(Protocol):
-    """R(F), convex and differentiable in the values F, (n,) of one function or (n, m) of m functions."""
+    """R(F), convex and differentiable in the values F, (n,) of one function or (n, m) of m functions.
+
+    It may also have ``smoothness``, a bound of the curvature, and ``lowest``, a number with R(F) ≥ lowest.
+    """
 
     def value(self, F: np.ndarray) -> float:
         """R(F)."""
@@ -74,7 +77,7 @@ class DescentResult:
     #: rᵀKr / (2λ) ≥ J - min J
     gap: float
     iterations: int
-    #: "converged", "max_iter", "max_time" or "interrupted"
+    #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
     stopped: str
     #: whether rounding ended the run before tol was reached; it still counts as converged if gap ≤ 1e-3 |J|
     rounded: bool
@@ -135,23 +138,23 @@ class Problem:
                     f"got {coef.shape} and {b.shape}: pass the coef and intercept of an earlier result"
                 )
             G = self.product(coef)
-        return self.at(coef, G, b if self.fit_intercept else np.zeros(shape[1:]), fresh=True)
+        point = self.at(coef, G, b if self.fit_intercept else np.zeros(shape[1:]), fresh=True)
+        if math.isfinite(point.objective):
+            return point
+        raise InputError("the objective is not finite at the start: scale the data, or the targets")
 
     def at(self, coef: np.ndarray, G: np.ndarray, b: Any, fresh: bool) -> Point:
-        """The point with the best b for this f, and its certificate."""
+        """The point with the best b for this f, and its certificate; none where numbers overflow."""
         if self.fit_intercept:
             b = best_intercept(self.risk, G, b)
         F = G + b
         risk, gradient = float(self.risk.value(F)), self.risk.gradient(F)
         r = self.penalty * coef + gradient
-        Kr = self.product(r)
         square = self.product.form(coef, G)
         objective = risk + 0.5 * self.penalty * square
-        if not math.isfinite(objective):
-            raise InputError(
-                f"the objective is {objective} at the start: the values of K or of the loss overflow; "
-                "scale the data or the targets"
-            )
+        if not (math.isfinite(objective) and math.isfinite(float((r * r).sum()))):
+            return Point(coef, G, b, F, r, r, risk, square, math.inf, math.inf, fresh)
+        Kr = self.product(r)
         gap = self.product.form(r, Kr) / (2 * self.penalty)
         if self.fit_intercept and not _is_best(gradient, b, self.scale):
             gap = math.inf  # the bound holds for the best b only
@@ -166,18 +169,16 @@ class Problem:
     def result(
         self, point: Point, stopped: str, rounded: bool, iterations: int, history: Any
     ) -> DescentResult:
-        """What is returned, of a point whose values are multiplied out.
-
-        Rounding may end a run far from the minimum, on data no number type can hold: not converged.
-        """
-        if rounded and not point.gap <= 1e-3 * abs(point.objective):
-            stopped = "max_iter"
+        """What is returned, of a point whose values are multiplied out."""
+        gap = min(point.gap, point.objective - getattr(self.risk, "lowest", -math.inf))
+        if rounded and not gap <= 1e-3 * abs(point.objective):
+            stopped = "rounding"
         return DescentResult(
             coef=point.coef,
             intercept=float(point.b) if self.m is None else point.b,
             values=point.F,
             objective=point.objective,
-            gap=point.gap,
+            gap=gap,
             iterations=iterations,
             stopped=stopped,
             rounded=rounded,
@@ -374,7 +375,7 @@ def _is_best(gradient: np.ndarray, b: Any, scale: float) -> bool:
 def _best_shift(risk: Risk, G: np.ndarray, b: float) -> float:
     """One function: Newton steps on the monotone Σ∇R(G + b), kept inside a bracket."""
     low, high = -math.inf, math.inf
-    reach = 1.0
+    reach, widths, size = 1.0, [math.inf] * 3, float(np.abs(G).max(initial=0.0))
     for _ in range(300):
         gradient = risk.gradient(G + b)
         total = float(gradient.sum())
@@ -390,9 +391,10 @@ def _best_shift(risk: Risk, G: np.ndarray, b: float) -> float:
         if math.isinf(low) or math.isinf(high):
             target = b + math.copysign(min(abs(target - b), reach), -total)
             reach *= 4.0
-        elif not low < target < high:
+        elif not low < target < high or high - low > 0.5 * widths[0]:  # halved in three steps at least
             target = low + 0.5 * (high - low)
-        is_narrow = math.isfinite(high - low) and high - low <= 2 * EPS * max(abs(low), abs(high))
+        widths = [*widths[1:], high - low]
+        is_narrow = math.isfinite(high - low) and high - low <= 2 * EPS * max(abs(low), abs(high), size)
         if target == b or is_narrow or abs(target) > 1e150:
             return b
         b = target

@@ -120,7 +120,8 @@ def scheme(
     if solver == "auto":
         solver = "dense" if n <= _DENSE or basis > n // 2 else "lanczos"
     if solver == "dense" or k >= n - 1:  # a Krylov space has n - 1 dimensions when A is centred
-        memory = 8 * n * n + max(full if itemsize < 8 else 0, 8 * n * (n + 4 * k + 40))
+        # A and all vectors, then A, those wanted, their images and two arrays for the residuals
+        memory = 8 * n * (max(2 * n + k, n + 4 * k) + 40)
         return Scheme("dense", "dense", 0, 0, 0.0 if tol is None else tol, memory)
     options = [("dense", full + vectors)] if full <= _KEPT or is_slow else []
     options += [("half", half + vectors + 3 * itemsize * _STRIP * n), ("nothing", vectors)]
@@ -184,7 +185,8 @@ class _Operator:
         self.diag = root**2 * np.asarray(K.diag(), dtype=np.float64)
         self.mean = 0.0  # ŝᵀ S K S ŝ, the part of K that centring removes, once it is known
         #: numbers below this are rounding of K, relative to the larger of λ₁ and max kᵢᵢ wᵢ
-        self.zero = max(K.shape[0] * 2.0**-52, np.sqrt(K.shape[0]) * float(np.finfo(K.dtype).eps))
+        #: (8: products of d terms and their means err by several units in the last place)
+        self.zero = 8 * max(K.shape[0] * 2.0**-52, np.sqrt(K.shape[0]) * float(np.finfo(K.dtype).eps))
 
     def project(self, V: np.ndarray) -> np.ndarray:  # (b, n)
         if self.center:

@@ -13,8 +13,13 @@ Solution  By S_W = S_T - S_B (S_T the total scatter) they are those of ridge reg
 Left out  the value that xᵢ would get from the other points, by the identity of ridge regression: the residual
           of its target is (M⁻¹Zθ)ᵢ / qᵢ with qᵢ = (M⁻¹)ᵢᵢ - ŝᵢ²/(Wα). It costs the diagonal of M⁻¹ only.
 α         of a path of penalties that with the smallest sum of squares of these residuals (``alpha=None``).
-Cost      given α: one Cholesky factorisation and the inverse, n³; else one eigendecomposition, about 9n³,
-          for the whole path.
+          K is known to ε max kᵢᵢ (ε that of its numbers), and A to W times that: a smaller α would weigh
+          rounding, and is taken for 4ε max kᵢᵢ.
+Repair    where A has negative eigenvalues beyond rounding they are taken for zero, and the functions do not
+          use their eigenvectors.
+Cost      given α: one Cholesky factorisation and the inverse, n³, in one matrix of n × n (where A is not
+          positive definite an eigendecomposition, in place); else one eigendecomposition, about 9n³, for the
+          whole path, in two.
 
 Mika, Rätsch, Weston, Schölkopf and Müller, Fisher discriminant analysis with kernels (1999); Baudat and
 Anouar, Generalized discriminant analysis using a kernel approach, Neural Computation 12 (2000); Hastie,
@@ -56,7 +61,9 @@ class FisherResult:
     ratios: np.ndarray
     #: (n, q) f_j(xᵢ) as learned from the other points
     left_out: np.ndarray
-    #: α
+    #: (n, q) f_j(xᵢ)
+    fitted: np.ndarray
+    #: α; larger than what was asked for where that was below the rounding of K
     alpha: float
     #: (path,) the penalties that were tried, and the mean squared residuals of what was left out
     path: np.ndarray
@@ -84,31 +91,35 @@ def fisher(
     root, total = np.sqrt(weight), float(weight.sum())
     unit = root / np.linalg.norm(root)
     Z = _targets(codes, n_classes, weight)
-    M = K.dense(np.empty((n, n), K.dtype)).astype(np.float64, copy=False)
-    size = float(np.abs(M.diagonal()).max())
-    h = root * (M @ (root * unit))
-    mean = float(unit @ h)
-    for start in range(0, n, _STRIP):
-        part = slice(start, min(start + _STRIP, n))
-        M[part] *= root[part, None] * root
-        M[part] -= np.outer(h[part], unit) + np.outer(unit[part], h - mean * unit)
-    scale = float(M.trace()) / total
-    if not scale > 32 * np.finfo(K.dtype).eps * size:
+    M, h, size = _centred(K, root, unit)
+    eps = float(np.finfo(K.dtype).eps)
+    trace = float(M.trace())
+    if not max(trace, float(np.linalg.norm(M))) > 32 * eps * size * total:  # an indefinite K may have trace 0
         raise InputError(
-            f"the points do not vary in feature space, their variance is {scale:.3g}: give points that "
-            "differ, or take another kernel (one that is positive definite)"
+            f"the points do not vary in feature space, their variance is {trace / total:.3g} beside squared "
+            f"norms of {size:.3g}: give points that differ (or centre them), or take another kernel"
         )
+    least = 4 * eps * size
+    is_given, alpha = alpha is not None, None if alpha is None else max(alpha, least)
     inverse = None if alpha is None else _by_cholesky(M, Z, total * alpha)
     path, errors, lowest = np.empty(0), np.empty(0), 0.0
+    negative = np.empty((n, 0))  # eigenvectors
     if inverse is None:
-        if alpha is not None:  # the factorisation destroyed M, and failed: K is not positive semi-definite
-            M = _again(K, root, unit, h, mean)
-        spectrum, V = eigh(M.T, overwrite_a=True, check_finite=False)
-        rounding = n * np.finfo(K.dtype).eps * max(float(spectrum[-1]), size * float(weight.max()))
+        if is_given:  # the factorisation destroyed M, and failed: K is not positive semi-definite
+            M = _centred(K, root, unit, M)[0]
+        # in place where the plan is for one matrix
+        spectrum, V = eigh(M.T, overwrite_a=True, check_finite=False, driver="ev" if is_given else "evr")
+        rounding = n * eps * max(float(spectrum[-1]), size * float(weight.max()))
+        if spectrum[-1] <= rounding:
+            raise InputError(
+                "the kernel matrix has no positive eigenvalue once it is centred, the largest is "
+                f"{spectrum[-1]:.3g}: it is not positive semi-definite, take another kernel"
+            )
         lowest = float(spectrum[0]) if spectrum[0] < -rounding else 0.0
+        negative = V[:, : int((spectrum < -rounding).sum())]  # the spectrum ascends
         spectrum = np.maximum(spectrum, 0.0)
         if alpha is None:
-            path = scale * PATH
+            path = np.unique(np.maximum(float(spectrum.sum()) / total * PATH, least))
             errors = _path_errors(spectrum, V, Z, total * path, unit, weight, copies)
             alpha = float(path[errors.argmin()])
         inverse = _by_spectrum(spectrum, V, Z, total * alpha)
@@ -127,13 +138,17 @@ def fisher(
     A, targets = A @ theta, Z @ theta
     residual = _left_out(A, diagonal, penalty, unit, weight, copies)
     safe = np.where(root > 0, root, 1.0)[:, None]
-    values = np.where(root[:, None] > 0, targets / safe, 0.0) - residual
-    A, values = (A * factor)[:, kept], (values * factor)[:, kept]
+    targets = np.where(root[:, None] > 0, targets / safe, 0.0)
+    values = ((targets - residual) * factor)[:, kept]
+    fitted = ((targets - penalty * A / safe) * factor)[:, kept]
+    A -= negative @ (negative.T @ A)  # f is then what it is on the training points by the repaired matrix
+    A = (A * factor)[:, kept]
     return FisherResult(
         coef=root[:, None] * A,
         intercept=-(h @ A) / np.sqrt(total),
         ratios=((1 - small) / small)[kept],
         left_out=values,
+        fitted=fitted,
         alpha=alpha,
         path=path,
         errors=errors,
@@ -152,12 +167,25 @@ def _targets(codes: np.ndarray, n_classes: int, weight: np.ndarray) -> np.ndarra
     return np.sqrt(weight)[:, None] * indicator / np.sqrt(share[present]) @ basis
 
 
-def _again(
-    K: KernelMatrix, root: np.ndarray, unit: np.ndarray, h: np.ndarray, mean: float
-) -> np.ndarray:  # (n, n)
-    M = K.dense(np.empty(K.shape, K.dtype)).astype(np.float64, copy=False)
-    M *= root[:, None] * root
-    return M - np.outer(h, unit) - np.outer(unit, h - mean * unit)
+def _centred(
+    K: KernelMatrix, root: np.ndarray, unit: np.ndarray, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """A, in place of what ``out`` holds; S K S ŝ; and max |kᵢᵢ|."""
+    n = K.shape[0]
+    if out is None:
+        out = K.dense(np.empty((n, n), K.dtype)).astype(np.float64, copy=False)
+    elif K.dtype == out.dtype:
+        K.dense(out)
+    else:
+        out[:] = K.dense(np.empty((n, n), K.dtype))
+    size = float(np.abs(out.diagonal()).max())
+    h = root * (out @ (root * unit))
+    mean = float(unit @ h)
+    for start in range(0, n, _STRIP):
+        part = slice(start, min(start + _STRIP, n))
+        out[part] *= root[part, None] * root
+        out[part] -= np.outer(h[part], unit) + np.outer(unit[part], h - mean * unit)
+    return out, h, size
 
 
 def _by_cholesky(M: np.ndarray, Z: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray] | None:

@@ -27,6 +27,8 @@ class LogisticRisk:
     200000.0
     """
 
+    lowest = 0.0
+
     def __init__(self, y: np.ndarray, weight: Any = 1.0) -> None:  # (n,) of ±1, (n,)
         self.y = np.asarray(y, dtype=np.float64)
         self.weight = np.broadcast_to(np.asarray(weight, dtype=np.float64), self.y.shape)
@@ -56,6 +58,8 @@ class SoftmaxRisk:
     >>> risk.curvature(F)(np.eye(3)[:2])
     array([[ 0.2222, -0.1111, -0.1111], [-0.1111,  0.2222, -0.1111]])
     """
+
+    lowest = 0.0
 
     def __init__(self, codes: np.ndarray, n_classes: int, weight: Any = 1.0) -> None:  # (n,), (n,)
         self.codes = np.asarray(codes)

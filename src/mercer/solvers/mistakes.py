@@ -7,7 +7,9 @@ the mistakes up to t, and of T visits
     averaged    f̄ = (1/T) Σ_t f_t = Σ_m (1 - (t_m - 1)/T) y_m k(x_m, ·)
     voted       (1/T) Σ_t sign f_t(x): each f votes as often as it survived a visit; sign(0) = -1
 
-The votes at x take one row of kernel values, sums over its beginnings, and no more memory than the list.
+The first two are sums, of yᵢ and of yᵢ (t - 1) for each point. The votes need the list in order: at x they
+take one row of kernel values, sums over its beginnings, and no more memory than the list. Noisy labels make
+mistakes without end, so that the order is kept only up to a number of mistakes, where one is given.
 
 Freund and Schapire, Large margin classification using the perceptron algorithm, Machine Learning 37 (1999),
 277-296.
@@ -26,7 +28,7 @@ __all__ = ["MistakeList", "Mistakes"]
 
 @dataclass(frozen=True, eq=False)
 class Mistakes:
-    """The mistakes of one or several functions, in order.
+    """The mistakes of one or several functions; ``time`` … ``sign`` are None where the order is not kept.
 
     >>> made = Mistakes.of_one(time=[1, 4], index=[0, 2], sign=[1, -1], visits=4)
     >>> made.coef(3)[:, 0], made.coef(3, averaged=True)[:, 0], made.intercept(averaged=True)
@@ -35,56 +37,75 @@ class Mistakes:
     array([0.5])
     """
 
-    #: (M,) the visit, from 1
-    time: np.ndarray
-    #: (M,) the point
-    index: np.ndarray
-    #: (M,) the function that was wrong
-    function: np.ndarray
-    #: (M,) yᵢ
-    sign: np.ndarray
+    #: (n, functions) Σ yᵢ over the mistakes at each point
+    sums: np.ndarray
+    #: (n, functions) Σ yᵢ (t - 1)
+    late: np.ndarray
+    #: (functions,) how many
+    number: np.ndarray
     #: (functions,) T, the visits of each function
     visits: np.ndarray
     #: whether b goes along
     has_intercept: bool = True
+    #: (M,) the visit, from 1
+    time: Any = None
+    #: (M,) the point
+    index: Any = None
+    #: (M,) the function that was wrong
+    function: Any = None
+    #: (M,) yᵢ
+    sign: Any = None
 
     @classmethod
     def of_one(cls, time: Any, index: Any, sign: Any, visits: int, has_intercept: bool = True) -> Mistakes:
         """The list of a single function."""
-        time, index, sign = (np.asarray(part, dtype=np.int64) for part in (time, index, sign))
-        return cls(time, index, np.zeros_like(time), sign, np.array([visits]), has_intercept)
+        made = MistakeList(int(np.max(index, initial=-1)) + 1, 1)
+        for t, i, s in zip(time, index, sign, strict=True):
+            made.append(int(t), int(i), 0, int(s))
+        return made.freeze(np.array([visits]), has_intercept)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the list is kept."""
+        return self.time is not None
 
     def of(self, c: int) -> Mistakes:
         """The mistakes of one function."""
-        mine = self.function == c
-        return Mistakes.of_one(
-            self.time[mine], self.index[mine], self.sign[mine], int(self.visits[c]), self.has_intercept
+        mine = slice(c, c + 1)
+        one = Mistakes(
+            self.sums[:, mine], self.late[:, mine], self.number[mine], self.visits[mine], self.has_intercept
+        )
+        if not self.is_ordered:
+            return one
+        which = self.function == c
+        function = np.zeros(int(which.sum()), np.int32)
+        return replace(
+            one, time=self.time[which], index=self.index[which], function=function, sign=self.sign[which]
         )
 
     def counts(self) -> np.ndarray:  # (functions,)
         """The mistakes of each function."""
-        return np.bincount(self.function, minlength=len(self.visits))
+        return self.number.copy()
 
     def stored(self) -> np.ndarray:
         """The points that were a mistake, each once, in increasing order."""
-        return np.unique(self.index)
+        return np.flatnonzero(self.sums.any(axis=1))  # y does not change: nothing cancels
 
     def coef(self, n: int, averaged: bool = False) -> np.ndarray:  # (n, functions)
-        """α, of the last f or of the average; ``index`` counts 0 … n-1."""
-        functions = len(self.visits)
-        cell = self.index * functions + self.function
-        return np.bincount(cell, self._weights(averaged), n * functions).reshape(n, functions)
+        """α, of the last f or of the average, of the points 0 … n-1."""
+        out = np.zeros((n, len(self.visits)))
+        out[: len(self.sums)] = self._weights() if averaged else self.sums
+        return out
 
     def intercept(self, averaged: bool = False) -> np.ndarray:  # (functions,)
         """b, of the last f or of the average."""
         if not self.has_intercept:
             return np.zeros(len(self.visits))
-        return np.bincount(self.function, self._weights(averaged), len(self.visits))
+        return (self._weights() if averaged else self.sums).sum(axis=0)
 
-    def _weights(self, averaged: bool) -> np.ndarray:  # (M,)
-        if not averaged:
-            return self.sign.astype(np.float64)
-        return self.sign * (1 - (self.time - 1) / self.visits[self.function])
+    def _weights(self) -> np.ndarray:  # (n, functions)
+        """Σ yᵢ (1 - (t - 1)/T)"""
+        return self.sums - self.late / np.maximum(self.visits, 1)
 
     def votes(self, values: np.ndarray) -> np.ndarray:  # (m, functions)
         """(1/T) Σ_t sign f_t(x), from a row of kernel values per x; ``index`` counts their columns."""
@@ -103,46 +124,85 @@ class Mistakes:
 
     def among(self, stored: np.ndarray) -> Mistakes:
         """The same mistakes, their points counted by their place in ``stored``, which is sorted."""
-        return replace(self, index=np.searchsorted(stored, self.index))
+        index = np.searchsorted(stored, self.index).astype(np.int32) if self.is_ordered else None
+        return replace(self, sums=self.sums[stored], late=self.late[stored], index=index)
 
-    def then(self, later: Mistakes, n: int) -> Mistakes:
-        """These, and after them the later ones, whose points count on from n."""
-        return Mistakes(
-            np.concatenate([self.time, later.time + self.visits[later.function]]),
-            np.concatenate([self.index, later.index + n]),
-            np.concatenate([self.function, later.function]),
-            np.concatenate([self.sign, later.sign]),
+    def then(self, later: Mistakes, n: int, keep: int | None = None) -> Mistakes:
+        """These, and after them the later ones, whose points count on from n; in order up to ``keep``."""
+        gap = np.zeros((n - len(self.sums), len(self.visits)))
+        both = Mistakes(
+            np.concatenate([self.sums, gap, later.sums]),
+            np.concatenate([self.late, gap, later.late + self.visits * later.sums]),
+            self.number + later.number,
             self.visits + later.visits,
             self.has_intercept,
         )
+        is_short = keep is None or int(both.number.sum()) <= keep
+        if not (self.is_ordered and later.is_ordered and is_short):
+            return both
+        return replace(
+            both,
+            time=np.concatenate([self.time, later.time + self.visits[later.function]]),
+            index=np.concatenate([self.index, later.index + np.int32(n)]),
+            function=np.concatenate([self.function, later.function]),
+            sign=np.concatenate([self.sign, later.sign]),
+        )
+
+
+#: the numbers of a mistake in the list, 17 bytes
+_TYPES = {"time": "q", "index": "i", "function": "i", "sign": "b"}
 
 
 class MistakeList:
-    """The list while it grows: four whole numbers per mistake."""
+    """The mistakes while they come: sums for each of n points, and the list of at most ``keep``."""
 
-    def __init__(self) -> None:
-        self._entries = array("q")
-
-    @property
-    def total(self) -> int:
-        """The mistakes so far."""
-        return len(self._entries) // 4
+    def __init__(self, n: int, functions: int, keep: int | None = None) -> None:
+        self.keep = keep
+        self.sums, self.late = np.zeros((n, functions)), np.zeros((n, functions))
+        self.number = np.zeros(functions, np.int64)
+        self.total = 0  # mistakes so far
+        self._entries: dict[str, array] | None = {name: array(code) for name, code in _TYPES.items()}
 
     def append(self, time: int, index: int, function: int, sign: int) -> None:
-        self._entries.extend((time, index, function, sign))
+        self.sums[index, function] += sign
+        self.late[index, function] += sign * (time - 1)
+        self.number[function] += 1
+        self.total += 1
+        if self._entries is None:
+            return
+        if self.keep is not None and self.total > self.keep:
+            self._entries = None
+            return
+        for entries, value in zip(self._entries.values(), (time, index, function, sign), strict=True):
+            entries.append(value)
 
     def state(self) -> dict[str, np.ndarray]:
         """For a checkpoint."""
-        return {"made": np.array(self._entries, dtype=np.int64)}
+        state = {"made_sums": self.sums, "made_late": self.late, "made_number": self.number}
+        for name, entries in (self._entries or {}).items():
+            state[f"made_{name}"] = np.array(entries, dtype=_TYPES[name])
+        return state
 
-    @classmethod
-    def restored(cls, state: dict[str, Any]) -> Self:
-        """The list that a checkpoint held, or an empty one."""
-        made = cls()
-        made._entries.extend(state["made"].tolist() if "made" in state else ())
-        return made
+    def restore(self, state: dict[str, Any]) -> Self:
+        """Go on from what a checkpoint held, if it did."""
+        if "made_sums" not in state:
+            return self
+        self.sums, self.late, self.number = (state[f"made_{name}"] for name in ("sums", "late", "number"))
+        self.total = int(self.number.sum())
+        if "made_time" in state:
+            self._entries = {
+                name: array(code, state[f"made_{name}"].tolist()) for name, code in _TYPES.items()
+            }
+        else:
+            self._entries = None
+        return self
 
     def freeze(self, visits: np.ndarray, has_intercept: bool) -> Mistakes:
-        """The list as it is now."""
-        time, index, function, sign = np.array(self._entries, dtype=np.int64).reshape(-1, 4).T
-        return Mistakes(time, index, function, sign, np.asarray(visits), has_intercept)
+        """The mistakes so far."""
+        made = Mistakes(self.sums, self.late, self.number, np.asarray(visits), has_intercept)
+        if self._entries is None:
+            return made
+        lists: dict[str, Any] = {
+            name: np.array(entries, dtype=_TYPES[name]) for name, entries in self._entries.items()
+        }
+        return replace(made, **lists)

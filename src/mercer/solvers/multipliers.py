@@ -47,29 +47,43 @@ class Envelope:
     def __init__(self, risk: WeightedRisk, s: np.ndarray, sigma: float) -> None:
         self.loss, self.y, self.weight = risk.loss, risk.y, risk.weight
         self.sigma = sigma
-        self.shift = np.divide(s, sigma * self.weight, out=np.zeros_like(s), where=self.weight > 0)
+        self.shift = self.per_weight(s) / sigma
+        self.last = (np.empty(0),) * 3
+
+    def per_weight(self, s: np.ndarray) -> np.ndarray:  # (n,)
+        return np.divide(s, self.weight, out=np.zeros_like(s), where=self.weight > 0)
+
+    def prox(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """u and its proximal points; those of the last F are kept."""
+        if F is not self.last[0]:
+            u = F + self.shift
+            self.last = F, u, self.loss.prox(self.y, u, 1 / self.sigma)
+        return self.last[1:]
 
     def value(self, F: np.ndarray) -> float:
-        u = F + self.shift
-        z = self.loss.prox(self.y, u, 1 / self.sigma)
+        u, z = self.prox(F)
         return float(self.weight @ (self.loss.value(self.y, z) + 0.5 * self.sigma * (z - u) ** 2))
 
     def gradient(self, F: np.ndarray) -> np.ndarray:
-        u = F + self.shift
-        return self.sigma * self.weight * (u - self.loss.prox(self.y, u, 1 / self.sigma))
+        u, z = self.prox(F)
+        return self.sigma * self.weight * (u - z)
 
     def curvature(self, F: np.ndarray) -> np.ndarray:
         slope = self.loss.prox_slope(self.y, F + self.shift, 1 / self.sigma)
         return self.sigma * self.weight * (1 - slope)
 
     def multipliers(self, F: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """The next s, given -λα, which equals the gradient at the minimum.
+        """The next s, the gradient, with more digits than σ (u - z) has where σ is large.
 
-        σ (u - z) loses digits where σ is large. On a straight piece of L the slope there has them all;
-        elsewhere -λα has them.
+        On a straight piece of L the slope there has them all; elsewhere -λα, given as s, has them, which
+        equals the gradient at the minimum. Either only where it is near the gradient: at an end of a piece
+        L' may be any of its slopes, and far from the minimum -λα may be anything.
         """
-        z = self.loss.prox(self.y, F + self.shift, 1 / self.sigma)
-        s = np.where(self.curvature(F) > 0, s, self.weight * self.loss.derivative(self.y, z))
+        z, gradient = self.prox(F)[1], self.gradient(F)
+        near = 1e-3 * float(np.abs(self.per_weight(gradient)).max()) * self.weight
+        slope = self.weight * self.loss.derivative(self.y, z)
+        is_straight = (self.curvature(F) <= 0) & (np.abs(slope - gradient) <= near)
+        s = np.where(is_straight, slope, np.where(np.abs(s - gradient) <= near, s, gradient))
         return np.where(np.abs(s) <= 1e-12 * np.abs(s).max(), 0.0, s)  # rounding makes no support vectors
 
 
@@ -146,7 +160,8 @@ def _iterate(
         envelope,
         penalty,
         fit_intercept=certificate.fit_intercept,
-        tol=min(1e-3, max(1e-14, 1e-2 * certificate.gap / size)),
+        # without progress it was perhaps not accurate enough
+        tol=max(1e-14, min(1e-3, 1e-2 * certificate.gap / size) * 0.1**at.waited),
         max_iter=200,
         start=(at.coef, at.b),
         control=control.inner(),
@@ -269,6 +284,7 @@ def regularised_risk(
             direct=direct,
         )
     risk = WeightedRisk(loss, y, weight)
+    certificate = Certificate(K, risk, penalty, fit_intercept)
     found = newton(
         K,
         risk,
@@ -280,7 +296,6 @@ def regularised_risk(
         control=control,
         direct=direct,
     )
-    certificate = Certificate(K, risk, penalty, fit_intercept)
     certificate.add(risk.gradient(found.values), found.coef, found.values, found.intercept)
     certificate.dual_value = max(certificate.dual_value, found.objective - found.gap)
     return certificate.result(tol, found.iterations, found.stopped, found.rounded)

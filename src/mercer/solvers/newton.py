@@ -32,6 +32,7 @@ import numpy as np
 from scipy import linalg
 
 from mercer.config import memory_budget
+from mercer.errors import InputError
 from mercer.solvers.conjugate import kernel_conjugate_gradient
 from mercer.solvers.control import Control, State
 from mercer.solvers.descent import (
@@ -45,7 +46,7 @@ from mercer.solvers.descent import (
     shift_hessian,
 )
 
-__all__ = ["NewtonResult", "Risk", "best_intercept", "newton"]
+__all__ = ["NewtonResult", "Risk", "best_intercept", "newton", "require_solvable"]
 
 NewtonResult = DescentResult
 
@@ -140,6 +141,15 @@ def newton(
     return run.result(point, stopped, rounded, run.iterations, run.history)
 
 
+def require_solvable(penalty: float, name: str) -> None:
+    """Refuse a weight of the penalty, or of the data, whose square leaves float64."""
+    if not 1e-100 <= penalty <= 1e100:
+        raise InputError(
+            f"{name} must be between 1e-100 and 1e100 in the units of the objective, got {penalty:.3g}: pass "
+            "such a number, or scale the data"
+        )
+
+
 class _Run(Problem):
     def __init__(
         self,
@@ -218,7 +228,8 @@ class _Run(Problem):
             # J no longer tells better from worse, but the gap still may
             coef = point.coef + delta
             following = self.at(coef, self.product(coef), point.b + beta, fresh=True)
-            return following if following.gap < 0.5 * point.gap else None
+            is_better = following.gap < 0.5 * point.gap and following.objective <= point.objective + rounding
+            return following if is_better else None
 
         def along(t: float) -> tuple[float, float]:
             F = point.F + t * change

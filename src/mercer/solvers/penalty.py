@@ -38,6 +38,7 @@ __all__ = ["Penalty", "PenaltyResult", "any_penalty", "as_penalty"]
 
 _FAR = 30.0  # the factor from the last λ of the path to the next beyond it
 _INTERVALS = 50_000  # of r, at most
+_SMALLEST = 1e-100  # λ: its square is still a number
 _INNER = 200  # iterations for a point of the path, at most
 _GOLDEN = (math.sqrt(5.0) - 1) / 2
 
@@ -53,17 +54,40 @@ class Penalty:
     def __init__(self, value: Callable[[Any], Any], derivative: Callable[[Any], Any] | None = None) -> None:
         self._value = value
         self._derivative = derivative
-        self._require_increasing()
+        #: a fine grid and Ω on it: what is evaluated later must fit in between
+        self._grid = np.concatenate([[0.0], np.logspace(-10, 10, 20_001)])
+        self._on_grid = self._evaluate(self._grid)
+        self._require_increasing(self._grid, self._on_grid)
+        if (self._on_grid == self._on_grid[0]).all():
+            raise InputError(
+                f"penalty must increase with ‖f‖², got the constant Ω = {self._on_grid[0]:.6g}: the problem "
+                "then has no regularisation; pass an increasing function"
+            )
 
     def __call__(self, s: np.ndarray) -> np.ndarray:  # (m,)
+        out = self._evaluate(s)
+        near = np.unique(np.searchsorted(self._grid, s))  # the neighbours on the grid
+        near = np.union1d(np.maximum(near - 1, 0), np.minimum(near, len(self._grid) - 1))
+        known, values = np.append(self._grid[near], s), np.append(self._on_grid[near], out)
+        order = np.lexsort((values, known))  # Ω(s) twice may differ by rounding alone
+        self._require_increasing(known[order], values[order])
+        return out
+
+    def _evaluate(self, s: np.ndarray) -> np.ndarray:  # (m,)
         with np.errstate(all="ignore"):
             try:
-                out = np.asarray(self._value(s), dtype=float)
+                out = np.asarray(self._value(s.copy()), dtype=float)
             except (TypeError, ValueError):  # written for numbers, with math.log or an if
                 out = np.empty(0)
-            if out.shape != s.shape:
-                out = np.array([float(self._value(float(x))) for x in s])
-        return out
+            if out.shape == s.shape:
+                return out
+            try:
+                return np.array([float(self._value(float(x))) for x in s])
+            except (TypeError, ValueError, ArithmeticError) as error:
+                raise InputError(
+                    f"penalty must be a function of one number ‖f‖² ≥ 0 that returns a number, got {error}: "
+                    "pass one such as np.sqrt"
+                ) from error
 
     def derivative(self, s: float) -> float:
         """Ω'(s)."""
@@ -74,22 +98,22 @@ class Penalty:
             below, above = self(np.array([s - h, s + h]))
             return float((above - below) / (2 * h)) if h > 0 else math.inf
 
-    def _require_increasing(self) -> None:
-        s = np.concatenate([[0.0], np.logspace(-10, 10, 201)])
-        values = self(s)
-        if not np.isfinite(values[0]) or np.isnan(values).any():
-            i = 0 if not np.isfinite(values[0]) else int(np.flatnonzero(np.isnan(values))[0])
+    @staticmethod
+    def _require_increasing(s: np.ndarray, values: np.ndarray) -> None:  # (m,), s growing
+        bad = np.isnan(values) | ((s == 0) & ~np.isfinite(values))
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
             raise InputError(
                 f"penalty must be a finite number at every ‖f‖² ≥ 0, got Ω({s[i]:.3g}) = {values[i]}: "
                 "pass a function that is defined there"
             )
-        with np.errstate(invalid="ignore"):
-            falls = np.diff(values) < -1e-12 * np.abs(values[1:])
+        with np.errstate(invalid="ignore"):  # infinity after infinity does not fall
+            falls = values[1:] < values[:-1] - 1e-12 * np.abs(values[1:])
         if falls.any():
             i = int(np.flatnonzero(falls)[0])
             raise InputError(
-                f"penalty must increase with ‖f‖², got Ω({s[i]:.3g}) = {values[i]:.6g} and "
-                f"Ω({s[i + 1]:.3g}) = {values[i + 1]:.6g}: "
+                f"penalty must increase with ‖f‖², got Ω({s[i]:.6g}) = {values[i]:.6g} and "
+                f"Ω({s[i + 1]:.6g}) = {values[i + 1]:.6g}: "
                 "the representer theorem needs an increasing Ω; pass one"
             )
 
@@ -131,9 +155,9 @@ class PenaltyResult:
     gap: float
     #: points of the path
     iterations: int
-    #: "converged", "max_iter", "max_time" or "interrupted"
+    #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
     stopped: str
-    #: whether rounding, and not tol, ended a converged run
+    #: whether rounding ended the run before tol was reached; it still counts as converged if gap ≤ 1e-3 |J|
     rounded: bool
     #: ‖f‖² = αᵀKα
     square: float
@@ -198,7 +222,7 @@ def any_penalty(
         elif len(path.lambdas) > max_iter or control.stopped:
             stopped = control.stopped or "max_iter"
         elif (following := path.following(r)) is None:
-            stopped, rounded = "converged", True
+            stopped, rounded = "converged" if path.objective - lower <= 1e-3 * size else "rounding", True
         else:
             result = regularised_risk(
                 K,
@@ -273,6 +297,7 @@ class _Path:
         Where Ω has a kink or a jump, the minimum has just that norm, between those of two points of the path.
         """
         start, b_start, F_start, square_start = self.coef, self.b, self.F, self.square
+        inverse = 1 / self.best_lambda, 1 / penalty  # where pieces of L are straight f is linear in it
         cross = float(start @ (F - b))
 
         def norm2(theta: float) -> float:
@@ -291,7 +316,9 @@ class _Path:
             low, high = (left, high) if height(left) > height(right) else (low, right)
         for theta in (low, high):  # of a jump, one is on the right side
             alpha, values = start + theta * (coef - start), F_start + theta * (F - F_start)
-            self.take(penalty, alpha, b_start + theta * (b - b_start), values, norm2(theta))
+            between = (1 - theta) * inverse[0] + theta * inverse[1]
+            there = 1 / between if between > 0 else math.inf
+            self.take(there, alpha, b_start + theta * (b - b_start), values, norm2(theta))
 
     def omega_at(self, r: np.ndarray) -> np.ndarray:
         return self.factor * self.omega(r * r)
@@ -358,10 +385,12 @@ class _Path:
         high = float(lambdas[norms <= r].min())
         smaller = lambdas[(norms > r) & (lambdas < high)]
         if not smaller.size:
-            return min(max(wanted if usable else 0.0, high / _FAR**2), high / _FAR) if high > 1e-300 else None
+            low = max(wanted if usable else 0.0, high / _FAR**2)
+            return min(low, high / _FAR) if high > _SMALLEST else None
         low = float(smaller.max())
         if math.isinf(high):
-            return min(max(wanted if usable else 0.0, low * _FAR), low * _FAR**2) if low < 1e300 else None
+            high = max(wanted if usable else 0.0, low * _FAR)
+            return min(high, low * _FAR**2) if low < 1 / _SMALLEST else None
         if high <= low * (1 + 1e-9):
             return None
         found = self.crossing(low, high, float(norms[lambdas == low][0]), float(norms[lambdas == high][0]))

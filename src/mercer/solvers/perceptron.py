@@ -51,7 +51,7 @@ _AHEAD = 1024  # points among which the next mistakes are looked for
 class PerceptronResult:
     """What the perceptron found, and how. For several functions every entry has one more axis, the last."""
 
-    #: every mistake, in order: all that f is made of
+    #: the mistakes: all that f is made of
     made: Mistakes
     #: (n,) f(xᵢ)
     values: np.ndarray
@@ -61,13 +61,16 @@ class PerceptronResult:
     epochs: Any
     #: whether every point came out right in a pass
     converged: Any
-    #: minᵢ yᵢ f(xᵢ) / ‖f‖, in the space of k, or of k + 1 with an intercept; negative where a point is wrong
+    #: minᵢ yᵢ f(xᵢ) / ‖f‖, in the space of k, or of k + 1 with an intercept; negative where a point is wrong,
+    #: NaN where ‖f‖² < 0: K is not positive semi-definite then
     margin: Any
     #: ‖g‖² maxᵢ k(xᵢ, xᵢ) for g = f / minᵢ yᵢ f(xᵢ): infinite where f is 0 at a point, NaN unless converged
     bound: Any
     #: (visits,) of epoch (from 1), index (from 0), value (f(xᵢ) on arrival), mistake; None unless recorded;
     #: for several functions a list
     history: Any
+    #: whether ‖f‖² < 0 for some f, beyond rounding: K is not positive semi-definite then
+    is_indefinite: bool
     #: "converged", "max_iter", "max_time" or "interrupted"
     stopped: str
 
@@ -105,6 +108,7 @@ def perceptron(
     prefetch: int = 64,
     cache: int | None = None,
     record: bool = False,
+    keep: int | None = None,
     control: Control | None = None,
 ) -> PerceptronResult:
     """Pass over the points, adding yᵢ k(xᵢ, ·) at every mistake, until a pass makes none.
@@ -121,6 +125,7 @@ def perceptron(
     prefetch : rows of K that are fetched together, at most
     cache : bytes of rows that are kept, by default a quarter of the memory budget; K need not keep any
     record : whether to keep the history, n entries per pass
+    keep : mistakes of which the order is kept, at most; None for all. Where there are more, only sums are
     control : counts the points that were visited
 
     XOR, with k(u, v) = ⟨u, v⟩², takes one mistake:
@@ -139,7 +144,7 @@ def perceptron(
             f"max_epochs must be a whole number of at least 1, got {max_epochs!r}: pass 1, 2, 3, …"
         )
     control = control or Control()
-    run = _Run(K, Y, fit_intercept, start, prefetch, cache, record, orders, control)
+    run = _Run(K, Y, fit_intercept, start, prefetch, cache, record, keep, orders, control)
     run.passes(max_epochs)
     return run.result(np.ndim(y) == 1)
 
@@ -156,6 +161,7 @@ class _Run:
         prefetch: int,
         cache: int | None,
         record: bool,
+        keep: int | None,
         orders: Iterable[Any] | int | None,
         control: Control,
     ) -> None:
@@ -172,7 +178,7 @@ class _Run:
             self.f[:] = np.asarray(start, dtype=np.float64).reshape(n, functions).T
         self.f = state.get("f", self.f)
         self.b = state.get("b", np.zeros(functions))
-        self.made = MistakeList.restored(state)
+        self.made = MistakeList(n, functions, keep).restore(state)
         self.per_epoch = [row.copy() for row in state.get("per_epoch", ())]
         self.settled = state.get("settled", np.zeros(functions, np.int64))  # the epoch that made no mistake
         self.position: int = state.get("position", n)  # in the order of the current epoch
@@ -284,10 +290,10 @@ class _Run:
         visits = np.where(self.settled > 0, self.settled * n, self.visits)
         made = self.made.freeze(visits, self.intercept)
         f = self.f + self.b[:, None]
-        margin, bound = _margins(self.K, self.Y, made, f, self.intercept)
+        margin, bound, is_indefinite = _margins(self.K, self.Y, made, f, self.intercept)
         bound[self.settled == 0] = np.nan
         epochs = np.where(self.settled > 0, self.settled, self.epoch)
-        history = None if self.history is None else self._histories(made, epochs)
+        history = None if self.history is None else self._histories(epochs)
         one = squeeze
         return PerceptronResult(
             made=made,
@@ -298,10 +304,11 @@ class _Run:
             margin=float(margin[0]) if one else margin,
             bound=float(bound[0]) if one else bound,
             history=history[0] if one and history is not None else history,
+            is_indefinite=is_indefinite,
             stopped=stopped,
         )
 
-    def _histories(self, made: Mistakes, epochs: np.ndarray) -> list[np.ndarray]:
+    def _histories(self, epochs: np.ndarray) -> list[np.ndarray]:
         seen, arrived = self._recorded()
         n = self.Y.shape[1]
         histories = []
@@ -310,7 +317,7 @@ class _Run:
             entries["epoch"] = 1 + np.arange(len(entries)) // n
             entries["index"] = seen[: len(entries)]
             entries["value"] = values[: len(entries)]
-            entries["mistake"][made.of(c).time - 1] = True
+            entries["mistake"] = (entries["value"] > 0) != self.positive[c, entries["index"]]
             histories.append(entries)
         return histories
 
@@ -374,15 +381,18 @@ def mistake_bound(square: Any, margin: Any, largest: float) -> np.ndarray:
 
 def _margins(
     K: KernelMatrix, Y: np.ndarray, made: Mistakes, f: np.ndarray, intercept: bool
-) -> tuple[np.ndarray, np.ndarray]:  # (functions,), (functions,)
-    """The margin and the bound of each f, in the space of k + 1 when there is an intercept."""
+) -> tuple[np.ndarray, np.ndarray, bool]:  # (functions,), (functions,)
+    """Margin and bound of each f, in the space of k + 1 with an intercept; whether some ‖f‖² is negative."""
     least = (Y * f).min(axis=1)
     # b = Σαᵢ, so that Σ αᵢ f(xᵢ) = αᵀKα + b², the squared norm in the space of k + 1
-    square = np.bincount(made.function, made.sign * f[made.function, made.index], minlength=len(Y))
-    square = np.maximum(square, 0.0)
+    terms = made.sums.T * f
+    square, size = terms.sum(axis=1), np.abs(terms).sum(axis=1)
+    is_negative = square < -1e-10 * size
+    square = np.where(is_negative, np.nan, np.maximum(square, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         margin = least / np.sqrt(square)
-    return margin, mistake_bound(square, least, float(K.diag().max()) + intercept)
+    bound = mistake_bound(square, least, float(K.diag().max()) + intercept)
+    return margin, bound, bool(is_negative.any())
 
 
 def _signs(y: Any, shape: tuple[int, int]) -> np.ndarray:  # (functions, n)

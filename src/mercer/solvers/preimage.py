@@ -12,8 +12,9 @@ Start     a point near the answer; go to the right-hand side. Where coefficients
 Stop      when no z moves by more than tol times the spread of the data, or when iterations or time run out.
 Cost      n distances, values and slopes per point and iteration. A local maximum, as for every such method.
 
-**Ridge**: a map learned from examples, z = Σⱼ k'(s, sⱼ) βⱼ with β = (K' + αI)⁻¹ X, sⱼ the representations
-of the training points xⱼ. One Cholesky factorisation.
+**Ridge**: a map learned from examples, z = Σⱼ k'(s, sⱼ) βⱼ with β = S (S K' S + αI)⁻¹ S X, S = diag(√w), sⱼ
+the representations of the training points xⱼ. A weight of 2 counts an example twice, 0 not at all. One
+Cholesky factorisation.
 
 Mika, Schölkopf, Smola, Müller, Scholz and Rätsch, Kernel PCA and de-noising in feature spaces, NIPS (1998);
 Bakır, Weston and Schölkopf, Learning to find pre-images, NIPS (2003).
@@ -35,6 +36,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from mercer.config import memory_budget
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 
@@ -78,7 +80,9 @@ def fixed_point(
     """
     control = control or Control()
     m, tries, _ = candidates.shape
-    least, rows = tol * _spread(X), max(1, _BLOCK // coef.shape[1])
+    # a row of weights, its parts and what ``radial`` makes on its way are about 12 arrays
+    block = min(_BLOCK, memory_budget() // (2 * 8 * 12))
+    least, rows = tol * _spread(X), max(1, block // coef.shape[1])
     state = control.restored or {
         "Z": candidates[:, 0].astype(np.float64),
         "step": np.zeros((m, candidates.shape[2])),  # to the next trial, and by how much it is stretched
@@ -111,7 +115,9 @@ def _advance(
     Z, value, length = state["Z"], state["value"], state["length"]
     trial = Z[part] + length[part, None] * state["step"][part]
     kernel, slope = radial(trial, X)
-    g, terms = coef[part] * slope, coef[part] * kernel
+    c = coef[part]
+    g, terms = c * slope, c * kernel
+    del kernel, slope, c
     f, total, size = terms.sum(axis=1), g.sum(axis=1), np.abs(g).sum(axis=1)
     is_first = value[part] == -np.inf
     is_possible = np.isfinite(f + size) & (size > 1e-200)
@@ -152,18 +158,29 @@ def _spread(X: Any) -> float:
     return float(np.sqrt(variance)) if variance > 1e-14 * size else max(float(np.sqrt(size)), 1e-300) or 1.0
 
 
-def ridge_map(K: np.ndarray, X: np.ndarray, alpha: float) -> np.ndarray:  # (n, d)
-    """β = (K + αI)⁻¹ X; K is destroyed.
+def ridge_map(
+    K: np.ndarray, X: np.ndarray, alpha: float, weight: np.ndarray | None = None
+) -> np.ndarray:  # (n, d)
+    """β = S (S K S + αI)⁻¹ S X, S = diag(√w); K is destroyed.
 
     >>> ridge_map(np.eye(2), np.array([[2.0], [4.0]]), 1.0)
     array([[1.],
            [2.]])
     """
+    if weight is not None:
+        root = np.sqrt(weight)
+        K *= root
+        K *= root[:, None]
+        X = root[:, None] * X
     K.flat[:: len(K) + 1] += alpha
+    if weight is not None:  # examples of weight 0 take no part, even where alpha is 0
+        none = np.flatnonzero(root == 0)
+        K[none, none] = 1.0
     try:
         factor = cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         raise InputError(
             f"K + alpha I of the learned map back is not positive definite, got alpha={alpha!r}: raise alpha"
         ) from None
-    return np.asarray(cho_solve(factor, X, check_finite=False))
+    beta = np.asarray(cho_solve(factor, X, check_finite=False))
+    return beta if weight is None else root[:, None] * beta

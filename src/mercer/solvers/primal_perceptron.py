@@ -47,7 +47,7 @@ class PrimalResult:
     w: np.ndarray
     #: (functions,)
     b: np.ndarray
-    #: every mistake, in order: w = Σ yᵢ xᵢ over them
+    #: the mistakes: w = Σ yᵢ xᵢ over them
     made: Mistakes
     #: (epochs, functions) the mistakes of each pass
     mistakes_per_epoch: np.ndarray
@@ -73,6 +73,7 @@ def primal_perceptron(
     max_epochs: int = 100,
     orders: Iterable[Any] | int | None = None,
     start: tuple[np.ndarray, np.ndarray] | None = None,
+    keep: int | None = None,
     control: Control | None = None,
 ) -> PrimalResult:
     """Pass over the points, adding yᵢ xᵢ to w at every mistake, until a pass makes none.
@@ -85,15 +86,16 @@ def primal_perceptron(
     max_epochs : passes at most
     orders : the order of visit of each pass; by default 0 … n-1; a whole number is the seed of random ones
     start : w (d, functions) and b (functions,) to go on from
+    keep : mistakes of which the order is kept, at most; None for all. Where there are more, only sums are
     control : counts the points that were visited
 
     >>> X, Y = np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[-1.0], [1.0]])
     >>> result = primal_perceptron(X, Y, fit_intercept=False)
-    >>> result.w[:, 0], result.made.index, result.margin, result.bound
+    >>> result.w[:, 0], result.made.stored(), result.margin, result.bound
     (array([2., 0.]), array([1]), array([0.]), array([inf]))
     """
     control = control or Control()
-    run = _Run(X, Y, fit_intercept, orders, start, control)
+    run = _Run(X, Y, fit_intercept, orders, start, keep, control)
     run.passes(max_epochs)
     return run.result()
 
@@ -108,6 +110,7 @@ class _Run:
         fit_intercept: bool,
         orders: Iterable[Any] | int | None,
         start: tuple[np.ndarray, np.ndarray] | None,
+        keep: int | None,
         control: Control,
     ) -> None:
         self.X = X
@@ -118,7 +121,7 @@ class _Run:
         w, b = (np.zeros((d, functions)), np.zeros(functions)) if start is None else start
         state = control.restored or {}
         self.w, self.b = state.get("w", w.copy()), state.get("b", b.copy())
-        self.made = MistakeList.restored(state)
+        self.made = MistakeList(n, functions, keep).restore(state)
         self.per_epoch = [row.copy() for row in state.get("per_epoch", ())]
         self.settled = state.get("settled", np.zeros(functions, np.int64))
         self.position: int = state.get("position", n)

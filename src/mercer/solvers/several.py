@@ -99,5 +99,5 @@ def each(
 
 def worst_stop(results: list[Part]) -> str:
     """Why the run ended, for the one that ended worst."""
-    order = ["converged", "max_iter", "max_time", "interrupted"]
+    order = ["converged", "rounding", "max_iter", "max_time", "interrupted"]
     return max((result.stopped for result in results), key=order.index)
