@@ -76,8 +76,8 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         intercept); negative where a point is wrong; NaN after ``partial_fit``, with a budget unless
         converged, and where ‖f‖² < 0, the kernel not being positive definite; for several classes (classes,)
     bound_ : ‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ ``mistakes_``, g the f that was found, scaled so that yᵢ g(xᵢ) ≥ 1, in the
-        space of k (of k + 1 with an intercept), maxᵢ k(xᵢ, xᵢ) over ``margin_`` squared; infinite where f is 0
-        at a training point; NaN unless converged, and with a budget; for several classes (classes,)
+        space of k (of k + 1 with an intercept), maxᵢ k(xᵢ, xᵢ) over ``margin_`` squared; infinite where f is
+        0 at a training point; NaN unless converged, and with a budget; for several classes (classes,)
     n_iter_ : passes made, of the class that took most
     converged_ : whether every class was separated
     history_ : when it is recorded, a structured array with an entry per visited point, in order:
