@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -59,3 +60,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("no real data: set MERCER_DATA to the folder of the data sets (default ../shared/data)")
     if item.get_closest_marker("gpu") is not None and not cuda_is_available():
         pytest.skip("no GPU: needs PyTorch with a CUDA device")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard():
+    """A job in the background may have been started deaf to SIGINT: the tests of Ctrl-C need to hear it."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
