@@ -227,6 +227,17 @@ def test_a_small_budget_changes_the_plan(rng):
     assert lean.report_.objective == pytest.approx(full.report_.objective, rel=1e-6)
 
 
+def test_leaving_the_primal_keeps_the_budget(rng):
+    """Cubes of large numbers leave the primal for K, which has to fit as well."""
+    X, y = 1e3 + rng.normal(size=(1500, 3)), rng.normal(size=1500)
+    with (
+        config(memory="8MiB"),
+        pytest.warns(UserWarning, match="too large for the primal"),
+        pytest.raises(MemoryBudgetError, match="Cholesky factorisation on 1,500 points needs"),
+    ):
+        KernelRidge(kernel="poly", gamma=1.0).fit(X, y)
+
+
 def test_too_few_iterations_are_told(rng):
     X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
     with pytest.warns(ConvergenceWarning, match="did not converge after 2 iterations.*raise max_iter"):

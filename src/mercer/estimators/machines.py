@@ -213,9 +213,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
     (False, True)
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        **_KernelMachine._shared,
-    }
+    _declared: ClassVar[dict[str, Parameter]] = _KernelMachine._shared
 
     def __init__(
         self,

@@ -77,8 +77,8 @@ class KernelRegressorMixin(RegressorMixin):
 class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimator):
     r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖².
 
-    The solution is f = Σᵢ aᵢ k(xᵢ, ·), a = (K + αI)⁻¹ (y - b), found without iterating. With the linear
-    kernel it is scikit-learn's ``Ridge``; with ``fit_intercept=False`` it is scikit-learn's ``KernelRidge``.
+    The solution is f = Σᵢ aᵢ k(xᵢ, ·), a = (K + αI)⁻¹ (y - b); without iterating where K fits. With the
+    linear kernel it is scikit-learn's ``Ridge``; with ``fit_intercept=False`` its ``KernelRidge``.
     The lecture's convention (1/n) Σᵢ (yᵢ - f(xᵢ))² + λ ‖f‖² is ``lam=λ``, that is α = nλ.
 
     Parameters
@@ -92,8 +92,8 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
     lam : λ, or one per target, instead of alpha, which then counts for nothing: α = λ Σᵢ wᵢ
     fit_intercept : whether there is a b, which is not penalised
     solver : "cholesky"; "primal", on the features of a linear or polynomial kernel; "cg", conjugate
-        gradients, which never stores K; "auto" takes the primal where there are fewer features than points,
-        and "cg" where K does not fit the memory budget
+        gradients, which never stores K; "auto" takes the primal where there are so many fewer features than
+        points that it is less work, and "cg" where K does not fit the memory budget
     tol : for "cg", the residual relative to y
     max_iter : for "cg", iterations at most
     max_time, progress, checkpoint, resume : for "cg", control over a long run; see
@@ -262,7 +262,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         p = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
         if p is not None:
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
-            why = (f"the kernel has {p:,} features, fewer than there are points",)
+            why = (f"the kernel has {p:,} features" + ", fewer than there are points" * (p < n),)
             plans["primal"] = Plan(_PRIMAL, n, memory, 4.0 * n * p**2 + 9.0 * p**3, why)
         return plans
 
@@ -277,7 +277,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
                 f"the features of {self.kernel_!r} are too large for the primal: solved by the Cholesky "
                 "factorisation of K; scale the data, for example with StandardScaler"
             )
-            plan.require_memory("scale the data")
+            dense_plan(_CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
         gram = Gram(self.kernel_, X, cache=0)
         if plan.solver == _CG:
             return self._iterate(gram, X, Y, alphas, weight, journal)
