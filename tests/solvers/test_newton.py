@@ -386,7 +386,7 @@ def test_an_intercept_that_does_not_exist_ends():
 
 
 def test_a_best_intercept_that_is_not_found_leaves_no_certificate(monkeypatch):
-    monkeypatch.setattr("mercer.solvers.descent._best_shifts", lambda risk, G, b: b)
+    monkeypatch.setattr("mercer.solvers.objective._best_shifts", lambda risk, G, b: b)
     risk = SoftmaxRisk(np.array([0, 0, 1]), 2)
     result = newton(np.zeros((3, 3)), risk, 1.0, n_functions=2)
     assert result.gap == result.objective  # all that is known is that the risk is not negative

@@ -19,9 +19,10 @@ from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
-from mercer.solvers.descent import DescentResult, Risk, descend
+from mercer.solvers.descent import descend
 from mercer.solvers.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
 from mercer.solvers.newton import newton, require_solvable
+from mercer.solvers.objective import DescentResult, Risk
 from mercer.threads import limited_blas
 
 __all__ = ["KernelLogisticRegression"]

@@ -1,6 +1,6 @@
 r"""Newton's method for regularised risks.
 
-Minimise  J(α, b) = R(F) + (λ/2) αᵀKα,   F = Kα + b,   as in ``descent``; from there come the gradient
+Minimise  J(α, b) = R(F) + (λ/2) αᵀKα,   F = Kα + b,   as in ``objective``; from there come the gradient
           r = λα + ∇R(F), the best b and the bound J - min J ≤ gap = rᵀKr / (2λ)
 Stop      when gap ≤ tol · |J|, F being multiplied out from α. Where rounding ends the progress before that
           (a float32 K, a tol near 1e-16), the run is converged as far as the numbers go: ``rounded`` says so,
@@ -35,7 +35,7 @@ from mercer.config import memory_budget
 from mercer.errors import InputError
 from mercer.solvers.conjugate import kernel_conjugate_gradient
 from mercer.solvers.control import Control, State
-from mercer.solvers.descent import (
+from mercer.solvers.objective import (
     EPS,
     DescentResult,
     Point,
