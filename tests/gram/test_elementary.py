@@ -8,10 +8,11 @@ import pytest
 from numba import njit
 from scipy import special
 
+from mercer import native
 from mercer.gram.backends import bessel, elementary
 from mercer.kernels.expression import OPERATIONS
 
-TOOLS = {"FASTMATH", "by_precision", "polynomial_of"}
+TOOLS = {"by_precision", "polynomial_of"}
 PRECISIONS = pytest.mark.parametrize("real", [np.float64, np.float32], ids=["float64", "float32"])
 
 
@@ -21,21 +22,21 @@ def compiled(name):
     arity = {"power": 2, "integer_power": 2, "large_power": 2, "minimum": 2, "maximum": 2, "less_equal": 2}
     arity |= {"matern_shape": 2, "where": 3}
 
-    @njit(**elementary.OPTIONS)
+    @njit(**native.OPTIONS)
     def one(x):
         out = np.empty_like(x)
         for i in range(x.size):
             out[i] = function(x[i])
         return out
 
-    @njit(**elementary.OPTIONS)
+    @njit(**native.OPTIONS)
     def two(x, y):
         out = np.empty_like(x)
         for i in range(x.size):
             out[i] = function(x[i], y[i])
         return out
 
-    @njit(**elementary.OPTIONS)
+    @njit(**native.OPTIONS)
     def three(x, y, z):
         out = np.empty_like(x)
         for i in range(x.size):
@@ -300,7 +301,7 @@ def test_matern_shape_at_enormous_distances_ends():
 
 def test_nothing_is_reordered():
     """The reduction of arguments relies on the rounding of x + M."""
-    assert set(elementary.OPTIONS["fastmath"]) == {"contract", "nsz"}
+    assert set(native.OPTIONS["fastmath"]) == {"contract", "nsz"}
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh", "arccos"])

@@ -19,6 +19,8 @@ from types import ModuleType
 
 __all__ = ["load"]
 
+_CALLED = ("../native.py", "backends/bessel.py", "backends/elementary.py", "backends/loops.py")
+
 
 @cache
 def cache_folder() -> Path | None:
@@ -48,10 +50,10 @@ def _salt() -> str:
     """What compiled code depends on besides its own text: Numba does not look at what it calls."""
     import numba
 
-    here = Path(__file__).parent / "backends"
+    here = Path(__file__).parent
     text = [
         numba.__version__,
-        *((here / name).read_text("utf-8") for name in ("bessel.py", "elementary.py", "loops.py")),
+        *((here / name).read_text("utf-8") for name in _CALLED),
     ]
     return hashlib.sha256("".join(text).encode()).hexdigest()
 

@@ -156,6 +156,41 @@ class Gram:
         self._fill(x, y, out, mirror=False)
         return out
 
+    def write_rows(
+        self, index: np.ndarray, columns: tuple[int, int], out: np.ndarray, places: np.ndarray
+    ) -> None:
+        """K[index, start:stop] into out[places, start:stop]: for solvers that keep rows themselves.
+
+        Nothing is checked and nothing is cached: index and places are int64, out has K's precision.
+        """
+        start, stop = columns
+        x = self._backend.take(self._x, self._sides.left, index, "rows")
+        self._run(
+            lambda j: self._backend.scatter(x, self._y, j, out, places),
+            [(start + a, start + b) for a, b in _cut(stop - start, self._strip(len(index)))],
+            len(index) * (stop - start),
+        )
+
+    def write_block(self, i: np.ndarray, j: np.ndarray, out: np.ndarray) -> None:  # (len(i), len(j))
+        """K[i, j] into ``out``, for solvers: nothing is checked."""
+        if not (len(i) and len(j)):
+            return
+        x = self._backend.take(self._x, self._sides.left, i, "rows")
+        y = self._backend.take(self._y, self._sides.right, j, "columns")
+        self._run(
+            lambda part: self._backend.scatter(x, y, part, out, np.arange(len(i))),
+            _cut(len(j), self._strip(len(i))),
+            out.size,
+        )
+
+    def restrict(self, index: np.ndarray) -> Gram:
+        """The matrix of some of the points with each other."""
+        return _remake(self.kernel, data.take(self._raw[0], index), None, self._capacity, self._settings)
+
+    def _strip(self, rows: int) -> int:
+        """How many columns of that many rows make a task for one thread."""
+        return max(self._backend.columns, _WORTH_THREADS // rows)
+
     def __matmul__(self, V: Any) -> np.ndarray:  # (n,) or (n, p)
         """K @ V without the matrix."""
         V = np.asarray(V)

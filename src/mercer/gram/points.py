@@ -168,7 +168,8 @@ def _side(
         shift = np.zeros(n)
         if centre is not None:
             matrix = matrix - centre
-            shift = matrix @ centre + 0.5 * float(centre @ centre)
+            # einsum, not BLAS: its threads would spin on for a while, in the way of those that compute
+            shift = np.einsum("ij,j->i", matrix, centre) + 0.5 * float(centre @ centre)
         norms = _squared_norms(matrix)
         views.append(ViewData(matrix, norms, shift))
     return Side(n, tuple(views), _values((program.left, program.right)[side], raw, n, codes, mean_of))

@@ -68,7 +68,7 @@ from numba import carray, cfunc, types
 
 from mercer.gram.backends.bessel import matern_shape
 from mercer.gram.backends.elementary import *
-from mercer.gram.backends.elementary import OPTIONS
+from mercer.native import OPTIONS
 from mercer.gram.backends.loops import tile_signature
 
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["KernelMatrix"]
+__all__ = ["KernelMatrix", "WritableRows"]
 
 
 class KernelMatrix(Protocol):
@@ -26,3 +26,18 @@ class KernelMatrix(Protocol):
 
     def __matmul__(self, V: Any) -> np.ndarray:  # (n,) or (n, p)
         """K @ V without the matrix."""
+
+
+class WritableRows(KernelMatrix, Protocol):
+    """A K that writes parts of rows where a solver wants them."""
+
+    def write_block(self, i: np.ndarray, j: np.ndarray, out: np.ndarray) -> None:  # (len(i), len(j))
+        """The values of some points against some others, into ``out``."""
+
+    def write_rows(
+        self, index: np.ndarray, columns: tuple[int, int], out: np.ndarray, places: np.ndarray
+    ) -> None:
+        """K[index, start:stop] into out[places, start:stop]."""
+
+    def restrict(self, index: np.ndarray) -> WritableRows:
+        """The matrix of some of the points with each other."""

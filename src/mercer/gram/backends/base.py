@@ -69,6 +69,10 @@ class Backend(ABC):
     def prepare(self, side: Side) -> Any:
         """The side in the backend's own form, with ``take(index)``."""
 
+    def take(self, prepared: Any, side: Side, index: np.ndarray, role: str) -> Any:
+        """Some points of a side, prepared; ``role`` names memory that may be used again for the next."""
+        return self.prepare(side.take(index))
+
     @abstractmethod
     def block(
         self,
@@ -81,6 +85,12 @@ class Backend(ABC):
         mirror: bool,
     ) -> None:
         """K[i, j] into out[at:]; with ``mirror`` also K[j, i], for a set compared with itself."""
+
+    def scatter(self, x: Any, y: Any, j: tuple[int, int], out: np.ndarray, places: np.ndarray) -> None:
+        """K[:, j] of all rows of x into out[places, j]."""
+        part = np.empty((len(places), j[1] - j[0]), self.dtype)
+        self.block(x, y, (0, len(places)), j, part, (0, 0), False)
+        out[places, j[0] : j[1]] = part
 
     def multiply(self, x: Any, y: Any, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
         """out[i] += K[i, :] @ V, by blocks."""

@@ -15,12 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
+
+from mercer.native import INNER, bits, choose, float_of
 
 __all__ = [
-    "FASTMATH",
     "absolute",
     "arccos",
     "by_precision",
@@ -40,51 +40,6 @@ __all__ = [
     "where",
 ]
 
-#: contraction to fused multiply-add and signless zeros, nothing that reorders
-FASTMATH = {"contract", "nsz"}
-#: how every compiled function here is compiled; a division never checks for zero
-OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy"}
-#: for functions that only compiled code calls: without the doors for Python and C, which take long to compile
-INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
-
-# --- reading and writing a float's bits ----------------------------------------------------------
-
-
-@intrinsic
-def _bits(typingctx: Any, x: Any) -> Any:
-    """The integer with the same bits as a float."""
-    integer = types.int64 if x == types.float64 else types.int32
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(signature.return_type.bitwidth))
-
-    return integer(x), codegen
-
-
-@intrinsic
-def _float(typingctx: Any, i: Any) -> Any:
-    """The float with the same bits as an integer."""
-    real = types.float64 if i == types.int64 else types.float32
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(signature.return_type))
-
-    return real(i), codegen
-
-
-@intrinsic
-def _choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
-    """a if condition else b, as a select: never a branch."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.select(args[0], args[1], args[2])
-
-    if condition != types.boolean or a != b:
-        return None
-    return a(condition, a, b), codegen
-
-
 # --- one implementation per precision ------------------------------------------------------------
 
 
@@ -100,14 +55,14 @@ def by_precision(
     single = build(np.float32, _FLOAT32)
     double = build(np.float64, _FLOAT64)
 
-    def choose(x: Any, *rest: Any) -> Any:
+    def pick(x: Any, *rest: Any) -> Any:
         return single if x == types.float32 else double
 
     arity = double.__code__.co_argcount
     if arity == 1:
-        overload(stub, jit_options=INNER)(lambda x: choose(x))
+        overload(stub, jit_options=INNER)(lambda x: pick(x))
     elif arity == 2:
-        overload(stub, jit_options=INNER)(lambda x, y: choose(x))
+        overload(stub, jit_options=INNER)(lambda x, y: pick(x))
     return stub
 
 
@@ -196,13 +151,13 @@ def _build_exp(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
     shift, one_bits = integer(facts["exponent_bits"]), integer(facts["one_bits"])
 
     def exp_(x):  # type: ignore[no-untyped-def]
-        inside = _choose(x < smallest, smallest, _choose(x > largest, largest, x))
+        inside = choose(x < smallest, smallest, choose(x > largest, largest, x))
         t = inside * log2e + magic
         n = t - magic
         r = (inside + n * high) + n * low
         y = one + (r + r * r * tail(r))
-        scaled = y * _float(integer((_bits(t) << shift) + one_bits))  # Numba widens int32 arithmetic
-        return _choose(x < smallest, zero, _choose(x > largest, infinity, scaled))
+        scaled = y * float_of(integer((bits(t) << shift) + one_bits))  # Numba widens int32 arithmetic
+        return choose(x < smallest, zero, choose(x > largest, infinity, scaled))
 
     return exp_
 
@@ -216,12 +171,12 @@ def _build_log(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
     tail = polynomial_of(real, facts["log"])
 
     def log_(x):  # type: ignore[no-untyped-def]
-        bits = _bits(x)
-        m = _float(integer((bits & mantissa) | one_bits))
-        e = real((bits >> shift) - bias)
+        pattern = bits(x)
+        m = float_of(integer((pattern & mantissa) | one_bits))
+        e = real((pattern >> shift) - bias)
         large = m > root
-        m = _choose(large, m * half, m)
-        e = _choose(large, e + one, e)
+        m = choose(large, m * half, m)
+        e = choose(large, e + one, e)
         t = (m - one) / (m + one)
         z = t * t
         return e * ln2 + (two * t + t * z * tail(z))
@@ -246,7 +201,7 @@ def _build_sin(offset: float) -> Callable[[type, dict[str, Any]], Callable[..., 
             r = ((x + n * first) + n * second) + n * third
             z = r * r
             s = r + r * z * tail(z)
-            return _float(integer(_bits(s) ^ integer(_bits(t) << shift)))  # the lowest bit of n is the sign
+            return float_of(integer(bits(s) ^ integer(bits(t) << shift)))  # the lowest bit of n is the sign
 
         return sin_
 
@@ -263,7 +218,7 @@ def _build_tanh(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
         z = x * x
         near = x + x * z * tail(z)
         far = one - two / (exp(two * size) + one)
-        return _choose(size < edge, near, _choose(x < real(0), -far, far))
+        return choose(size < edge, near, choose(x < real(0), -far, far))
 
     return tanh_
 
@@ -276,20 +231,20 @@ def _build_arccos(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
 
     def arccos_(x):  # type: ignore[no-untyped-def]
         size = abs(x)
-        z = _choose(size <= half, x * x, (one - size) * half)
-        s = _choose(size <= half, x, np.sqrt(z))
+        z = choose(size <= half, x * x, (one - size) * half)
+        s = choose(size <= half, x, np.sqrt(z))
         arc = s + s * z * tail(z)
-        outer = _choose(x < real(0), pi - two * arc, two * arc)
-        return _choose(size <= half, half_pi - arc, outer)
+        outer = choose(x < real(0), pi - two * arc, two * arc)
+        return choose(size <= half, half_pi - arc, outer)
 
     return arccos_
 
 
 def _build_power(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
     def power_(x, y):  # type: ignore[no-untyped-def]
-        safe = _choose(x <= real(0), real(1), x)
-        of_others = _choose(x < real(0), real(np.nan), real(0))  # no real power of a negative number
-        return _choose(x <= real(0), of_others, exp(y * log(safe)))
+        safe = choose(x <= real(0), real(1), x)
+        of_others = choose(x < real(0), real(np.nan), real(0))  # no real power of a negative number
+        return choose(x <= real(0), of_others, exp(y * log(safe)))
 
     return power_
 
@@ -301,17 +256,17 @@ def _build_integer_power(real: type, facts: dict[str, Any]) -> Callable[..., Any
     def integer_power_(x, y):  # type: ignore[no-untyped-def]
         n = np.int64(y)
         square = x
-        result = _choose((n & 1) != 0, square, one)
+        result = choose((n & 1) != 0, square, one)
         square = square * square
-        result = result * _choose((n & 2) != 0, square, one)
+        result = result * choose((n & 2) != 0, square, one)
         square = square * square
-        result = result * _choose((n & 4) != 0, square, one)
+        result = result * choose((n & 4) != 0, square, one)
         square = square * square
-        result = result * _choose((n & 8) != 0, square, one)
+        result = result * choose((n & 8) != 0, square, one)
         square = square * square
-        result = result * _choose((n & 16) != 0, square, one)
+        result = result * choose((n & 16) != 0, square, one)
         square = square * square
-        return result * _choose((n & 32) != 0, square, one)
+        return result * choose((n & 32) != 0, square, one)
 
     return integer_power_
 
@@ -358,22 +313,22 @@ def absolute(x):  # type: ignore[no-untyped-def]
 @njit(**INNER)
 def minimum(x, y):  # type: ignore[no-untyped-def]
     """min(x, y)."""
-    return _choose(x <= y, x, y)
+    return choose(x <= y, x, y)
 
 
 @njit(**INNER)
 def maximum(x, y):  # type: ignore[no-untyped-def]
     """max(x, y)."""
-    return _choose(x <= y, y, x)
+    return choose(x <= y, y, x)
 
 
 @njit(**INNER)
 def less_equal(x, y):  # type: ignore[no-untyped-def]
     """1 where x ≤ y, else 0."""
-    return _choose(x <= y, type(x)(1), type(x)(0))
+    return choose(x <= y, type(x)(1), type(x)(0))
 
 
 @njit(**INNER)
 def where(condition, x, y):  # type: ignore[no-untyped-def]
     """x where the condition is positive, else y."""
-    return _choose(condition > type(condition)(0), x, y)
+    return choose(condition > type(condition)(0), x, y)

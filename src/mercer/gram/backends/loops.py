@@ -23,7 +23,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mercer.gram.backends.elementary import INNER, OPTIONS, _bits
+from mercer.native import INNER, OPTIONS, bits
 
 __all__ = [
     "DIRECT",
@@ -32,6 +32,7 @@ __all__ = [
     "MIRROR",
     "MULTIPLY",
     "OWN",
+    "SCATTER",
     "SHARED",
     "SQDIST",
     "STORE",
@@ -43,7 +44,7 @@ __all__ = [
 
 DOT, SQDIST, SUM, EXTERNAL = 0, 1, 2, 3  # kinds of planes
 OWN, DIRECT, SHARED = 0, 1, 2  # a plane has its own product; differences; that of plane (how - SHARED)
-STORE, MIRROR, MULTIPLY = 0, 1, 2  # what to do with a finished tile
+STORE, MIRROR, MULTIPLY, SCATTER = 0, 1, 2, 3  # what to do with a finished tile
 _CACHE = 2**25  # bytes from which a matrix is not expected to stay in cache
 
 
@@ -157,12 +158,12 @@ def _complete_sqdist(product, nx, ny, tau, out, doubtful):  # type: ignore[no-un
         source = product[i * cols : (i + 1) * cols]
         row = out[i * cols : (i + 1) * cols]
         n = nx[i]
-        signs = _bits(n - n)
+        signs = bits(n - n)
         for j in range(cols):
             scale = n + ny[j]
             s = scale - (source[j] + source[j])
             row[j] = s
-            signs = _or(signs, _bits(s - tau * scale))  # the sign bit says s < τ (‖x‖² + ‖y‖²)
+            signs = _or(signs, bits(s - tau * scale))  # the sign bit says s < τ (‖x‖² + ‖y‖²)
         doubtful[i] = signs < 0
 
 
@@ -173,9 +174,9 @@ def _doubt_sqdist(plane, nx, ny, tau, doubtful):  # type: ignore[no-untyped-def]
     for i in range(nx.shape[0]):
         row = plane[i * cols : (i + 1) * cols]
         n = nx[i]
-        signs = _bits(n - n)
+        signs = bits(n - n)
         for j in range(cols):
-            signs = _or(signs, _bits(row[j] - tau * (n + ny[j])))
+            signs = _or(signs, bits(row[j] - tau * (n + ny[j])))
         doubtful[i] = signs < 0
 
 
@@ -234,6 +235,18 @@ def _stream(typingctx: Any, target: Any, place: Any, source: Any, start: Any, st
 
 
 @njit(nogil=True, **INNER)
+def _store_row(values, at, flat, start, cols, origin, streams):  # type: ignore[no-untyped-def]
+    """flat[start : start + cols] = values[at : at + cols], past the caches where lines are whole."""
+    lanes = 64 // flat.itemsize
+    lead = min(cols, -(origin + start) % lanes) if streams else cols
+    full = lead + (cols - lead) // lanes * lanes
+    for j in range(lead, full, lanes):
+        _stream(flat, start + j, values, at + j, 1)
+    _copy(values[at : at + lead], flat[start : start + lead])
+    _copy(values[at + full : at + cols], flat[start + full : start + cols])
+
+
+@njit(nogil=True, **INNER)
 def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def]
     """A finished tile into out, and its transpose into the mirrored place; the lower triangle decides."""
     flat = out.ravel()
@@ -243,13 +256,7 @@ def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def
     streams = out.size * out.itemsize > _CACHE and width % lanes == 0
     origin = out.ctypes.data // out.itemsize
     for i in range(rows):
-        start = (i0 + i) * width + j0
-        lead = min(cols, -(origin + start) % lanes) if streams else cols
-        full = lead + (cols - lead) // lanes * lanes
-        for j in range(lead, full, lanes):
-            _stream(flat, start + j, values, i * cols + j, 1)
-        _copy(values[i * cols : i * cols + lead], flat[start : start + lead])
-        _copy(values[i * cols + full : (i + 1) * cols], flat[start + full : start + cols])
+        _store_row(values, i * cols, flat, (i0 + i) * width + j0, cols, origin, streams)
     if j0 + cols > i0 + 1:  # the tile meets the diagonal
         for i in range(rows):
             for j in range(min(cols, i0 + i - j0)):
@@ -288,6 +295,7 @@ def sweep(  # type: ignore[no-untyped-def]
     i0, i1, j0, j1,
     out, oi, oj,  # where the range goes in a C-contiguous matrix
     V, mode,
+    places,  # for SCATTER: the row of out for each row i0:i1
 ):  # fmt: skip
     """Rows i0:i1 × columns j0:j1 of the Gram matrix, into out[oi:, oj:] or multiplied with V into it."""
     dtype_zero = params[:0]
@@ -383,6 +391,12 @@ def sweep(  # type: ignore[no-untyped-def]
             _call_tile(address, q, lefts, rights, x, yt, params, values, sizes)
             if mode == MIRROR:
                 _store_both(values, out, oi + it - i0, oj + jt - j0, rows, cols)
+            elif mode == SCATTER:
+                flat, origin = out.ravel(), out.ctypes.data // out.itemsize
+                streams = out.size * out.itemsize > _CACHE
+                for i in range(rows):
+                    start = places[it - i0 + i] * out.shape[1] + oj + jt - j0
+                    _store_row(values, i * cols, flat, start, cols, origin, streams)
             else:
                 product_rows = products[:rows]
                 np.dot(values[:area].reshape(rows, cols), V[jt : jt + cols], product_rows)

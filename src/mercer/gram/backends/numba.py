@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,9 @@ _KINDS = {
 }
 _DIRECT_WIDTH = 8  # columns up to which differences beat a matrix product
 _NARROW = 4096  # columns up to which a CSR block is made dense
+_SMALL = 2**26  # bytes up to which narrow CSR views are made dense once and for all
 _TILE = (124, 248)  # rows and columns of a tile: three planes of float64 in a megabyte of cache
+_ROWS_TILE = (256, 512)  # for some rows of a matrix: products of this size are as fast as products come
 
 
 class _Facts(NamedTuple):
@@ -78,12 +81,43 @@ class NumbaBackend(Backend):
         self.tau = self.dtype.type(REPAIR[self.dtype.name])
         self.no_vectors = np.empty((0, 0), self.dtype)
         self.no_planes = np.empty((0, 0, 0), self.dtype)
+        self.no_places = np.empty(0, np.int64)
+        self._memory = local()
 
     # --- sides ---------------------------------------------------------------------------------------
 
     def prepare(self, side: Side) -> Prepared:
         self.require_range(side)
-        return self._flatten(side)
+        return self._flatten(self._made_dense(side) if _dense_size(side) <= _SMALL else side)
+
+    def take(self, prepared: Prepared, side: Side, index: np.ndarray, role: str) -> Prepared:
+        if not (prepared.is_flat and len(prepared.facts) == 1):
+            return super().take(prepared, side, index, role)
+        width = prepared.facts[0].width
+        flat = self._gather(prepared.flat, width, index, role)
+        same = prepared.exact is prepared.flat
+        exact = flat if same else self._gather(prepared.exact, width, index, role)
+        return Prepared(
+            side,
+            flat,
+            exact,
+            prepared.offsets,
+            prepared.norms[:, index],
+            prepared.shift[:, index],
+            prepared.values[:, index],
+            prepared.facts,
+            True,
+        )
+
+    def _gather(self, whole: np.ndarray, width: int, index: np.ndarray, role: str) -> np.ndarray:
+        """Rows of a flat array, in memory that is kept: new memory costs more than what is written to it."""
+        kept: dict[Any, np.ndarray] = self._memory.__dict__
+        name, size = f"{role} {whole.dtype}", len(index) * width
+        if name not in kept or kept[name].size < size:
+            kept[name] = np.empty(size, whole.dtype)
+        out = kept[name][:size]
+        np.take(whole.reshape(-1, width), index, axis=0, out=out.reshape(len(index), width), mode="clip")
+        return out
 
     def _flatten(self, side: Side) -> Prepared:
         dense = [view.matrix.ravel() if _is_dense(view) else np.empty(0) for view in side.views]
@@ -115,14 +149,17 @@ class NumbaBackend(Backend):
 
     def _local(self, prepared: Prepared, part: tuple[int, int]) -> Prepared:
         """The rows of a range with their narrow sparse views made dense."""
-        side = prepared.side.take(slice(*part))
+        return self._flatten(self._made_dense(prepared.side.take(slice(*part))))
+
+    def _made_dense(self, side: Side) -> Side:
+        """With the narrow sparse views dense."""
         views = tuple(
             replace(view, matrix=view.matrix.toarray())
             if view.is_sparse and self._is_narrow(v, view)
             else view
             for v, view in enumerate(side.views)
         )
-        return self._flatten(replace(side, views=views))
+        return replace(side, views=views)
 
     def _is_narrow(self, v: int, view: ViewData) -> bool:
         """Whether a CSR view is made dense block by block; sums over coordinates know no other way."""
@@ -143,6 +180,11 @@ class NumbaBackend(Backend):
     ) -> None:
         self._sweep(x, y, i, j, out, at, self.no_vectors, loops.MIRROR if mirror else loops.STORE)
 
+    def scatter(
+        self, x: Prepared, y: Prepared, j: tuple[int, int], out: np.ndarray, places: np.ndarray
+    ) -> None:
+        self._sweep(x, y, (0, len(places)), j, out, (0, j[0]), self.no_vectors, loops.SCATTER, places)
+
     def multiply(self, x: Prepared, y: Prepared, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
         n = V.shape[0]
         step = n if x.is_flat else 2048
@@ -160,6 +202,7 @@ class NumbaBackend(Backend):
         at: tuple[int, int],
         V: np.ndarray,
         mode: int,
+        targets: np.ndarray | None = None,
     ) -> None:
         if not x.is_flat and mode == loops.MIRROR and i != j:
             self._sweep(x, y, i, j, out, at, V, loops.STORE)
@@ -175,8 +218,9 @@ class NumbaBackend(Backend):
             self.address, planes, places,
             x.flat, x.exact, x.norms, x.shift, x.values,
             y.flat, y.exact, y.norms, y.shift, y.values,
-            self.params, given, _TILE, self.tau,
+            self.params, given, _TILE if mode != loops.SCATTER else _ROWS_TILE, self.tau,
             i[0], i[1], j[0], j[1], out, at[0], at[1], V, mode,
+            self.no_places if targets is None else targets,
         )  # fmt: skip
 
     @lru_cache(maxsize=8)  # noqa: B019  a backend lives as long as its Gram, and has one or two layouts
@@ -236,9 +280,16 @@ def _compile_sweep(precision: str) -> None:
     real, whole = getattr(types, precision), types.int64
     vector, matrix, table = types.Array(real, 1, "C"), types.Array(real, 2, "C"), types.Array(whole, 2, "C")
     side = (vector, types.Array(types.float64, 1, "C"), matrix, matrix, matrix)
-    given = types.Array(real, 3, "C")
+    given, places = types.Array(real, 3, "C"), types.Array(whole, 1, "C")
     work = (vector, given, types.UniTuple(whole, 2), real, whole, whole, whole, whole)
-    loops.sweep.compile((whole, table, table, *side, *side, *work, matrix, whole, whole, matrix, whole))
+    loops.sweep.compile(
+        (whole, table, table, *side, *side, *work, matrix, whole, whole, matrix, whole, places)
+    )
+
+
+def _dense_size(side: Side) -> int:
+    """Bytes that the sparse views of a side would take if they were dense."""
+    return sum(8 * side.n * view.width for view in side.views if view.is_sparse)
 
 
 def _is_dense(view: ViewData) -> bool:
