@@ -1,0 +1,296 @@
+r"""Quadratic programs of support vector machines, by decomposition: one solver for all of them.
+
+Minimise  ½ γᵀKγ - cᵀγ   over   lo ≤ γ ≤ hi,   with  Σγ  fixed in each of one or two groups of variables
+
+Given     K, by rows (a variable belongs to a point; two variables may share one); c, lo, hi; a feasible γ
+Slopes    vₜ = cₜ - (Kγ)ₜ: how fast the objective falls as γₜ rises
+Optimal   iff some λ per group has  vₜ ≤ λ where γₜ < hiₜ  and  vₜ ≥ λ where γₜ > loₜ
+Violation the largest  vᵢ - vⱼ  of a group with γᵢ < hiᵢ and γⱼ > loⱼ
+Stop      when the violation is at most ``tol``; or when steps are lost in rounding, which is said
+Gap       Σₜ (hiₜ - γₜ)(vₜ - λ)₊ + (γₜ - loₜ)(λ - vₜ)₊: the primal value minus the dual one
+
+Each round takes a working set: those of the last one, and the variables that violate most from either side,
+up to some two thousand. Their rows are fetched together, one product of matrices; the small problem is
+solved by pairs (``smo``); the slopes of all points follow with one product of the rows that changed. Rows
+are kept while there is room (``rows``).
+
+Several problems over parts of the same points (all pairs of classes, each class against the rest) go through
+the rounds together: a row is computed once for all of them, in the segments that are needed, and the small
+problems are solved on all threads.
+
+A large problem shrinks: once most variables rest firmly at a bound, the rest is solved as a problem of its
+own, with shorter rows, and the whole is looked at again afterwards; nothing is dropped for good.
+
+Joachims, Making large-scale SVM learning practical, Advances in Kernel Methods (1999): decomposition,
+shrinking. Fan, Chen and Lin, JMLR 6 (2005), 1889-1918; Chen, Fan and Lin, A study on SMO-type decomposition
+methods for support vector machines, IEEE Transactions on Neural Networks 17 (2006), 893-908: selection,
+convergence, also for K that are not positive semi-definite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.config import config, thread_count
+from mercer.errors import InputError
+from mercer.solvers import smo
+from mercer.solvers.control import Control, State
+from mercer.solvers.matrix import WritableRows
+from mercer.solvers.program import DONE, Problem, Program, Solution
+from mercer.solvers.rows import KeptRows
+from mercer.threads import run
+
+__all__ = ["Program", "Solution", "solve"]
+
+_WHOLE = 512  # variables up to which a problem is one working set
+_LOOK = 10  # rounds after which it is asked again whether the problem may shrink
+_SHRUNK = 0.4  # part of the points that may remain
+_TOGETHER = 2048  # rows that are fetched together
+
+
+def solve(
+    K: WritableRows,  # (n, n)
+    programs: list[Program],
+    *,
+    bounds: Any = None,
+    tol: float = 1e-3,
+    max_iter: int = -1,
+    cache: int = 2**28,
+    shrinking: bool = True,
+    control: Control | None = None,
+) -> list[Solution]:
+    """Solve problems that share the rows of one matrix.
+
+    Parameters
+    ----------
+    K : the kernel matrix, a Gram
+    programs : the problems
+    bounds : (segments + 1,) where the segments of the points begin and end, by default one of all
+    tol : the largest violation to stop at
+    max_iter : steps for each problem, at most; -1 for no limit
+    cache : bytes of rows that are kept, at most
+    shrinking : whether variables that rest at a bound are left aside meanwhile
+    control : counts rounds
+
+    Two points of different classes, k(x, x') = 0 between them: γ = (1, -1).
+
+    >>> from mercer import Gram, Linear
+    >>> K = Gram(Linear(), [[1.0, 0.0], [0.0, 1.0]])
+    >>> box = Program(
+    ...     np.array([1.0, -1.0]), np.array([0.0, -9.0]), np.array([9.0, 0.0]), np.zeros(2), np.arange(2), 2
+    ... )
+    >>> solve(K, [box])[0].gamma
+    array([ 1., -1.])
+    """
+    bounds = np.array([0, K.shape[0]]) if bounds is None else np.asarray(bounds, np.int64)
+    with config(threads=thread_count()):  # asking the machine takes longer than a small problem
+        return _Run(K, programs, bounds, tol, max_iter, cache, shrinking, control or Control()).solve()
+
+
+@dataclass(eq=False)
+class _Run:
+    """All problems, the rows they share, and the rounds."""
+
+    K: WritableRows
+    programs: list[Program]
+    bounds: np.ndarray
+    tol: float
+    max_iter: int
+    cache: int
+    shrinking: bool
+    control: Control
+    problems: list[Problem] = field(init=False)
+    rows: KeptRows = field(init=False)
+    alone: bool = field(init=False)  # one large problem
+    rounds: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        diag = np.asarray(self.K.diag(), np.float64)
+        if not np.isfinite(diag).all():
+            raise InputError(
+                f"k(x, x) is not finite for point {int(np.isfinite(diag).argmin())}: rescale the data, or "
+                "choose a kernel that does not overflow on them"
+            )
+        self.alone = len(self.programs) == 1 and len(self.programs[0].c) > _WHOLE
+        # a quarter is for the rows of a shrunken problem
+        room = self.cache - self.cache // 4 if self.alone and self.shrinking else self.cache
+        self.rows = KeptRows(self.K, self.bounds, room)
+        self.problems = [Problem(program, self.bounds, diag) for program in self.programs]
+        self._restore()
+
+    def solve(self) -> list[Solution]:
+        largest = smo.LARGEST_BLOCK if self.alone else min(smo.LARGEST_BLOCK, self.rows.slots)
+        working = [p for p in self.problems if p.stopped is None]
+        while working and not self.control.stopped:
+            chosen = [p.choose(largest) for p in working]
+            pairs = []
+            for problem, variables in zip(working, chosen, strict=True):
+                if problem.worst <= self.tol:
+                    problem.stopped = "converged"
+                elif 0 <= self.max_iter <= problem.steps:
+                    problem.stopped = "max_iter"
+                else:
+                    pairs.append((problem, variables))
+            for together in self._batches(pairs) if pairs else ():
+                self._advance(together)
+            for problem, _ in pairs:
+                if problem.stopped is None:
+                    problem.watch()
+            working = [p for p in working if p.stopped is None]
+            self.rounds += 1
+            if (
+                self.alone
+                and working
+                and self.shrinking
+                and self.rounds % _LOOK == 0
+                and not self.control.stopped
+            ):
+                self._shrink(working[0])
+            if pairs:
+                worst = max(problem.worst for problem, _ in pairs)
+                self.control.step(self.state, violation=worst, problems=len(pairs))
+        return [self._solution(problem) for problem in self.problems]
+
+    def _solution(self, problem: Problem) -> Solution:
+        found = problem.solution(problem.stopped or self.control.stopped or "converged")
+        if found.stopped != DONE:
+            return found
+        if problem.is_unbounded():
+            return replace(found, stopped="unbounded")
+        if found.violation <= self.tol:
+            return replace(found, stopped="converged")
+        return replace(found, stopped="max_iter" if 0 <= self.max_iter <= found.steps else "rounding")
+
+    def _shrink(self, problem: Problem) -> None:
+        """Solve for the variables that may still move, and for no others, in terms of their changes."""
+        p = problem.program
+        active = problem.active()
+        points, position = np.unique(p.position[active], return_inverse=True)
+        if len(points) > _SHRUNK * len(problem.points):
+            return
+        gamma = problem.gamma[active]
+        part = Program(
+            problem.slopes()[active],
+            p.lo[active] - gamma,
+            p.hi[active] - gamma,
+            np.zeros(len(active)),
+            position,
+            int(np.count_nonzero(active < p.split)),
+        )
+        (found,) = solve(
+            self.K.restrict(problem.points[points]),
+            [part],
+            tol=self.tol,
+            max_iter=-1 if self.max_iter < 0 else self.max_iter - problem.steps,
+            cache=self.cache // 4,
+            control=self.control.inner(),
+        )
+        problem.steps += found.steps
+        moved = np.flatnonzero(found.gamma)
+        change = found.gamma[moved]
+        # exactly at a bound, not within rounding of it
+        reached_lo, reached_hi = change == part.lo[moved], change == part.hi[moved]
+        moved = active[moved]
+        target = np.where(reached_lo, p.lo[moved], problem.gamma[moved] + change)
+        target = np.where(reached_hi, p.hi[moved], target)
+        change = target - problem.gamma[moved]
+        problem.gamma[moved] = target
+        self._apply(problem, moved, change)
+
+    def _batches(self, pairs: list[tuple[Problem, np.ndarray]]) -> Any:
+        """Problems whose working sets' rows fit the store together."""
+        if self.rows.slots == self.K.shape[0]:
+            yield pairs
+            return
+        together: list[tuple[Problem, np.ndarray]] = []
+        needed = np.zeros(self.K.shape[0], np.bool_)
+        for problem, chosen in pairs:
+            points = problem.points[problem.program.position[chosen]]
+            more = needed.copy()
+            more[points] = True
+            if together and np.count_nonzero(more) > self.rows.slots:
+                yield together
+                together, more = [], np.zeros_like(needed)
+                more[points] = True
+            together.append((problem, chosen))
+            needed = more
+        yield together
+
+    def _advance(self, together: list[tuple[Problem, np.ndarray]]) -> None:
+        """One round of some problems: working sets solved, values updated."""
+        threads = thread_count()
+        if self.alone:  # rows are needed only of what moves: it is often half of the working set
+            ((problem, chosen),) = together
+            block = problem.computed(self.K, chosen)
+            moved, change = problem.advance(chosen, self.tol, self.max_iter, block)
+            self._apply(problem, moved, change)
+            return
+        self._fetch([(problem, chosen) for problem, chosen in together])
+
+        def advance(pair: tuple[Problem, np.ndarray]) -> None:
+            problem, chosen = pair
+            # memory is handed on from problem to problem: new memory costs more than what is written to it
+            memory = spare.pop() if spare else np.empty(largest**2, self.K.dtype)
+            block = memory[: len(chosen) ** 2].reshape(len(chosen), len(chosen))
+            moved, change = problem.advance(chosen, self.tol, self.max_iter, block, self.rows)
+            spare.append(memory)
+            points = problem.points[problem.program.position[moved]]
+            problem.add(self.rows, points, change, 1 if apart else threads)
+
+        largest = max(len(chosen) for _, chosen in together)
+        spare: list[np.ndarray] = []
+        apart = len(together) >= threads  # each problem on one thread, or one problem on all
+        run(advance, together, threads if apart else 1)
+
+    def _fetch(self, pairs: list[tuple[Problem, np.ndarray]]) -> None:
+        """The rows of some variables, in the segments that their problems see."""
+        if len(self.bounds) == 2:
+            self.rows.fetch(np.unique(np.concatenate([p.points[p.program.position[t]] for p, t in pairs])))
+            return
+        wanted = np.zeros((self.K.shape[0], len(self.bounds) - 1), np.bool_)
+        for problem, variables in pairs:
+            wanted[np.ix_(problem.points[problem.program.position[variables]], problem.program.segments)] = (
+                True
+            )
+        points = np.flatnonzero(wanted.any(axis=1))
+        self.rows.fetch(points, wanted[points])
+
+    def _apply(self, problem: Problem, variables: np.ndarray, change: np.ndarray) -> None:
+        """The values after some variables changed."""
+        size = min(_TOGETHER, self.rows.slots)
+        for start in range(0, len(variables), size):
+            part = variables[start : start + size]
+            self._fetch([(problem, part)])
+            points = problem.points[problem.program.position[part]]
+            problem.add(self.rows, points, change[start : start + size], thread_count())
+
+    # --- checkpoints -----------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """What the next round depends on."""
+        return {
+            f"{name}_{i}": getattr(problem, name)
+            for i, problem in enumerate(self.problems)
+            for name in ("gamma", "values", "last", "steps", "stalled")
+        } | {
+            "rounds": self.rounds,
+            "best": np.array([problem.best for problem in self.problems]),
+            "stopped": np.array([problem.stopped or "" for problem in self.problems]),
+        }
+
+    def _restore(self) -> None:
+        state = self.control.restored
+        self.rounds = 0 if state is None else state["rounds"]
+        if state is None:
+            for problem in self.problems:
+                support = np.flatnonzero(problem.gamma)
+                self._apply(problem, support, problem.gamma[support])
+            return
+        for i, problem in enumerate(self.problems):
+            for name in ("gamma", "values", "last", "steps", "stalled"):
+                setattr(problem, name, state[f"{name}_{i}"])
+            problem.best = tuple(state["best"][i])
+            problem.stopped = str(state["stopped"][i]) or None

@@ -1,0 +1,279 @@
+r"""A quadratic program of a support vector machine, where it ended, and its state on the way.
+
+What is solved, and how, is said in ``decomposition``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.solvers import smo
+from mercer.solvers.matrix import WritableRows
+from mercer.solvers.rows import KeptRows
+from mercer.threads import run
+
+__all__ = ["DONE", "Problem", "Program", "Solution"]
+
+_WHOLE = 512  # variables up to which a problem is one working set
+_SMALLEST = 256  # working set of the first rounds
+_LOOSE = 0.1  # a working set is solved to this part of the violation
+_STALLED = 25  # rounds without progress after which rounding is blamed
+_STRIP = 8192  # columns of an update that one thread takes
+_FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0
+_PATIENCE = 100  # steps on a working set, per variable
+DONE = "done"  # of a problem that is one working set: how it ended is seen from the violation
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """One problem: variables of some segments of the points.
+
+    Variables of the first group come first. ``position[t]`` is the point of variable t, counted along the
+    segments.
+    """
+
+    c: np.ndarray  # (l,)
+    lo: np.ndarray  # (l,)
+    hi: np.ndarray  # (l,)
+    start: np.ndarray  # (l,)
+    position: np.ndarray  # (l,)
+    split: int  # size of the first group; l when there is only one
+    segments: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where a problem ended."""
+
+    gamma: np.ndarray  # (l,)
+    #: (points,) Kγ at the points of the segments
+    values: np.ndarray
+    #: λ of each group: the mean slope of variables between their bounds
+    level: tuple[float, ...]
+    objective: float
+    gap: float
+    violation: float
+    steps: int
+    #: "converged", "max_iter", "max_time", "interrupted", "rounding" or "unbounded"
+    stopped: str
+
+
+class Problem:
+    """A program on its way: γ, the values Kγ, and the last working set."""
+
+    def __init__(self, program: Program, bounds: np.ndarray, diag: np.ndarray) -> None:
+        self.program = program
+        self.ranges = [(int(bounds[s]), int(bounds[s + 1])) for s in program.segments]
+        self.points = np.concatenate([np.arange(*r) for r in self.ranges])
+        self.diag = diag[self.points]
+        self.gamma = program.start.astype(np.float64).copy()
+        self.values = np.zeros(len(self.points))
+        self.last = np.empty(0, np.int64)
+        self.worst = np.inf
+        self.steps = 0
+        self.best = (np.inf, np.inf)  # violation, objective
+        self.stalled = 0
+        self.stopped: str | None = None
+        self.block: np.ndarray | None = None
+        self.memory = [np.empty(0), np.empty(0)]
+        self.turn = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.gamma)
+
+    def slopes(self) -> np.ndarray:  # (l,)
+        return self.program.c - self.values[self.program.position]
+
+    def objective(self) -> float:
+        # no product of BLAS: its threads would spin for a while, in the way of those that compute rows
+        return -0.5 * float((self.gamma * (self.program.c + self.slopes())).sum())
+
+    def choose(self, most: int) -> np.ndarray:
+        """The next working set, those of the last one first; sets ``worst``."""
+        p = self.program
+        if self.size <= min(_WHOLE, most):
+            return np.arange(self.size)
+        support = int(np.count_nonzero(self.gamma))
+        size = min(max(support, _SMALLEST), most, self.size)
+        kept = self._kept(size // 2 if size >= 16 else 0)
+        chosen = np.empty(size, np.int64)
+        chosen[: len(kept)] = kept
+        taken = np.zeros(self.size, np.bool_)
+        taken[kept] = True
+        count, worst = smo.select(
+            p.c, self.values, p.position, self.gamma, p.lo, p.hi, p.split, taken, len(kept), chosen
+        )
+        self.worst = float(worst.max())
+        taken[:] = False
+        taken[self.last] = True
+        chosen = chosen[:count]
+        return chosen[np.argsort(~taken[chosen], kind="stable")]
+
+    def _kept(self, most: int) -> np.ndarray:
+        """Variables of the last working set to go on with: those between their bounds before the others."""
+        gamma, lo, hi = self.gamma[self.last], self.program.lo[self.last], self.program.hi[self.last]
+        free = (gamma > lo) & (gamma < hi)
+        order = np.concatenate([np.flatnonzero(free)[::-1], np.flatnonzero(~free)[::-1]])
+        return self.last[np.sort(order[:most])]
+
+    def active(self) -> np.ndarray:
+        """Variables between their bounds, or not firmly at one: less far from moving than the violation."""
+        p, v = self.program, self.slopes()
+        groups = [slice(0, p.split), slice(p.split, self.size)]
+        rests = np.zeros(self.size, np.bool_)
+        for g in groups:
+            if g.start < g.stop:
+                at_lo, at_hi = self.gamma[g] <= p.lo[g], self.gamma[g] >= p.hi[g]
+                middle = 0.5 * (v[g][~at_hi].max(initial=-np.inf) + v[g][~at_lo].min(initial=np.inf))
+                rests[g] = (at_lo & (v[g] < middle - self.worst)) | (at_hi & (v[g] > middle + self.worst))
+        return np.flatnonzero(~rests)
+
+    def add(self, rows: KeptRows, points: np.ndarray, coef: np.ndarray, threads: int) -> None:
+        """values += Σᵣ coefᵣ K[pointᵣ, ·], for rows that are there."""
+        slots = rows.places(points)
+        strips = []
+        at = 0
+        for start, stop in self.ranges:
+            strips += [(s, min(s + _STRIP, stop), at + s - start) for s in range(start, stop, _STRIP)]
+            at += stop - start
+        run(
+            lambda s: smo.add_rows(rows.values, slots, coef, s[0], s[1], self.values[s[2] :]), strips, threads
+        )
+
+    def advance(
+        self, chosen: np.ndarray, tol: float, max_iter: int, block: np.ndarray, rows: KeptRows | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Solve the working set; returns the variables that moved, and how far.
+
+        ``block`` is its K; or, where its rows are kept, memory for it.
+        """
+        p = self.program
+        split = int(np.count_nonzero(chosen < p.split))
+        if p.split < self.size and (chosen[:split] >= p.split).any():
+            order = np.argsort(chosen >= p.split, kind="stable")  # the groups one after the other
+            chosen = chosen[order]
+            if rows is None:
+                block = self.block = np.ascontiguousarray(block[np.ix_(order, order)])
+        local = p.position[chosen]
+        points = self.points[local]
+        gamma, slopes = self.gamma[chosen], p.c[chosen] - self.values[local]
+        whole = len(chosen) == self.size
+        most = _PATIENCE * len(chosen)
+        steps = smo.solve_rows(
+            block,
+            np.full(len(chosen), rows is None),
+            block if rows is None else rows.values,
+            points if rows is None else rows.places(points),
+            points,
+            self.diag[local],
+            slopes,
+            gamma,
+            p.lo[chosen],
+            p.hi[chosen],
+            split,
+            tol if whole else max(0.5 * tol, _LOOSE * self.worst),
+            most if max_iter < 0 else min(most, max_iter - self.steps),
+        )
+        change = gamma - self.gamma[chosen]
+        self.gamma[chosen] = gamma
+        self.steps += steps
+        self.last = chosen
+        if whole:  # nothing is left to look at: the slopes are those of all points
+            self.values[local] = p.c[chosen] - slopes
+            self.stopped = DONE if steps < most else None
+            return chosen[:0], change[:0]
+        if steps == 0:
+            self.stopped = "rounding"
+        moved = np.flatnonzero(change)
+        return chosen[moved], change[moved]
+
+    def computed(self, K: WritableRows, chosen: np.ndarray) -> np.ndarray:  # (q, q)
+        """K of a working set: what the last one had in common with it is copied, the rest computed."""
+        points = self.points[self.program.position[chosen]]
+        block = self._room(len(points), K.dtype)
+        k = 0
+        if self.block is not None:
+            where = np.full(self.size, -1, np.int64)
+            where[self.last] = np.arange(len(self.last))
+            kept = where[chosen]
+            k = int(np.count_nonzero(kept >= 0))  # they come first
+            half = -(-k // 2)
+            run(
+                lambda a: smo.gather(self.block, kept[a : min(a + half, k)], kept[:k], block[a:]),
+                range(0, k, max(half, 1)),
+            )
+        K.write_block(points[k:], points, block[k:])
+        block[:k, k:] = block[k:, :k].T
+        self.block = block
+        return block
+
+    def _room(self, q: int, dtype: Any) -> np.ndarray:  # (q, q)
+        """Memory for the next working set's K beside the last one's, the same two in turn."""
+        self.turn = 1 - self.turn
+        if self.memory[self.turn].size < q * q:
+            self.memory[self.turn] = np.empty(q * q, dtype)
+        return self.memory[self.turn][: q * q].reshape(q, q)
+
+    def is_unbounded(self) -> bool:
+        """Whether there is no minimum, to the precision of the arithmetic: γ may grow for ever.
+
+        Any γ ≠ 0 has γᵀKγ ≥ ρ² (Σ|γ|)², ρ half the distance of the convex hulls of the classes: ρ is 0 then.
+        """
+        if np.isfinite(self.program.lo).all() and np.isfinite(self.program.hi).all():
+            return False
+        total = np.abs(self.gamma).sum()
+        square = (self.gamma * self.values[self.program.position]).sum()
+        return bool(total > 0 and square <= _FLAT * self.diag.max() * total**2)
+
+    def watch(self) -> None:
+        """Notice when rounding, or the absence of a minimum, keeps the rounds from getting anywhere."""
+        if self.is_unbounded():
+            self.stopped = "unbounded"
+            return
+        objective = self.objective()
+        violation, lowest = self.best
+        if self.worst < 0.9 * violation or objective < lowest - 1e-13 * abs(lowest):
+            self.stalled = 0
+            self.best = (min(self.worst, violation), min(objective, lowest))
+        else:
+            self.stalled += 1
+            if self.stalled >= _STALLED:
+                self.stopped = "rounding"
+
+    def solution(self, stopped: str) -> Solution:
+        p, v = self.program, self.slopes()
+        groups = (
+            [slice(0, p.split)] if p.split == self.size else [slice(0, p.split), slice(p.split, self.size)]
+        )
+        level, gap, violation = [], 0.0, 0.0
+        for g in groups:
+            gamma, lo, hi, slope = self.gamma[g], p.lo[g], p.hi[g], v[g]
+            can_rise, can_fall = gamma < hi, gamma > lo
+            top = slope[can_rise].max(initial=-np.inf)
+            bottom = slope[can_fall].min(initial=np.inf)
+            free = can_rise & can_fall
+            if free.any():
+                middle = float(slope[free].mean())
+            else:
+                ends = [end for end in (top, bottom) if np.isfinite(end)]
+                middle = float(np.mean(ends)) if ends else 0.0
+            level.append(middle)
+            violation = max(violation, top - bottom)
+            above, below = np.maximum(slope - middle, 0.0), np.maximum(middle - slope, 0.0)
+            with np.errstate(invalid="ignore"):
+                gap += float(np.where(above > 0, (hi - gamma) * above, 0.0).sum())
+                gap += float(np.where(below > 0, (gamma - lo) * below, 0.0).sum())
+        return Solution(
+            self.gamma,
+            self.values,
+            tuple(level),
+            self.objective(),
+            gap,
+            float(max(violation, 0.0)),
+            self.steps,
+            stopped,
+        )
