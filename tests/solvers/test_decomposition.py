@@ -626,6 +626,37 @@ def test_a_hard_margin_that_does_not_exist(n, rng):
     assert solution.stopped == "unbounded"
 
 
+def test_a_plane_that_does_not_exist(rng):
+    """No duplicates, but more points than a plane can separate."""
+    X = rng.normal(size=(60, 2))
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    with Control(max_time=20) as control:
+        solution = run(c_svc(y, np.inf), X @ X.T, control=control)
+    assert solution.stopped == "unbounded"
+
+
+def test_a_hard_margin_of_an_indefinite_matrix(rng):
+    """The objective falls for ever along a direction of negative curvature: no infinite coefficients."""
+    A = rng.normal(size=(50, 50))
+    y = np.where(rng.random(50) < 0.5, 1.0, -1.0)
+    with Control(max_time=20) as control:
+        solution = run(c_svc(y, np.inf), (A + A.T) / 7, control=control)
+    assert solution.stopped == "unbounded"
+    assert np.isfinite(solution.gamma).all() and np.isfinite(solution.objective)
+
+
+@pytest.mark.parametrize("margin", [1e3, 1.0, 1e-3])
+def test_a_margin_that_is_known(margin, rng):
+    """Two points at ±m on the first axis, all others further out: w = 1/m, and the objective -1/(2m²)."""
+    y = np.where(np.arange(100) % 2 == 0, 1.0, -1.0)
+    X = np.column_stack([y * margin * rng.uniform(1.5, 5.0, 100), margin * rng.normal(size=100)])
+    X[0], X[1] = (margin, 0.0), (-margin, 0.0)
+    solution = run(c_svc(y, np.inf), X @ X.T, tol=1e-8)
+    assert solution.stopped == "converged"
+    assert solution.objective == pytest.approx(-0.5 / margin**2, rel=1e-6)
+    assert X.T @ solution.gamma == pytest.approx([1 / margin, 0.0], rel=1e-5, abs=1e-5 / margin)
+
+
 def test_one_point_only():
     s = run(one_class(1, 0.5), np.ones((1, 1)))
     assert s.gamma.tolist() == [0.5] and s.stopped == "converged"

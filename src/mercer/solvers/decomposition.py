@@ -46,6 +46,7 @@ from mercer.threads import run
 __all__ = ["Program", "Solution", "solve"]
 
 _WHOLE = 512  # variables up to which a problem is one working set
+_MOST_STEPS = 10**7  # of a problem, where nobody said how many
 _LOOK = 10  # rounds after which it is asked again whether the problem may shrink
 _SHRUNK = 0.4  # part of the points that may remain
 _TOGETHER = 2048  # rows that are fetched together
@@ -70,7 +71,7 @@ def solve(
     programs : the problems
     bounds : (segments + 1,) where the segments of the points begin and end, by default one of all
     tol : the largest violation to stop at
-    max_iter : steps for each problem, at most; -1 for no limit
+    max_iter : steps for each problem, at most; -1 for LIBSVM's limit, ten million or a hundred per variable
     cache : bytes of rows that are kept, at most
     shrinking : whether variables that rest at a bound are left aside meanwhile
     control : counts rounds
@@ -114,6 +115,8 @@ class _Run:
                 f"k(x, x) is not finite for point {int(np.isfinite(diag).argmin())}: rescale the data, or "
                 "choose a kernel that does not overflow on them"
             )
+        if self.max_iter < 0:
+            self.max_iter = max(_MOST_STEPS, 100 * max((len(p.c) for p in self.programs), default=0))
         self.alone = len(self.programs) == 1 and len(self.programs[0].c) > _WHOLE
         # a quarter is for the rows of a shrunken problem
         room = self.cache - self.cache // 4 if self.alone and self.shrinking else self.cache
@@ -130,7 +133,7 @@ class _Run:
             for problem, variables in zip(working, chosen, strict=True):
                 if problem.worst <= self.tol:
                     problem.stopped = "converged"
-                elif 0 <= self.max_iter <= problem.steps:
+                elif self.max_iter <= problem.steps:
                     problem.stopped = "max_iter"
                 else:
                     pairs.append((problem, variables))
@@ -162,7 +165,7 @@ class _Run:
             return replace(found, stopped="unbounded")
         if found.violation <= self.tol:
             return replace(found, stopped="converged")
-        return replace(found, stopped="max_iter" if 0 <= self.max_iter <= found.steps else "rounding")
+        return replace(found, stopped="max_iter" if self.max_iter <= found.steps else "rounding")
 
     def _shrink(self, problem: Problem) -> None:
         """Solve for the variables that may still move, and for no others, in terms of their changes."""
@@ -184,7 +187,7 @@ class _Run:
             self.K.restrict(problem.points[points]),
             [part],
             tol=self.tol,
-            max_iter=-1 if self.max_iter < 0 else self.max_iter - problem.steps,
+            max_iter=self.max_iter - problem.steps,
             cache=self.cache // 4,
             control=self.control.inner(),
         )

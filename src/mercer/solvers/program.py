@@ -20,7 +20,7 @@ __all__ = ["DONE", "Problem", "Program", "Solution"]
 _WHOLE = 512  # variables up to which a problem is one working set
 _SMALLEST = 256  # working set of the first rounds
 _LOOSE = 0.1  # a working set is solved to this part of the violation
-_STALLED = 25  # rounds without progress after which rounding is blamed
+_STALLED = 50  # rounds without progress after which rounding is blamed
 _STRIP = 8192  # columns of an update that one thread takes
 _FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0
 _PATIENCE = 100  # steps on a working set, per variable
@@ -176,7 +176,7 @@ class Problem:
             p.hi[chosen],
             split,
             tol if whole else max(0.5 * tol, _LOOSE * self.worst),
-            most if max_iter < 0 else min(most, max_iter - self.steps),
+            min(most, max_iter - self.steps),
         )
         change = gamma - self.gamma[chosen]
         self.gamma[chosen] = gamma
@@ -227,7 +227,7 @@ class Problem:
             return False
         total = np.abs(self.gamma).sum()
         square = (self.gamma * self.values[self.program.position]).sum()
-        return bool(total > 0 and square <= _FLAT * self.diag.max() * total**2)
+        return bool(total > 0 and not square > _FLAT * self.diag.max() * total**2)  # also where it overflowed
 
     def watch(self) -> None:
         """Notice when rounding, or the absence of a minimum, keeps the rounds from getting anywhere."""
@@ -236,7 +236,7 @@ class Problem:
             return
         objective = self.objective()
         violation, lowest = self.best
-        if self.worst < 0.9 * violation or objective < lowest - 1e-13 * abs(lowest):
+        if self.worst < 0.9 * violation or objective < lowest - 1e-15 * abs(lowest):
             self.stalled = 0
             self.best = (min(self.worst, violation), min(objective, lowest))
         else:

@@ -161,7 +161,8 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             break
         first = _row(B, ready, rows, slots, columns, i)
         second = _row(B, ready, rows, slots, columns, j)
-        step = (v[i] - v[j]) / max(diag[i] + diag[j] - 2.0 * first[j], flattest)
+        eta = diag[i] + diag[j] - 2.0 * first[j]
+        step = (v[i] - v[j]) / max(eta, flattest)
         rise, fall = hi[i] - gamma[i], gamma[j] - lo[j]
         step = min(step, rise, fall)
         high, low = gamma[i] + step, gamma[j] - step
@@ -176,6 +177,8 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             s, e = starts[g], stops[g]
             tops[g] = s + _move(v[s:e], up[s:e], first[s:e], second[s:e], step)
         steps += 1
+        if eta <= flattest and rise == np.inf and fall == np.inf:
+            break  # nothing bounds the objective from below
     return steps
 
 
