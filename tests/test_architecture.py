@@ -87,5 +87,5 @@ def test_files_stay_small():
 def test_a_gram_has_few_methods():
     public = {name for name in vars(mercer.Gram) if not name.startswith("_")}
     for_users = {"T", "block", "dense", "diag", "is_symmetric", "rows"}
-    for_solvers = {"restrict", "write_block", "write_rows"}
+    for_solvers = {"combine", "restrict", "write_block", "write_rows"}
     assert public == for_users | for_solvers

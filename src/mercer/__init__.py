@@ -35,11 +35,14 @@ if TYPE_CHECKING:
     from mercer.estimators.linear_perceptron import Perceptron
     from mercer.estimators.logistic import KernelLogisticRegression
     from mercer.estimators.machines import KernelMachineClassifier, KernelMachineRegressor
+    from mercer.estimators.one_class import OneClassSVM
     from mercer.estimators.parzen import ParzenClassifier
     from mercer.estimators.pca import KernelPCA
     from mercer.estimators.perceptron import KernelPerceptron
     from mercer.estimators.ridge import KernelLeastSquares, KernelRidge
     from mercer.estimators.ridge_cv import KernelRidgeCV
+    from mercer.estimators.svc import SVC, NuSVC
+    from mercer.estimators.svr import SVR, NuSVR
 
 __version__ = "0.1.0"
 
@@ -53,8 +56,13 @@ _ESTIMATORS = {
     "KernelPerceptron": "mercer.estimators.perceptron",
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
+    "NuSVC": "mercer.estimators.svc",
+    "NuSVR": "mercer.estimators.svr",
+    "OneClassSVM": "mercer.estimators.one_class",
     "ParzenClassifier": "mercer.estimators.parzen",
     "Perceptron": "mercer.estimators.linear_perceptron",
+    "SVC": "mercer.estimators.svc",
+    "SVR": "mercer.estimators.svr",
 }
 
 __all__ = [
@@ -85,12 +93,17 @@ __all__ = [
     "Linear",
     "Matern",
     "Min",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "ParzenClassifier",
     "Perceptron",
     "Periodic",
     "Polynomial",
     "Precomputed",
     "RationalQuadratic",
+    "SVC",
+    "SVR",
     "Sigmoid",
     "Wendland",
     "certify",

@@ -1,4 +1,4 @@
-"""A first look at mercer: handwritten digits, one learner with four kernels, one kernel with six learners.
+"""A first look at mercer: handwritten digits, one learner with four kernels, one kernel with seven learners.
 
     python -m mercer.demo [PICTURE]
 
@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from mercer import (
+    SVC,
     Gaussian,
     Kernel,
     KernelFisherDiscriminant,
@@ -54,6 +55,7 @@ LEARNERS: tuple[tuple[str, Callable[[Kernel], Any]], ...] = (
     ("KernelFisherDiscriminant", KernelFisherDiscriminant),
     ("KernelLogisticRegression", lambda kernel: KernelLogisticRegression(kernel, C=100.0)),
     ("KernelMachineClassifier, hinge", lambda kernel: KernelMachineClassifier(kernel, alpha=0.05)),
+    ("SVC", lambda kernel: SVC(kernel=kernel, C=10.0)),
 )
 _OWN, _OTHER, _INK = "#2166ac", "#b35806", "#333333"
 _LEFT, _STEP = 0.06, 0.092  # where a half of the picture starts; from image to image

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer.config import settings, thread_count
 
-__all__ = ["limited_blas", "run", "single_threaded_blas"]
+__all__ = ["limited_blas", "run", "single_threaded_blas", "team"]
 
 _lock = Lock()
 _users = 0
@@ -112,14 +112,47 @@ def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None =
                     task(item)
 
         stopped: list[bool] = []
-        with ThreadPoolExecutor(workers) as pool:
-            futures = [pool.submit(copy_context().run, worker) for _ in range(workers)]
+        with _threads(workers) as pool:
+            futures = [pool.submit(_context().run, worker) for _ in range(workers)]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
                 stopped.append(True)
+                wait(futures)
             for future in futures:
                 future.result()
+
+
+_team: ContextVar[ThreadPoolExecutor | None] = ContextVar("mercer_team", default=None)
+
+
+@contextmanager
+def team() -> Iterator[None]:
+    """Keep threads from one ``run`` to the next, for a solver that calls it thousands of times."""
+    with ThreadPoolExecutor(thread_count()) as pool:
+        token = _team.set(pool)
+        try:
+            yield
+        finally:
+            _team.reset(token)
+
+
+@contextmanager
+def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
+    """The team, or threads for this once."""
+    pool = _team.get()
+    if pool is not None:
+        yield pool
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield pool
+
+
+def _context() -> Context:
+    """The context of the caller, without its team: a member that waited for others might wait for ever."""
+    context = copy_context()
+    context.run(_team.set, None)
+    return context
 
 
 @contextmanager

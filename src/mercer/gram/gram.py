@@ -27,6 +27,7 @@ __all__ = ["Gram"]
 
 
 _SMALL_RESULT = 2**20  # bytes
+_COMBINED = 512  # columns that are added up in the precision of K before float64 takes over
 _WORTH_THREADS = 2**17  # pairs of points below which starting threads takes longer than the work
 
 
@@ -182,6 +183,21 @@ class Gram:
             _cut(len(j), self._strip(len(i))),
             out.size,
         )
+
+    def combine(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,)
+        """Σᵣ coefᵣ K[:, indexᵣ] in float64, for solvers: columns are not stored, nothing is checked."""
+        total = np.zeros(self.shape[0])
+        for start, stop in _cut(len(index), _COMBINED):
+            y = self._backend.take(self._y, self._sides.right, index[start:stop], "columns")
+            part = np.zeros((self.shape[0], 1), self.dtype)
+            column = np.ascontiguousarray(coef[start:stop, None], dtype=self.dtype)
+            self._run(
+                lambda i, y=y, part=part, column=column: self._backend.multiply(self._x, y, i, column, part),
+                _cut(self.shape[0], self._backend.rows),
+                part.size * (stop - start),
+            )
+            total += part[:, 0]
+        return total
 
     def restrict(self, index: np.ndarray) -> Gram:
         """The matrix of some of the points with each other."""

@@ -41,7 +41,7 @@ from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
 from mercer.solvers.program import DONE, Problem, Program, Solution
 from mercer.solvers.rows import KeptRows
-from mercer.threads import run
+from mercer.threads import run, team
 
 __all__ = ["Program", "Solution", "solve"]
 
@@ -87,7 +87,8 @@ def solve(
     array([ 1., -1.])
     """
     bounds = np.array([0, K.shape[0]]) if bounds is None else np.asarray(bounds, np.int64)
-    with config(threads=thread_count()):  # asking the machine takes longer than a small problem
+    # asking the machine how many threads, and starting them, takes longer than a small problem
+    with config(threads=thread_count()), team():
         return _Run(K, programs, bounds, tol, max_iter, cache, shrinking, control or Control()).solve()
 
 
@@ -290,7 +291,11 @@ class _Run:
         if state is None:
             for problem in self.problems:
                 support = np.flatnonzero(problem.gamma)
-                self._apply(problem, support, problem.gamma[support])
+                if self.alone and len(support):
+                    points = problem.points[problem.program.position[support]]
+                    problem.values += self.K.combine(points, problem.gamma[support])[problem.points]
+                else:
+                    self._apply(problem, support, problem.gamma[support])
             return
         for i, problem in enumerate(self.problems):
             for name in ("gamma", "values", "last", "steps", "stalled"):

@@ -1,0 +1,129 @@
+r"""The region where most of the data are: a support vector machine of one class."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin, clone
+
+from mercer import data
+from mercer.estimators.support import PART, SupportMixin
+from mercer.kernels.parameters import Parameter
+from mercer.report import Journal, Plan
+from mercer.solvers.svm import fit, one_class
+from mercer.threads import limited_blas
+
+__all__ = ["OneClassSVM"]
+
+
+class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
+    r"""A region that holds all but a part ν of the points: f(x) = Σᵢ αᵢ k(xᵢ, x) - ρ > 0 inside.
+
+    f and ρ minimise
+
+        ½ ‖f‖² - ν W ρ + Σᵢ wᵢ max(0, ρ - Σⱼ αⱼ k(xⱼ, xᵢ)),      W = Σᵢ wᵢ
+
+    At most νW of the weight is outside, and at least νW belongs to support vectors. Parameters and attributes
+    are those of scikit-learn's OneClassSVM; ``cache_size`` has another default, and a weight counts
+    observations in γ = "scale" too.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, precision, warm_start : see
+        SVC
+    nu : ν, in (0, 1]
+    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_ : the xᵢ with αᵢ > 0: positions in X, themselves, their number
+    dual_coef_ : (1, support vectors) αᵢ
+    intercept_ : (1,) -ρ
+    offset_ : (1,) ρ: ``decision_function`` is ``score_samples`` less this
+    coef_ : weights of the features, for kernel="linear"
+    margin_ : ρ/‖f‖, the distance of the region's boundary from the origin of feature space
+    dual_gap_, kkt_violation_, expansion_, fit_status_, shape_fit_, n_iter_, report_, kernel_ : see SVC
+    n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
+
+    Examples
+    --------
+    >>> from mercer import OneClassSVM
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [0.4], [9.0]]
+    >>> model = OneClassSVM(nu=0.2).fit(X)
+    >>> model.predict([[0.25], [5.0]]), model.offset_.round(2)
+    (array([ 1, -1]), array([0.6]))
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SupportMixin._shared}
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: Any = "auto",
+        verbose: bool = False,
+        max_iter: int = -1,
+        precision: str = "auto",
+        warm_start: bool = False,
+        max_time: float | None = None,
+        progress: Any = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.precision = precision
+        self.warm_start = warm_start
+        self.max_time = max_time
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.resume = resume
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the region of the points X, with weights; y is not used."""
+        journal = Journal()
+        points, _, weight = self._prepare(X, "no_validation", sample_weight)
+        points, original, weight = self._counted(points, weight)
+        gram, plan = self._set_up(points, float(weight.max()), len(weight), 1)
+        with self._control("OneClassSVM", None, points, weight, self.kernel_) as control, limited_blas():
+            tasks = self._warmed([one_class(weight, self.nu)])
+            [machine] = fit(gram, tasks, control=control, **self._options())
+        self._read_one(points, original, machine)
+        self.offset_ = -self.intercept_
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.margin_ = float(np.divide(-machine.intercept, np.sqrt(machine.square)))
+        self._finish(journal, plan, [machine], control.total_seconds)
+        return self
+
+    def plan(self, X: Any, y: Any = None) -> Plan:
+        """What ``fit(X)`` would do: solver, precision, memory, expected time, and why. Nothing is fitted."""
+        probe = clone(self)
+        points, _, _ = probe._prepare(X, "no_validation", None)
+        return probe._set_up(points, 1.0, data.n_points(points), 1)[1]
+
+    def decision_function(self, X: Any) -> np.ndarray:  # (m,)
+        """f(x), positive inside the region."""
+        return self._values_at(X)
+
+    def score_samples(self, X: Any) -> np.ndarray:  # (m,)
+        """Σᵢ αᵢ k(xᵢ, x): ``decision_function`` before ρ is taken away."""
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:  # (m,)
+        """1 inside the region, -1 outside."""
+        return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)

@@ -1,0 +1,324 @@
+r"""What support vector classifiers share: classes → problems of two classes, and their answers → labels."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _ovr_decision_function
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import data
+from mercer.config import memory_budget
+from mercer.errors import InputError
+from mercer.estimators.base import flag
+from mercer.estimators.classes import KernelClassifierMixin
+from mercer.estimators.support import SupportMixin
+from mercer.gram import Gram
+from mercer.kernels.parameters import Parameter, choice
+from mercer.report import Journal, Plan
+from mercer.solvers import calibration
+from mercer.solvers.control import Control
+from mercer.solvers.svm import Machine
+from mercer.threads import limited_blas
+
+__all__ = ["Problems", "SupportClassifier"]
+
+
+def _has_probability(model: Any) -> Literal[True]:
+    if not model.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
+    """For SVC and NuSVC, which say what a problem of two classes is; see the module."""
+
+    _choices: ClassVar[dict[str, Parameter]] = {
+        **SupportMixin._shared,
+        "probability": flag(False),
+        "break_ties": flag(False),
+        "decision_function_shape": choice("ovr", ["ovr", "ovo"]),
+        "multi_class": choice("ovo", ["ovo", "ovr"]),
+    }
+
+    probability: bool
+    break_ties: bool
+    decision_function_shape: str
+    multi_class: str
+    class_weight: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the points X, their labels y, and weights of the points."""
+        journal = Journal()
+        points, y, counted = self._prepare(X, y, sample_weight)
+        codes = self._encode(y)
+        weight = self._weigh(counted, codes)
+        original = np.flatnonzero(weight > 0)
+        original = original[np.argsort(codes[original], kind="stable")]
+        if np.array_equal(original, np.arange(len(codes))):
+            original = np.arange(len(codes))
+        else:
+            points = data.take(points, original)
+        codes, weight, counted = codes[original], weight[original], counted[original]
+        starts = np.searchsorted(codes, np.arange(len(self.classes_) + 1))
+        self._require_classes(starts)
+        problems = Problems(starts, self._is_by_pairs())
+        largest = self._largest(weight)
+        gram, plan = self._set_up(points, largest, problems.variables, len(problems))
+        about = points, codes, weight, self.kernel_
+        with self._control(type(self).__name__, None, *about) as control, limited_blas():
+            machines = self._solve(gram, problems, weight, counted, control)
+        if hasattr(self, "slopes_"):
+            delattr(self, "slopes_")  # of an earlier fit
+        if self.probability:
+            self.slopes_ = np.array(
+                [self._slopes(gram, machines[p], problems, p, counted) for p in range(len(problems))]
+            )
+        self._read(points, original, machines, problems)
+        self.n_iter_ = np.array([machine.steps for machine in machines], np.int32)
+        self._finish(journal, plan, machines, control.total_seconds)
+        return self
+
+    def plan(self, X: Any, y: Any = None) -> Plan:
+        """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
+        probe = clone(self)
+        points, _, _ = probe._prepare(X, "no_validation", None)
+        n = data.n_points(points)
+        starts = np.array([0, 0, n])
+        if y is not None:
+            codes = probe._encode(np.asarray(y))
+            starts = np.searchsorted(np.sort(codes), np.arange(len(probe.classes_) + 1))
+        problems = Problems(starts, len(starts) == 3 or probe.multi_class == "ovo")
+        return probe._set_up(points, probe._largest(np.ones(n)), problems.variables, len(problems))[1]
+
+    # --- what was learned -----------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:  # (m,), (m, classes) or (m, pairs)
+        """f(x): for two classes positive for the second; for more a column per class, or per pair.
+
+        With ``decision_function_shape="ovr"`` the values of pairs become a number of votes per class, and
+        less than half a vote for how clear they were, as in scikit-learn.
+        """
+        values = self._values_at(X)
+        if values.ndim == 1 or self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+            return values
+        return _ovr_decision_function(values < 0, -values, len(self.classes_))
+
+    def predict(self, X: Any) -> np.ndarray:  # (m,)
+        """The label of every row of X."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise InputError(
+                "break_ties must be False when decision_function_shape is 'ovo': votes of pairs have no "
+                "other measure "
+                'to break a tie by; pass decision_function_shape="ovr"'
+            )
+        return self.classes_[self._codes(self._values_at(X))]
+
+    def _codes(self, values: np.ndarray) -> np.ndarray:  # (m,)
+        if values.ndim == 1:
+            return (values > 0).astype(np.intp)
+        if self.multi_class == "ovr":
+            return values.argmax(axis=1)
+        classes = len(self.classes_)
+        if self.break_ties:
+            return _ovr_decision_function(values < 0, -values, classes).argmax(axis=1)
+        votes = np.zeros((len(values), classes), np.int32)
+        for p, (i, j) in enumerate(combinations(range(classes), 2)):
+            first = values[:, p] > 0
+            votes[:, i] += first
+            votes[:, j] += ~first
+        return votes.argmax(axis=1)  # the first of those with the most
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> np.ndarray:  # (m, classes)
+        """P(class | x), in the order of ``classes_``; the largest is that of ``predict``, for every x."""
+        check_is_fitted(self)
+        if not hasattr(self, "slopes_"):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False: set probability=True "
+                "and fit again"
+            )
+        values = self._values_at(X)
+        if values.ndim == 1:
+            slopes = self.slopes_[0]
+            return np.column_stack(
+                [calibration.probability(-values, slopes[::-1]), calibration.probability(values, slopes)]
+            )
+        pairwise = calibration.probability(values, self.slopes_)
+        if self.multi_class == "ovo":
+            p = calibration.couple(pairwise)
+        else:
+            total = pairwise.sum(axis=1, keepdims=True)
+            even = np.full_like(pairwise, 1 / pairwise.shape[1])
+            p = np.divide(pairwise, total, out=even, where=total > 0)
+        return calibration.agree(p, self._codes(values))
+
+    @available_if(_has_probability)
+    def predict_log_proba(self, X: Any) -> np.ndarray:  # (m, classes)
+        """log P(class | x); for two classes finite also where P(class | x) is too small for a number."""
+        p = self.predict_proba(X)
+        if p.shape[1] > 2:
+            with np.errstate(divide="ignore"):
+                return np.log(p)
+        values, slopes = self._values_at(X), self.slopes_[0]
+        return np.column_stack(
+            [calibration.log_probability(-values, slopes[::-1]), calibration.log_probability(values, slopes)]
+        )
+
+    # --- the steps of fit --------------------------------------------------------------------------------
+
+    def _weigh(self, weight: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Weights of points times those of their classes; sets ``class_weight_``."""
+        weighted = self._with_class_weight(weight, codes)
+        classes = len(self.classes_)
+        if isinstance(self.class_weight, str):  # "balanced", as in _with_class_weight
+            share = np.bincount(codes, weight, minlength=classes)
+            self.class_weight_ = np.divide(
+                weight.sum(), classes * share, out=np.zeros(classes), where=share > 0
+            )
+        else:
+            self.class_weight_ = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[codes]
+            )
+        return weighted
+
+    def _require_classes(self, starts: np.ndarray) -> None:
+        sizes = np.diff(starts)
+        if np.count_nonzero(sizes) < 2:
+            raise InputError(self._one_class_left())
+        if not sizes.all():
+            lost = self.classes_[sizes == 0].tolist()
+            raise InputError(
+                f"Invalid input - classes {lost} have no samples of positive weight: give them a weight, or "
+                "leave their points out"
+            )
+
+    def _one_class_left(self) -> str:
+        return (
+            "Invalid input - all samples with positive weights belong to the same class: give points of "
+            "another class a weight, or leave out sample_weight and class_weight"
+        )
+
+    def _is_by_pairs(self) -> bool:
+        return len(self.classes_) == 2 or self.multi_class == "ovo"
+
+    def _largest(self, weight: np.ndarray) -> float:
+        """The largest finite bound of a coefficient."""
+        raise NotImplementedError
+
+    def _solve(
+        self, gram: Gram, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
+    ) -> list[Machine]:
+        """The machine of each problem; ``counted`` are weights of points, without those of classes."""
+        raise NotImplementedError
+
+    def _slopes(
+        self, gram: Gram, machine: Machine, problems: Problems, p: int, weight: np.ndarray
+    ) -> np.ndarray:  # (2,)
+        """Slopes of P(first class of problem p) below and above f = 0, from values left out."""
+        here = problems.points(p)
+
+        def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            return gram.block(here[rows], here[columns])
+
+        part = int(np.clip(np.sqrt(memory_budget() / 64), 2, 2000))
+        values = calibration.left_out(
+            machine.coef, machine.values, machine.lo, machine.hi, block, gram.diag()[here], part=part
+        )
+        return calibration.fit_binary(values, problems.signs(p), weight[here])
+
+    def _read(self, points: Any, original: np.ndarray, machines: list[Machine], problems: Problems) -> None:
+        """Attributes from the machines of all problems."""
+        n, classes = len(original), len(self.classes_)
+        coef = np.zeros((n, len(machines)))
+        for p, machine in enumerate(machines):
+            coef[problems.points(p), p] = machine.coef
+        intercept = np.array([machine.intercept for machine in machines])
+        chosen = np.flatnonzero((coef != 0).any(axis=1))
+        starts = problems.starts
+        self.n_support_ = np.diff(np.searchsorted(chosen, starts)).astype(np.int32)
+        if len(machines) == 1 or not problems.by_pairs:
+            dual = coef[chosen].T.copy()
+        else:  # row r of a support vector is its problem with the r-th of the other classes
+            dual = np.zeros((classes - 1, len(chosen)))
+            own = np.searchsorted(starts, chosen, side="right") - 1
+            for p, (i, j) in enumerate(combinations(range(classes), 2)):
+                first, second = own == i, own == j
+                dual[j - 1, first] = coef[chosen[first], p]
+                dual[i, second] = coef[chosen[second], p]
+        self._set_support(points, chosen, original, dual)
+        self.intercept_ = intercept
+        one = len(machines) == 1
+        self._set_expansion(points, chosen, coef[:, 0] if one else coef, intercept[0] if one else intercept)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            margin = 2 / np.sqrt(np.array([machine.square for machine in machines]))
+        self.margin_ = float(margin[0]) if one else margin
+
+    def _primal(self) -> Any:
+        if len(self.intercept_) == 1 or self.multi_class == "ovr":
+            return super()._primal()
+        ends = np.concatenate([[0], np.cumsum(self.n_support_)])
+        parts = []
+        for i, j in combinations(range(len(self.classes_)), 2):
+            a, b = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
+            parts.append(
+                self.dual_coef_[[j - 1], a] @ self.support_vectors_[a]
+                + self.dual_coef_[[i], b] @ self.support_vectors_[b]
+            )
+        return sparse.vstack(parts).tocsr() if sparse.issparse(self.dual_coef_) else np.vstack(parts)
+
+
+class Problems:
+    """Which points, sorted by class, a problem of two classes has, and their signs.
+
+    Two classes are one problem, +1 for the second. More are one for each pair, +1 for the first; or one for
+    each class, +1 against the rest.
+    """
+
+    def __init__(self, starts: np.ndarray, by_pairs: bool) -> None:
+        self.starts = starts
+        self.by_pairs = by_pairs
+        self.classes = len(starts) - 1
+        self.segments: list[tuple[int, int]] = []
+        if by_pairs and self.classes > 2:
+            self.segments = list(combinations(range(self.classes), 2))
+
+    def __len__(self) -> int:
+        return len(self.segments) or (1 if self.classes == 2 else self.classes)
+
+    @property
+    def variables(self) -> int:
+        return sum(len(self.points(p)) for p in range(len(self)))
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Where segments of the points begin and end."""
+        return self.starts if self.segments else self.starts[[0, -1]]
+
+    def segment(self, p: int) -> tuple[int, ...]:
+        return self.segments[p] if self.segments else (0,)
+
+    def points(self, p: int) -> np.ndarray:
+        if not self.segments:
+            return np.arange(self.starts[-1])
+        i, j = self.segments[p]
+        s = self.starts
+        return np.concatenate([np.arange(s[i], s[i + 1]), np.arange(s[j], s[j + 1])])
+
+    def signs(self, p: int) -> np.ndarray:
+        s = self.starts
+        if self.segments:
+            i, j = self.segments[p]
+            return np.repeat([1.0, -1.0], [s[i + 1] - s[i], s[j + 1] - s[j]])
+        code = 1 if self.classes == 2 else p
+        signs = np.full(s[-1], -1.0)
+        signs[s[code] : s[code + 1]] = 1.0
+        return signs

@@ -1,0 +1,298 @@
+r"""Support vector classification, with a penalty C or with a part ν of the points inside the margin."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.estimators.base import flag
+from mercer.estimators.support import PART, PENALTY
+from mercer.estimators.support_classes import Problems, SupportClassifier
+from mercer.gram import Gram
+from mercer.kernels.parameters import Parameter
+from mercer.solvers.control import Control
+from mercer.solvers.svm import Machine, Task, c_svc, fit, nu_svc, separate, warm
+
+__all__ = ["SVC", "NuSVC"]
+
+
+class SVC(SupportClassifier):
+    r"""Classification by f(x) = Σᵢ yᵢαᵢ k(xᵢ, x) + b with a margin: the support vector machine.
+
+    For two classes, y = ±1, f minimises
+
+        ½ ‖f‖² + C Σᵢ wᵢ max(0, 1 - yᵢ f(xᵢ))
+
+    with ‖f‖² = αᵀKα, in which b has no part. More classes are taken in pairs that vote, or each against the
+    rest. The model is the one scikit-learn's SVC finds, with the same parameters and attributes; other
+    defaults are those of ``cache_size`` and ``probability``, and a weight counts observations in γ = "scale"
+    and "balanced" too.
+
+    Parameters
+    ----------
+    C : weight of the errors against ‖f‖²; ``float("inf")`` for the hard margin, no errors at all
+    kernel : a Kernel such as ``Gaussian(sigma="median")``, one of "rbf", "linear", "poly", "sigmoid",
+        "laplacian", "cosine", "chi2", "min", "precomputed", or a function: of two points, or of two sets of
+        points, for which it returns a matrix, as in scikit-learn (it is tried on the first three)
+    degree : whole number, for "poly"
+    gamma : number, "scale" or "auto": γ of a kernel given by name
+    coef0 : number, for "poly" and "sigmoid"
+    shrinking : whether points that stay at a bound are left aside meanwhile
+    probability : whether ``predict_proba`` is wanted; it costs little, and ``predict`` stays its largest
+    tol : by how much the conditions of optimality may be violated, in units of f
+    cache_size : megabytes of kernel values that are kept, at most; by default a quarter of the memory budget,
+        which is never exceeded
+    class_weight : None, "balanced", or a dict from labels to weights, which multiply C
+    verbose : True for a progress bar
+    max_iter : steps for each pair of classes, at most; -1 for no limit
+    decision_function_shape : "ovr" for a column per class, "ovo" for one per pair, where classes are taken in
+        pairs
+    break_ties : whether equal numbers of votes are decided by how clear they were, not by the order of the
+        classes
+    random_state : not used: nothing is random
+    multi_class : "ovo", every pair of classes; or "ovr", every class against the rest. All share computed
+        kernel values
+    average : whether C is for the mean of the errors: (C/n) Σᵢ, with Σ wᵢ for n where there are weights
+    precision : of kernel values, "float32", "float64", or "auto": float32 where its rounding is below ``tol``
+    warm_start : whether to start from the last solution, if it was of as many points
+    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+
+    Attributes
+    ----------
+    classes_ : (classes,) the labels
+    support_, support_vectors_, n_support_ : the xᵢ with αᵢ > 0: positions in X, themselves, numbers per class
+    dual_coef_ : (classes - 1, support vectors) yᵢαᵢ, laid out as in scikit-learn; (classes, …) for "ovr"
+    intercept_ : b of each problem of two classes
+    coef_ : weights of the features, for kernel="linear"
+    margin_ : 2/‖f‖, the width of the margin; one per problem where there are several
+    dual_gap_ : how far the objective is from its minimum, at most; one per problem
+    kkt_violation_ : by how much the conditions of optimality are violated; one per problem
+    expansion_ : f, an Expansion on the support vectors; one column of ``coef`` per problem
+    class_weight_, fit_status_, shape_fit_ : as in scikit-learn
+    slopes_ : of the probabilities below and above f = 0, if probability=True
+    n_iter_ : steps made, for each problem
+    report_ : how the fit went
+    kernel_ : the kernel with its parameters taken from the data
+    n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
+
+    Examples
+    --------
+    XOR, which no line separates, with the quadratic kernel: f(x) = x₁x₂, and the margin 2/‖f‖ = 2√2.
+
+    >>> from mercer import SVC, Polynomial
+    >>> X, y = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]], [1, -1, 1, -1]
+    >>> model = SVC(kernel=Polynomial(2, c=0), C=float("inf")).fit(X, y)
+    >>> model.decision_function([[2.0, 3.0]]), round(model.margin_, 4)
+    (array([6.]), 2.8284)
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {
+        "C": PENALTY,
+        "average": flag(False),
+        **SupportClassifier._choices,
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        class_weight: Any = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multi_class: str = "ovo",
+        average: bool = False,
+        precision: str = "auto",
+        warm_start: bool = False,
+        max_time: float | None = None,
+        progress: Any = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.average = average
+        self.precision = precision
+        self.warm_start = warm_start
+        self.max_time = max_time
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.resume = resume
+
+    def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
+        """Fitted estimators for each of ``Cs``, in order, each from the solution of the last, on one Gram."""
+        return self._path(X, y, Cs, sample_weight)
+
+    def _largest(self, weight: np.ndarray) -> float:
+        return self._finite_penalty(weight) * float(weight.max())
+
+    def _solve(
+        self, gram: Gram, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
+    ) -> list[Machine]:
+        def make(p: int, C: float) -> Task:
+            return c_svc(problems.signs(p), C * weight[problems.points(p)], problems.segment(p))
+
+        options = {**self._options(), "bounds": problems.bounds}
+        if np.isinf(self.C):
+            return separate(
+                gram,
+                lambda C, which: [make(p, C) for p in which],
+                len(problems),
+                self._unit(gram),
+                control=control,
+                **options,
+            )
+        penalty = self._finite_penalty(weight)
+        tasks = self._warmed([make(p, penalty) for p in range(len(problems))])
+        return fit(gram, tasks, control=control, **options)
+
+
+class NuSVC(SupportClassifier):
+    r"""Classification with a margin that at most a part ν of the points is inside of.
+
+    For two classes, y = ±1, f = Σᵢ yᵢαᵢ k(xᵢ, ·) + b and its margin r minimise, up to the scale of f,
+
+        ½ ‖f‖² - ν W r + Σᵢ wᵢ max(0, r - yᵢ f(xᵢ)),      W = Σᵢ wᵢ
+
+    and f/r is returned: that of an SVC with C = 1/r. At most νW of the weight has yᵢ f(xᵢ) < 1, and at least
+    νW belongs to support vectors. ν can be at most twice the share of the smaller class. Parameters and
+    attributes are those of scikit-learn's NuSVC, and what SVC has besides.
+
+    Parameters
+    ----------
+    nu : ν, in (0, 1]
+    class_weight : None, "balanced", or a dict from labels to weights: these multiply the C = 1/r of the model
+        without them, which is then fitted as an SVC (in scikit-learn they are ignored)
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter,
+    decision_function_shape,
+        break_ties, random_state, multi_class, precision, warm_start : see SVC
+    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+
+    Attributes
+    ----------
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_,
+    fit_status_,
+        shape_fit_, n_iter_, slopes_, margin_, kkt_violation_, expansion_, report_, kernel_ : see SVC
+    dual_gap_ : of the problem above
+    n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
+
+    Examples
+    --------
+    >>> from mercer import NuSVC
+    >>> X, y = [[-1.0, -1.0], [-2.0, -1.0], [1.0, 1.0], [2.0, 1.0]], [1, 1, 2, 2]
+    >>> model = NuSVC(nu=0.5, kernel="linear").fit(X, y)
+    >>> model.predict([[-0.8, -1.0]]), model.coef_
+    (array([1]), array([[0.5, 0.5]]))
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SupportClassifier._choices}
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: Any = "auto",
+        class_weight: Any = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multi_class: str = "ovo",
+        precision: str = "auto",
+        warm_start: bool = False,
+        max_time: float | None = None,
+        progress: Any = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.precision = precision
+        self.warm_start = warm_start
+        self.max_time = max_time
+        self.progress = progress
+        self.checkpoint = checkpoint
+        self.resume = resume
+
+    def _largest(self, weight: np.ndarray) -> float:
+        return float(weight.max())
+
+    def _one_class_left(self) -> str:
+        return f"specified nu is infeasible: nu={self.nu}, and {super()._one_class_left()}"
+
+    def _solve(
+        self, gram: Gram, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
+    ) -> list[Machine]:
+        tasks = []
+        for p in range(len(problems)):
+            signs, upper = problems.signs(p), counted[problems.points(p)]
+            tasks.append(nu_svc(signs, upper, self._feasible(signs, upper), problems.segment(p)))
+        options = {**self._options(), "bounds": problems.bounds}
+        if self.class_weight is None:
+            return fit(gram, self._warmed(tasks), control=control, **options)
+        plain = fit(gram, self._warmed(tasks), control=control.inner(), **options)
+        penalised = []
+        for p, machine in enumerate(plain):
+            here = problems.points(p)
+            penalty = float((machine.hi - machine.lo).max() / counted[here].max())
+            task = c_svc(problems.signs(p), penalty * weight[here], problems.segment(p))
+            penalised.append(warm(task, machine.coef, machine.square))
+        return fit(gram, penalised, control=control, **options)
+
+    def _feasible(self, signs: np.ndarray, upper: np.ndarray) -> float:
+        """ν, if the smaller class has enough points for it."""
+        most = 2 * float(min(upper[signs > 0].sum(), upper[signs < 0].sum()) / upper.sum())
+        if self.nu > most * (1 + 1e-12):
+            raise InputError(
+                f"specified nu is infeasible: nu={self.nu}, and with two classes of such sizes it can be at "
+                f"most {most:.4g}, twice the share of the smaller class; lower nu, or use SVC"
+            )
+        return min(self.nu, most)
