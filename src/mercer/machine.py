@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 __all__ = ["available_cores", "available_memory"]
@@ -28,17 +29,27 @@ def available_cores() -> int:
     return max(1, min(cores, math.ceil(min(cores, _container_cores()))))
 
 
-def _container_folders(controller: str) -> Iterator[Path]:
+def _container_folders(controller: str) -> tuple[Path, ...]:
     """Folders whose limits bind this process, innermost first: of cgroup v2 and of v1's ``controller``."""
     try:
-        lines = (_ROOT / "proc/self/cgroup").read_text().splitlines()
+        lines = (_ROOT / "proc/self/cgroup").read_text()
     except OSError:  # not Linux
-        return
-    for line in lines:
+        return ()
+    return _existing_folders(_ROOT, lines, controller)
+
+
+@cache  # looking for them takes longer than small fits
+def _existing_folders(root: Path, lines: str, controller: str) -> tuple[Path, ...]:
+    return tuple(folder for folder in _folders(root, lines, controller) if folder.is_dir())
+
+
+def _folders(root: Path, lines: str, controller: str) -> Iterator[Path]:
+    """Folders that the kernel's list of groups names."""
+    for line in lines.splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
-        mount = _ROOT / "sys/fs/cgroup" / (controller if controllers else "")
+        mount = root / "sys/fs/cgroup" / (controller if controllers else "")
         folder = mount / path.lstrip("/")
         # Inside a container the path may be the host's, and only the mount itself is there to read.
         yield from (f for f in (folder, *folder.parents) if f == mount or mount in f.parents)

@@ -19,6 +19,11 @@ class Matrix:
         self.shape, self.dtype = values.shape, values.dtype
         self.asked = []  # (point, start, stop)
 
+    def dense(self, out):
+        assert out.shape == self.shape
+        self.asked += [(point, 0, self.shape[1]) for point in range(self.shape[0])]
+        out[:] = self.whole
+
     def write_rows(self, index, columns, out, places):
         start, stop = columns
         assert stop > start and len(index) == len(places) > 0
@@ -65,6 +70,17 @@ def test_rows_of_a_gram(rng):
         kept.fetch(np.array(points))
         # the same entry computed in another block differs by rounding
         np.testing.assert_allclose(kept.values[kept.places(np.array(points)), :30], dense[points], rtol=1e-13)
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_all_of_a_small_matrix_at_once(order):
+    K, kept = store(12, 12, cuts=(5,))
+    points = np.arange(12)[order]
+    kept.fetch(points)
+    check(K, kept, points)
+    asked = len(K.asked)
+    kept.fetch(np.array([3, 11]))
+    assert len(K.asked) == asked
 
 
 def test_what_is_there_is_not_computed_again():

@@ -11,7 +11,7 @@ from mercer import data
 from mercer.estimators.support import PART, SupportMixin
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan
-from mercer.solvers.svm import fit, one_class
+from mercer.solvers.svm import fit, one_class, outlying
 from mercer.threads import limited_blas
 
 __all__ = ["OneClassSVM"]
@@ -101,7 +101,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
         points, original, weight = self._counted(points, weight)
         gram, plan = self._set_up(points, float(weight.max()), len(weight), 1)
         with self._control("OneClassSVM", None, points, weight, self.kernel_) as control, limited_blas():
-            tasks = self._warmed([one_class(weight, self.nu)])
+            tasks = self._warmed([one_class(weight, self.nu, outlying(gram, weight))])
             [machine] = fit(gram, tasks, control=control, **self._options())
         self._read_one(points, original, machine)
         self.offset_ = -self.intercept_

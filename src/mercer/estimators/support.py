@@ -34,7 +34,7 @@ from mercer.solvers.svm import Machine, Task, warm
 
 __all__ = ["SupportMixin"]
 
-_SMALL = 2000  # points up to which float64 costs little
+_SMALL = 1000  # points up to which float64 costs little
 _FEWEST = 8  # rows that the solver must be able to hold
 _VECTORS = 12  # numbers that a solver keeps per variable
 _ORDER = (

@@ -61,15 +61,13 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         codes = self._encode(y)
         weight = self._weigh(counted, codes)
         original = np.flatnonzero(weight > 0)
-        original = original[np.argsort(codes[original], kind="stable")]
-        if np.array_equal(original, np.arange(len(codes))):
-            original = np.arange(len(codes))
-        else:
+        self._require_classes(np.bincount(codes[original], minlength=len(self.classes_)))
+        if len(self.classes_) > 2 and self.multi_class == "ovo":
+            original = original[np.argsort(codes[original], kind="stable")]
+        if not np.array_equal(original, np.arange(len(codes))):
             points = data.take(points, original)
-        codes, weight, counted = codes[original], weight[original], counted[original]
-        starts = np.searchsorted(codes, np.arange(len(self.classes_) + 1))
-        self._require_classes(starts)
-        problems = Problems(starts, self._is_by_pairs())
+            codes, weight, counted = codes[original], weight[original], counted[original]
+        problems = Problems(codes, len(self.classes_), self.multi_class == "ovo")
         largest = self._largest(weight)
         gram, plan = self._set_up(points, largest, problems.variables, len(problems))
         about = points, codes, weight, self.kernel_
@@ -91,11 +89,11 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         probe = clone(self)
         points, _, _ = probe._prepare(X, "no_validation", None)
         n = data.n_points(points)
-        starts = np.array([0, 0, n])
+        codes, classes = np.zeros(n, np.intp), 2
         if y is not None:
-            codes = probe._encode(np.asarray(y))
-            starts = np.searchsorted(np.sort(codes), np.arange(len(probe.classes_) + 1))
-        problems = Problems(starts, len(starts) == 3 or probe.multi_class == "ovo")
+            codes = np.sort(probe._encode(np.asarray(y)))
+            classes = len(probe.classes_)
+        problems = Problems(codes, classes, probe.multi_class == "ovo")
         return probe._set_up(points, probe._largest(np.ones(n)), problems.variables, len(problems))[1]
 
     # --- what was learned -----------------------------------------------------------------------------------
@@ -190,8 +188,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
             )
         return weighted
 
-    def _require_classes(self, starts: np.ndarray) -> None:
-        sizes = np.diff(starts)
+    def _require_classes(self, sizes: np.ndarray) -> None:
         if np.count_nonzero(sizes) < 2:
             raise InputError(self._one_class_left())
         if not sizes.all():
@@ -206,9 +203,6 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
             "Invalid input - all samples with positive weights belong to the same class: give points of "
             "another class a weight, or leave out sample_weight and class_weight"
         )
-
-    def _is_by_pairs(self) -> bool:
-        return len(self.classes_) == 2 or self.multi_class == "ovo"
 
     def _largest(self, weight: np.ndarray) -> float:
         """The largest finite bound of a coefficient."""
@@ -243,14 +237,15 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
             coef[problems.points(p), p] = machine.coef
         intercept = np.array([machine.intercept for machine in machines])
         chosen = np.flatnonzero((coef != 0).any(axis=1))
-        starts = problems.starts
-        self.n_support_ = np.diff(np.searchsorted(chosen, starts)).astype(np.int32)
-        if len(machines) == 1 or not problems.by_pairs:
+        own = problems.codes[chosen]
+        order = np.argsort(own, kind="stable")  # support vectors come class by class
+        chosen, own = chosen[order], own[order]
+        self.n_support_ = np.bincount(own, minlength=classes).astype(np.int32)
+        if not problems.segments:
             dual = coef[chosen].T.copy()
         else:  # row r of a support vector is its problem with the r-th of the other classes
             dual = np.zeros((classes - 1, len(chosen)))
-            own = np.searchsorted(starts, chosen, side="right") - 1
-            for p, (i, j) in enumerate(combinations(range(classes), 2)):
+            for p, (i, j) in enumerate(problems.segments):
                 first, second = own == i, own == j
                 dual[j - 1, first] = coef[chosen[first], p]
                 dual[i, second] = coef[chosen[second], p]
@@ -277,48 +272,37 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
 
 
 class Problems:
-    """Which points, sorted by class, a problem of two classes has, and their signs.
+    """Which points a problem of two classes has, and their signs.
 
-    Two classes are one problem, +1 for the second. More are one for each pair, +1 for the first; or one for
-    each class, +1 against the rest.
+    Two classes are one problem, +1 for the second. More are one for each pair, +1 for the first, and their
+    points come class by class; or one for each class, +1 against the rest.
     """
 
-    def __init__(self, starts: np.ndarray, by_pairs: bool) -> None:
-        self.starts = starts
-        self.by_pairs = by_pairs
-        self.classes = len(starts) - 1
-        self.segments: list[tuple[int, int]] = []
-        if by_pairs and self.classes > 2:
-            self.segments = list(combinations(range(self.classes), 2))
+    def __init__(self, codes: np.ndarray, classes: int, by_pairs: bool) -> None:
+        self.codes = codes
+        self.classes = classes
+        #: pairs of classes
+        self.segments = list(combinations(range(classes), 2)) if by_pairs and classes > 2 else []
+        #: where segments of the points begin and end
+        self.bounds = np.array([0, len(codes)])
+        if self.segments:
+            self.bounds = np.searchsorted(codes, np.arange(classes + 1))
 
     def __len__(self) -> int:
         return len(self.segments) or (1 if self.classes == 2 else self.classes)
 
     @property
     def variables(self) -> int:
-        return sum(len(self.points(p)) for p in range(len(self)))
-
-    @property
-    def bounds(self) -> np.ndarray:
-        """Where segments of the points begin and end."""
-        return self.starts if self.segments else self.starts[[0, -1]]
+        return len(self.codes) * (self.classes - 1 if self.segments else len(self))
 
     def segment(self, p: int) -> tuple[int, ...]:
         return self.segments[p] if self.segments else (0,)
 
     def points(self, p: int) -> np.ndarray:
-        if not self.segments:
-            return np.arange(self.starts[-1])
-        i, j = self.segments[p]
-        s = self.starts
-        return np.concatenate([np.arange(s[i], s[i + 1]), np.arange(s[j], s[j + 1])])
+        b = self.bounds
+        return np.concatenate([np.arange(b[s], b[s + 1]) for s in self.segment(p)])
 
     def signs(self, p: int) -> np.ndarray:
-        s = self.starts
         if self.segments:
-            i, j = self.segments[p]
-            return np.repeat([1.0, -1.0], [s[i + 1] - s[i], s[j + 1] - s[j]])
-        code = 1 if self.classes == 2 else p
-        signs = np.full(s[-1], -1.0)
-        signs[s[code] : s[code + 1]] = 1.0
-        return signs
+            return np.repeat([1.0, -1.0], np.diff(self.bounds)[list(self.segments[p])])
+        return np.where(self.codes == (1 if self.classes == 2 else p), 1.0, -1.0)

@@ -188,16 +188,19 @@ class Gram:
         """Σᵣ coefᵣ K[:, indexᵣ] in float64, for solvers: columns are not stored, nothing is checked."""
         total = np.zeros(self.shape[0])
         for start, stop in _cut(len(index), _COMBINED):
-            y = self._backend.take(self._y, self._sides.right, index[start:stop], "columns")
-            part = np.zeros((self.shape[0], 1), self.dtype)
-            column = np.ascontiguousarray(coef[start:stop, None], dtype=self.dtype)
-            self._run(
-                lambda i, y=y, part=part, column=column: self._backend.multiply(self._x, y, i, column, part),
-                _cut(self.shape[0], self._backend.rows),
-                part.size * (stop - start),
-            )
-            total += part[:, 0]
+            total += self._combined(index[start:stop], coef[start:stop])
         return total
+
+    def _combined(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,)
+        y = self._backend.take(self._y, self._sides.right, index, "columns")
+        column = np.ascontiguousarray(coef[:, None], dtype=self.dtype)
+        out = np.zeros((self.shape[0], 1), self.dtype)
+        self._run(
+            lambda i: self._backend.multiply(self._x, y, i, column, out),
+            _cut(self.shape[0], self._backend.rows),
+            out.size * len(index),
+        )
+        return out[:, 0]
 
     def restrict(self, index: np.ndarray) -> Gram:
         """The matrix of some of the points with each other."""

@@ -18,8 +18,8 @@ from mercer.threads import run
 __all__ = ["DONE", "Problem", "Program", "Solution"]
 
 _WHOLE = 512  # variables up to which a problem is one working set
-_SMALLEST = 256  # working set of the first rounds
-_LOOSE = 0.1  # a working set is solved to this part of the violation
+_SMALLEST = 512  # working set of the first rounds
+_LOOSE = 0.05  # a working set is solved to this part of the violation
 _STALLED = 50  # rounds without progress after which rounding is blamed
 _STRIP = 8192  # columns of an update that one thread takes
 _FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0

@@ -20,6 +20,7 @@ __all__ = ["KeptRows"]
 
 _FIRST = 2**28  # bytes the store starts with
 _EAGER = 8  # the store grows once it computed this part of its rows again
+_SQUARE = 4096  # points up to which the whole matrix may be wanted at once
 _LINE = 64  # bytes of a cache line: rows start on one
 
 
@@ -39,6 +40,8 @@ class KeptRows:
         n = K.shape[0]
         lanes = _LINE // K.dtype.itemsize
         width = -(-K.shape[1] // lanes) * lanes
+        if n <= _SQUARE and n * width * K.dtype.itemsize <= capacity:
+            width = n
         size = width * K.dtype.itemsize
         #: rows that there is room for
         self.slots = int(min(n, max(1, capacity // size)))
@@ -70,6 +73,11 @@ class KeptRows:
         if len(new):
             self._place(new)
             slots = self._slot[points]
+        if self._is_all(points, segments):
+            self.K.dense(self.values)
+            self.computed += self.values.size // 2
+            self._has[:] = True
+            return
         lacking = ~self._has[slots] if segments is None else segments & ~self._has[slots]
         s, last = 0, len(self.bounds) - 1
         while s < last:
@@ -83,6 +91,17 @@ class KeptRows:
                 self.computed += len(rows) * (stop - start)
             self._has[slots[rows], s:e] = True
             s = e
+
+    def _is_all(self, points: np.ndarray, segments: np.ndarray | None) -> bool:
+        """Whether all of a small matrix is wanted at once: it costs half then, being symmetric."""
+        n = len(self._slot)
+        return (
+            self.values.shape == (n, n)
+            and len(points) == n
+            and not self._has.any()
+            and np.array_equal(self._point, np.arange(n))
+            and (segments is None or bool(segments.all()))
+        )
 
     def places(self, points: np.ndarray) -> np.ndarray:
         """Where the rows of some points are in ``values``; -1 for those that are not there."""

@@ -170,9 +170,9 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
         if high == gamma[i] and low == gamma[j]:
             break  # less than rounding
         gamma[i], gamma[j] = high, low
-        for t in (i, j):
-            up[t] = 0.0 if gamma[t] < hi[t] else -np.inf
-            down[t] = 0.0 if gamma[t] > lo[t] else np.inf
+        for moved in (i, j):
+            up[moved] = 0.0 if gamma[moved] < hi[moved] else -np.inf
+            down[moved] = 0.0 if gamma[moved] > lo[moved] else np.inf
         for g in range(groups):
             s, e = starts[g], stops[g]
             tops[g] = s + _move(v[s:e], up[s:e], first[s:e], second[s:e], step)

@@ -38,10 +38,23 @@ from mercer.solvers.control import Control, State
 from mercer.solvers.decomposition import Program, Solution, solve
 from mercer.solvers.matrix import WritableRows
 
-__all__ = ["Machine", "Task", "c_svc", "fit", "nu_svc", "nu_svr", "one_class", "separate", "svr", "warm"]
+__all__ = [
+    "Machine",
+    "Task",
+    "c_svc",
+    "fit",
+    "nu_svc",
+    "nu_svr",
+    "one_class",
+    "outlying",
+    "separate",
+    "svr",
+    "warm",
+]
 
 _ROUNDING = 64 * np.finfo(np.float64).eps  # of a value of f, relative to the largest
 _FINER = 5  # times that the tolerance of a small margin is divided by ten
+_SAMPLE = 256  # points that outlying ones are told by
 _STAGES = 8  # C of the hard margin grows by _GROWTH each
 _FIRST, _GROWTH = 1e2, 1e2
 _NO_MARGIN = 1e-6  # a margin below this part of √k is none
@@ -194,12 +207,23 @@ def nu_svr(y: np.ndarray, upper: np.ndarray, nu: float) -> Task:
     return Task("nu_svr", program, len(y), total)
 
 
-def one_class(upper: np.ndarray, nu: float) -> Task:
-    """A region that holds all but a part ν of the weight ``upper``."""
+def one_class(upper: np.ndarray, nu: float, order: np.ndarray | None = None) -> Task:
+    """A region that holds all but a part ν of the weight ``upper``; the first of ``order`` start outside."""
     n = len(upper)
     total = float(nu * upper.sum())
-    program = Program(np.zeros(n), np.zeros(n), upper, _filled(upper, total), np.arange(n), n)
-    return Task("one_class", program, n, total)
+    order = np.arange(n) if order is None else order
+    start = np.zeros(n)
+    start[order] = _filled(upper[order], total)
+    return Task("one_class", Program(np.zeros(n), np.zeros(n), upper, start, np.arange(n), n), n, total)
+
+
+def outlying(K: WritableRows, weight: np.ndarray) -> np.ndarray:
+    """The points, those first whose kernel with others is small: they will be outside, as a rule.
+
+    The others are a sample of evenly spaced points, so that this takes little time.
+    """
+    sample = np.unique(np.linspace(0, len(weight) - 1, min(len(weight), _SAMPLE)).astype(np.int64))
+    return np.argsort(K.combine(sample, weight[sample]), kind="stable")
 
 
 def _filled(upper: np.ndarray, total: float) -> np.ndarray:
