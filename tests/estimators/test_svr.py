@@ -20,8 +20,8 @@ from mercer.solvers import control
 PAIR = [(SVR, libsvm.SVR), (NuSVR, libsvm.NuSVR)]
 
 
-# repeated points must end at the same model to 1e-7: so must the solver
-@parametrize_with_checks([SVR(tol=1e-10), NuSVR(tol=1e-10)])
+# a point of weight 2 must be as good as two to 1e-7: small problems are solved beyond the tolerance
+@parametrize_with_checks([SVR(), NuSVR()])
 def test_scikit_learn_compatibility(estimator, check):
     check(estimator)
 

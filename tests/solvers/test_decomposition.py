@@ -326,7 +326,7 @@ def test_targets_far_from_zero(make, shift, rng):
 # --- duality -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [100, 800])
+@pytest.mark.parametrize("n", [200, 800])
 def test_the_gap_is_primal_minus_dual_and_closes(n, rng):
     X = rng.normal(size=(n, 3))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
@@ -376,7 +376,8 @@ def test_levels_are_intercepts(rng):
     assert (plus + minus) / 2 / margin == pytest.approx(intercept(svm.NuSVC(nu=0.4), y), **close)
     s = run(nu_svr(t, 10.0, 0.4), K, tol=1e-9)
     plus, minus = s.level
-    assert (plus + minus) / 2 == pytest.approx(intercept(svm.NuSVR(C=10.0, nu=0.4), t), **close)
+    # LIBSVM rounds K to float32, which tells where ε is as small as here
+    assert (plus + minus) / 2 == pytest.approx(intercept(svm.NuSVR(C=10.0, nu=0.4), t), abs=1e-4)
     assert (plus - minus) / 2 > 0  # ε
 
 

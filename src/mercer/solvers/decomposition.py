@@ -126,7 +126,11 @@ class _Run:
         self._restore()
 
     def solve(self) -> list[Solution]:
-        largest = smo.LARGEST_BLOCK if self.alone else min(smo.LARGEST_BLOCK, self.rows.slots)
+        largest = smo.LARGEST_BLOCK
+        if (
+            not self.alone and self.rows.slots < self.K.shape[0]
+        ):  # the rows of a working set must fit the store
+            largest = min(largest, self.rows.slots)
         working = [p for p in self.problems if p.stopped is None]
         while working and not self.control.stopped:
             chosen = [p.choose(largest) for p in working]

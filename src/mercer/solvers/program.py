@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer.solvers import smo
+from mercer.solvers.block import Block
 from mercer.solvers.matrix import WritableRows
 from mercer.solvers.rows import KeptRows
 from mercer.threads import run
@@ -18,12 +19,13 @@ from mercer.threads import run
 __all__ = ["DONE", "Problem", "Program", "Solution"]
 
 _WHOLE = 512  # variables up to which a problem is one working set
+_TURNS = 50  # of pairs and Newton's step, on a problem that is one working set
+_TINY = 128  # variables up to which a problem is solved beyond its tolerance
 _SMALLEST = 512  # working set of the first rounds
 _LOOSE = 0.05  # a working set is solved to this part of the violation
 _STALLED = 50  # rounds without progress after which rounding is blamed
 _STRIP = 8192  # columns of an update that one thread takes
 _FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0
-_PATIENCE = 100  # steps on a working set, per variable
 DONE = "done"  # of a problem that is one working set: how it ended is seen from the violation
 
 
@@ -162,29 +164,30 @@ class Problem:
         points = self.points[local]
         gamma, slopes = self.gamma[chosen], p.c[chosen] - self.values[local]
         whole = len(chosen) == self.size
-        most = _PATIENCE * len(chosen)
-        steps = smo.solve_rows(
+        small = Block(
             block,
-            np.full(len(chosen), rows is None),
-            block if rows is None else rows.values,
-            points if rows is None else rows.places(points),
-            points,
             self.diag[local],
             slopes,
             gamma,
             p.lo[chosen],
             p.hi[chosen],
             split,
-            tol if whole else max(0.5 * tol, _LOOSE * self.worst),
-            min(most, max_iter - self.steps),
+            *(() if rows is None else (rows.values, rows.places(points), points)),
         )
+        left = max_iter - self.steps
+        if whole:  # what is left to do is seen from the slopes: they are those of all points
+            steps, is_done = small.solve(tol, left, _TURNS)
+            if is_done and self.size <= _TINY:  # exactness costs nothing
+                steps += small.solve(min(tol, 1e-10 * float(np.abs(slopes).max())), left - steps, 2)[0]
+            self.values[local] = p.c[chosen] - slopes
+            self.stopped = DONE
+        else:
+            steps, _ = small.solve(max(0.5 * tol, _LOOSE * self.worst), left, 2)
         change = gamma - self.gamma[chosen]
         self.gamma[chosen] = gamma
         self.steps += steps
         self.last = chosen
-        if whole:  # nothing is left to look at: the slopes are those of all points
-            self.values[local] = p.c[chosen] - slopes
-            self.stopped = DONE if steps < most else None
+        if whole:
             return chosen[:0], change[:0]
         if steps == 0:
             self.stopped = "rounding"
