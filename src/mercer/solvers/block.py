@@ -83,12 +83,7 @@ class Block:
         free = np.flatnonzero((self.gamma > self.lo) & (self.gamma < self.hi))
         if len(free) > _LARGEST:
             return False
-        missing = free[~self.ready[free]]
-        if len(missing):
-            smo.gather(self.rows, self.slots[missing], self.columns, part := np.empty_like(self.K[missing]))
-            self.K[missing] = part
-            self.ready[missing] = True
-        K = self.K[free].astype(np.float64)  # (free, q)
+        K = self._rows_of(free)
         groups = np.unique(free >= self.split)
         E = ((free >= self.split)[:, None] == groups).astype(np.float64)
         f, g = E.shape
@@ -122,3 +117,17 @@ class Block:
         self.slopes -= K.T @ (moved - gamma)
         self.gamma[free] = moved
         return True
+
+    def refresh(self, c: np.ndarray) -> None:
+        """The slopes c - Kγ computed anew: the steps have left rounding errors in them."""
+        support = np.flatnonzero(self.gamma)
+        self.slopes[:] = c - self._rows_of(support).T @ self.gamma[support]
+
+    def _rows_of(self, some: np.ndarray) -> np.ndarray:  # (some, q)
+        missing = some[~self.ready[some]]
+        if len(missing):
+            part = np.empty((len(missing), len(self.gamma)), self.K.dtype)
+            smo.gather(self.rows, self.slots[missing], self.columns, part)
+            self.K[missing] = part
+            self.ready[missing] = True
+        return self.K[some].astype(np.float64)

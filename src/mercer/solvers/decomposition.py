@@ -29,7 +29,7 @@ convergence, also for K that are not positive semi-definite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from mercer.errors import InputError
 from mercer.solvers import smo
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
-from mercer.solvers.program import DONE, Problem, Program, Solution
+from mercer.solvers.program import Problem, Program, Solution
 from mercer.solvers.rows import KeptRows
 from mercer.threads import run, team
 
@@ -60,6 +60,7 @@ def solve(
     tol: float = 1e-3,
     max_iter: int = -1,
     cache: int = 2**28,
+    largest: int = smo.LARGEST_BLOCK,
     shrinking: bool = True,
     control: Control | None = None,
 ) -> list[Solution]:
@@ -73,6 +74,7 @@ def solve(
     tol : the largest violation to stop at
     max_iter : steps for each problem, at most; -1 for LIBSVM's limit, ten million or a hundred per variable
     cache : bytes of rows that are kept, at most
+    largest : variables of a working set, at most 2048; its matrix is stored, for one large problem twice
     shrinking : whether variables that rest at a bound are left aside meanwhile
     control : counts rounds
 
@@ -89,7 +91,9 @@ def solve(
     bounds = np.array([0, K.shape[0]]) if bounds is None else np.asarray(bounds, np.int64)
     # asking the machine how many threads, and starting them, takes longer than a small problem
     with config(threads=thread_count()), team():
-        return _Run(K, programs, bounds, tol, max_iter, cache, shrinking, control or Control()).solve()
+        return _Run(
+            K, programs, bounds, tol, max_iter, cache, largest, shrinking, control or Control()
+        ).solve()
 
 
 @dataclass(eq=False)
@@ -102,6 +106,7 @@ class _Run:
     tol: float
     max_iter: int
     cache: int
+    largest: int
     shrinking: bool
     control: Control
     problems: list[Problem] = field(init=False)
@@ -126,7 +131,7 @@ class _Run:
         self._restore()
 
     def solve(self) -> list[Solution]:
-        largest = smo.LARGEST_BLOCK
+        largest = min(self.largest, smo.LARGEST_BLOCK)
         if (
             not self.alone and self.rows.slots < self.K.shape[0]
         ):  # the rows of a working set must fit the store
@@ -160,17 +165,7 @@ class _Run:
             if pairs:
                 worst = max(problem.worst for problem, _ in pairs)
                 self.control.step(self.state, violation=worst, problems=len(pairs))
-        return [self._solution(problem) for problem in self.problems]
-
-    def _solution(self, problem: Problem) -> Solution:
-        found = problem.solution(problem.stopped or self.control.stopped or "converged")
-        if found.stopped != DONE:
-            return found
-        if problem.is_unbounded():
-            return replace(found, stopped="unbounded")
-        if found.violation <= self.tol:
-            return replace(found, stopped="converged")
-        return replace(found, stopped="max_iter" if self.max_iter <= found.steps else "rounding")
+        return [p.solution(p.stopped or self.control.stopped or "converged") for p in self.problems]
 
     def _shrink(self, problem: Problem) -> None:
         """Solve for the variables that may still move, and for no others, in terms of their changes."""
@@ -194,6 +189,7 @@ class _Run:
             tol=self.tol,
             max_iter=self.max_iter - problem.steps,
             cache=self.cache // 4,
+            largest=self.largest,
             control=self.control.inner(),
         )
         problem.steps += found.steps

@@ -16,17 +16,19 @@ from mercer.solvers.matrix import WritableRows
 from mercer.solvers.rows import KeptRows
 from mercer.threads import run
 
-__all__ = ["DONE", "Problem", "Program", "Solution"]
+__all__ = ["Problem", "Program", "Solution"]
 
 _WHOLE = 512  # variables up to which a problem is one working set
 _TURNS = 50  # of pairs and Newton's step, on a problem that is one working set
+_REFRESHES = 3  # times that slopes are computed anew, at most
+_UNTAKEN = np.zeros(0, np.bool_)
+_EDGE = 1e-12  # a γ within this part of its range of a bound is there
 _TINY = 128  # variables up to which a problem is solved beyond its tolerance
 _SMALLEST = 512  # working set of the first rounds
 _LOOSE = 0.05  # a working set is solved to this part of the violation
 _STALLED = 50  # rounds without progress after which rounding is blamed
 _STRIP = 8192  # columns of an update that one thread takes
 _FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0
-DONE = "done"  # of a problem that is one working set: how it ended is seen from the violation
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,7 @@ class Problem:
         self.ranges = [(int(bounds[s]), int(bounds[s + 1])) for s in program.segments]
         self.points = np.concatenate([np.arange(*r) for r in self.ranges])
         self.diag = diag[self.points]
-        self.gamma = program.start.astype(np.float64).copy()
+        self.gamma = _at_bounds(program.start.astype(np.float64), program.lo, program.hi)
         self.values = np.zeros(len(self.points))
         self.last = np.empty(0, np.int64)
         self.worst = np.inf
@@ -175,24 +177,45 @@ class Problem:
             *(() if rows is None else (rows.values, rows.places(points), points)),
         )
         left = max_iter - self.steps
-        if whole:  # what is left to do is seen from the slopes: they are those of all points
-            steps, is_done = small.solve(tol, left, _TURNS)
-            if is_done and self.size <= _TINY:  # exactness costs nothing
-                steps += small.solve(min(tol, 1e-10 * float(np.abs(slopes).max())), left - steps, 2)[0]
-            self.values[local] = p.c[chosen] - slopes
-            self.stopped = DONE
+        if whole:
+            steps = self._solve_whole(small, p.c[chosen], tol, left)
         else:
             steps, _ = small.solve(max(0.5 * tol, _LOOSE * self.worst), left, 2)
         change = gamma - self.gamma[chosen]
         self.gamma[chosen] = gamma
         self.steps += steps
         self.last = chosen
+        if whole:  # the slopes are those of all points
+            self.values[local] = p.c[chosen] - small.slopes
+            self.worst = self._violation()
+        if steps == 0 and self.worst > tol:
+            self.stopped = "rounding"
         if whole:
             return chosen[:0], change[:0]
-        if steps == 0:
-            self.stopped = "rounding"
         moved = np.flatnonzero(change)
         return chosen[moved], change[moved]
+
+    def _solve_whole(self, small: Block, c: np.ndarray, tol: float, most: int) -> int:
+        """Solve a problem that is one working set, beyond its tolerance if it is tiny: that costs nothing."""
+        steps, is_done = small.solve(tol, most, _TURNS)
+        # each step leaves a rounding error in the slopes
+        size = float(np.abs(small.gamma).max() * np.abs(small.diag).max())
+        for _ in range(_REFRESHES if np.sqrt(steps) * size * 2.0**-52 > 0.1 * tol else 0):
+            small.refresh(c)
+            more, is_done = small.solve(tol, most - steps, _TURNS)
+            steps += more
+            if more == 0:
+                break
+        if is_done and self.size <= _TINY:
+            steps += small.solve(min(tol, 1e-10 * float(np.abs(small.slopes).max())), most - steps, 2)[0]
+        return steps
+
+    def _violation(self) -> float:
+        p, nothing = self.program, np.empty(0, np.int64)
+        _, worst = smo.select(
+            p.c, self.values, p.position, self.gamma, p.lo, p.hi, p.split, _UNTAKEN, 0, nothing
+        )
+        return float(worst.max())
 
     def computed(self, K: WritableRows, chosen: np.ndarray) -> np.ndarray:  # (q, q)
         """K of a working set: what the last one had in common with it is copied, the rest computed."""
@@ -254,7 +277,8 @@ class Problem:
         )
         level, gap, violation = [], 0.0, 0.0
         for g in groups:
-            gamma, lo, hi, slope = self.gamma[g], p.lo[g], p.hi[g], v[g]
+            lo, hi, slope = p.lo[g], p.hi[g], v[g]
+            gamma = _at_bounds(self.gamma[g], lo, hi)  # one that is free by rounding alone says nothing
             can_rise, can_fall = gamma < hi, gamma > lo
             top = slope[can_rise].max(initial=-np.inf)
             bottom = slope[can_fall].min(initial=np.inf)
@@ -280,3 +304,10 @@ class Problem:
             self.steps,
             stopped,
         )
+
+
+def _at_bounds(gamma: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """γ, exactly at its bounds where it is there up to rounding."""
+    with np.errstate(invalid="ignore"):
+        near = np.where(np.isfinite(hi - lo), _EDGE * (hi - lo), 0.0)
+    return np.where(gamma - lo <= near, lo, np.where(hi - gamma <= near, hi, gamma))

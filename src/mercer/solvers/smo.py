@@ -213,7 +213,7 @@ def select(c, values, position, gamma, lo, hi, split, taken, count, out):  # typ
         s, e = (0, split) if g == 0 else (split, l)
         top, bottom, share = tops[g], bottoms[g], shares[g]
         tally = np.zeros((2, _BINS + 1), np.int64)
-        scale = _BINS / (top - bottom)
+        scale = min(_BINS / (top - bottom), 1e300)
         for t in range(s, e):
             if taken[t]:
                 continue
