@@ -28,11 +28,13 @@ def box(rng, q, split):
 
 
 def solve(B, c, gamma, lo, hi, split, tol=1e-10, most=10**6):
-    """solve_block on copies: γ, v and the steps."""
+    """On copies, with all rows of B there: γ, v and the steps."""
     gamma = gamma.copy()
     v = c - B.astype(np.float64) @ gamma
-    steps = smo.solve_block(
-        B, np.diag(B).astype(np.float64), v, gamma, lo.copy(), hi.copy(), split, tol, most
+    ready, nowhere = np.ones(len(c), np.bool_), np.empty(0, np.int64)
+    diag = np.diag(B).astype(np.float64)
+    steps = smo.solve_rows(
+        B, ready, B, nowhere, nowhere, diag, v, gamma, lo.copy(), hi.copy(), split, tol, most
     )
     return gamma, v, steps
 

@@ -26,7 +26,7 @@ from numba import njit
 
 from mercer.native import INNER, OPTIONS, bits, choose, float_of
 
-__all__ = ["LARGEST_BLOCK", "add_rows", "gather", "select", "solve_block", "solve_rows"]
+__all__ = ["LARGEST_BLOCK", "add_rows", "gather", "select", "solve_rows"]
 
 #: variables of a block, at most: positions have eleven bits
 LARGEST_BLOCK = 2048
@@ -84,28 +84,6 @@ def _partner(v, down, row, diag, top, own, flattest, scale, unit):  # type: igno
     return np.int64(best & place), float_of(widest) if widest > 0 else 0.0
 
 
-def solve_block(
-    B: np.ndarray,  # (q, q)
-    diag: np.ndarray,
-    v: np.ndarray,
-    gamma: np.ndarray,
-    lo: np.ndarray,
-    hi: np.ndarray,
-    split: int,
-    tol: float,
-    most: int,
-) -> int:
-    """Improve γ in place; v follows. Variables [0, split) are one group, the rest the other.
-
-    Returns the steps taken, at most ``most``.
-    """
-    ready = np.ones(len(v), np.bool_)
-    return int(solve_rows(B, ready, B, _NOWHERE, _NOWHERE, diag, v, gamma, lo, hi, split, tol, most))
-
-
-_NOWHERE = np.empty(0, np.int64)
-
-
 @njit(nogil=True, **INNER)
 def _row(B, ready, rows, slots, columns, a):  # type: ignore[no-untyped-def]
     """Row a of B, gathered when it is first asked for."""
@@ -120,9 +98,11 @@ def _row(B, ready, rows, slots, columns, a):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, **OPTIONS)
 def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, tol, most):  # type: ignore[no-untyped-def]
-    """``solve_block`` where rows of B may still lie elsewhere: B[a, b] = rows[slots[a], columns[b]].
+    """Improve γ in place; v follows. Variables [0, split) are one group, the rest the other.
 
-    ``ready`` marks those of B that are there.
+    Rows of B are taken from elsewhere when they are first needed, B[a, b] = rows[slots[a], columns[b]];
+    ``ready`` marks those that are there. Returns the steps taken, at most ``most``: fewer where no pair
+    violates by more than ``tol``, or a step is lost in rounding.
     """
     q = v.shape[0]
     up, down = np.empty(q), np.empty(q)
