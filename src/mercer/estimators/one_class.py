@@ -30,9 +30,11 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, precision, warm_start : see
-        SVC
+    kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, precision : see SVC
     nu : ν, in (0, 1]
+    warm_start : whether a fit starts from the solution of the last one, scaled to Σᵢ αᵢ = νW.
+        That pays when the points are the same, in the same order, and ν or some weights have changed; what is
+        found is the same, to within ``tol``. A last solution that does not fit is not used
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes
@@ -42,7 +44,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     intercept_ : (1,) -ρ
     offset_ : (1,) ρ: ``decision_function`` is ``score_samples`` less this
     coef_ : weights of the features, for kernel="linear"
-    margin_ : ρ/‖f‖, the distance of the region's boundary from the origin of feature space
+    margin_ : 2/‖f‖; ρ/‖f‖ is the distance of the region's boundary from the origin of feature space
     dual_gap_, kkt_violation_, expansion_, fit_status_, shape_fit_, n_iter_, report_, kernel_ : see SVC
     n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
 
@@ -106,7 +108,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
         self._read_one(points, original, machine)
         self.offset_ = -self.intercept_
         with np.errstate(divide="ignore", invalid="ignore"):
-            self.margin_ = float(np.divide(-machine.intercept, np.sqrt(machine.square)))
+            self.margin_ = float(np.divide(2.0, np.sqrt(machine.square)))
         self._finish(journal, plan, [machine], control.total_seconds)
         return self
 

@@ -2,6 +2,7 @@ r"""Support vector classification, with a penalty C or with a part ν of the poi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,13 +41,15 @@ class SVC(SupportClassifier):
     gamma : number, "scale" or "auto": γ of a kernel given by name
     coef0 : number, for "poly" and "sigmoid"
     shrinking : whether points that stay at a bound are left aside meanwhile
-    probability : whether ``predict_proba`` is wanted; it costs little, and ``predict`` stays its largest
+    probability : whether ``predict_proba`` is wanted; it takes a part of the time of the fit, and ``predict``
+        stays its largest
     tol : by how much the conditions of optimality may be violated, in units of f
     cache_size : megabytes of kernel values that are kept, at most; by default a quarter of the memory budget,
         which is never exceeded
     class_weight : None, "balanced", or a dict from labels to weights, which multiply C
     verbose : True for a progress bar
-    max_iter : steps for each pair of classes, at most; -1 for no limit
+    max_iter : steps for each problem of two classes, at most; -1 for LIBSVM's limit, ten million or a hundred
+        per variable, whichever is more
     decision_function_shape : "ovr" for a column per class, "ovo" for one per pair, where classes are taken in
         pairs
     break_ties : whether equal numbers of votes are decided by how clear they were, not by the order of the
@@ -54,9 +57,12 @@ class SVC(SupportClassifier):
     random_state : not used: nothing is random
     multi_class : "ovo", every pair of classes; or "ovr", every class against the rest. All share computed
         kernel values
-    average : whether C is for the mean of the errors: (C/n) Σᵢ, with Σ wᵢ for n where there are weights
+    average : whether C is for the mean of the errors: (C/n) Σᵢ, with Σ wᵢ for n where there are weights; it is
+        that of all points, also where a problem is about two of several classes
     precision : of kernel values, "float32", "float64", or "auto": float32 where its rounding is below ``tol``
-    warm_start : whether to start from the last solution, if it was of as many points
+    warm_start : whether a fit starts from the solution of the last one, scaled to the new bounds. That pays
+        when the points are the same, in the same order, and C or little else has changed; what is found is
+        the same, to within ``tol``. A last solution that does not fit the new problem is not used
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes
@@ -66,12 +72,13 @@ class SVC(SupportClassifier):
     dual_coef_ : (classes - 1, support vectors) yᵢαᵢ, laid out as in scikit-learn; (classes, …) for "ovr"
     intercept_ : b of each problem of two classes
     coef_ : weights of the features, for kernel="linear"
-    margin_ : 2/‖f‖, the width of the margin; one per problem where there are several
+    margin_ : 2/‖f‖, the width of the margin; one per problem where there are several; inf where f is constant
     dual_gap_ : how far the objective is from its minimum, at most; one per problem
     kkt_violation_ : by how much the conditions of optimality are violated; one per problem
     expansion_ : f, an Expansion on the support vectors; one column of ``coef`` per problem
     class_weight_, fit_status_, shape_fit_ : as in scikit-learn
-    slopes_ : of the probabilities below and above f = 0, if probability=True
+    slopes_ : (problems, 2) if probability=True: the class for which f > 0 has P = 1/(1 + exp(-s f)), with s
+        the first slope where f < 0, the second where f > 0
     n_iter_ : steps made, for each problem
     report_ : how the fit went
     kernel_ : the kernel with its parameters taken from the data
@@ -189,16 +196,17 @@ class NuSVC(SupportClassifier):
     nu : ν, in (0, 1]
     class_weight : None, "balanced", or a dict from labels to weights: these multiply the C = 1/r of the model
         without them, which is then fitted as an SVC (in scikit-learn they are ignored)
-    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose, max_iter,
-    decision_function_shape,
-        break_ties, random_state, multi_class, precision, warm_start : see SVC
+    kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose : see SVC
+    max_iter, decision_function_shape, break_ties, random_state, multi_class, precision : see SVC
+    warm_start : see SVC; the last solution is scaled to the sums that ν asks for, where the bounds allow it
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes
     ----------
-    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, class_weight_,
-    fit_status_,
-        shape_fit_, n_iter_, slopes_, margin_, kkt_violation_, expansion_, report_, kernel_ : see SVC
+    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_ : see SVC
+    class_weight_, fit_status_, shape_fit_, slopes_, margin_, kkt_violation_ : see SVC
+    expansion_, report_, kernel_ : see SVC
+    n_iter_ : steps made, for each problem; with class weights those of both fits
     dual_gap_ : of the problem above
     n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
 
@@ -285,7 +293,8 @@ class NuSVC(SupportClassifier):
             penalty = float((machine.hi - machine.lo).max() / counted[here].max())
             task = c_svc(problems.signs(p), penalty * weight[here], problems.segment(p))
             penalised.append(warm(task, machine.coef, machine.square))
-        return fit(gram, penalised, control=control, **options)
+        machines = fit(gram, penalised, control=control, **options)
+        return [replace(m, steps=m.steps + first.steps) for m, first in zip(machines, plain, strict=True)]
 
     def _feasible(self, signs: np.ndarray, upper: np.ndarray) -> float:
         """ν, if the smaller class has enough points for it."""

@@ -38,6 +38,8 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
         ):
             machine = self._solve(gram, y, weight, control)
         self._read_one(points, original, machine)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.margin_ = float(np.divide(2.0, np.sqrt(machine.square)))
         self._learned(machine)
         self._finish(journal, plan, [machine], control.total_seconds)
         return self
@@ -67,7 +69,7 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
 class SVR(_SupportRegressor):
     r"""Regression by f(x) = Σᵢ γᵢ k(xᵢ, x) + b that does not mind errors below ε.
 
-    f minimises
+    f minimises ::
 
         ½ ‖f‖² + C Σᵢ wᵢ max(0, |yᵢ - f(xᵢ)| - ε)
 
@@ -76,11 +78,15 @@ class SVR(_SupportRegressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter, precision, warm_start : see SVC
+    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter, precision : see SVC
     tol : by how much the conditions of optimality may be violated, in units of y
-    C : weight of the errors against ‖f‖²; ``float("inf")`` for no errors beyond ε at all
+    C : weight of the errors against ‖f‖²; ``float("inf")`` for no errors beyond ε at all: the
+        flattest function in the tube, or an error that says that there is none
     epsilon : ε, the error that costs nothing, in units of y
     average : whether C is for the mean of the errors: (C/n) Σᵢ, with Σ wᵢ for n where there are weights
+    warm_start : whether a fit starts from the solution of the last one, scaled to the new bounds.
+        That pays when the points are the same, in the same order, and C, ε or some targets have changed; what
+        is found is the same, to within ``tol``. A last solution that does not fit is not used
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes
@@ -89,6 +95,7 @@ class SVR(_SupportRegressor):
     dual_coef_ : (1, support vectors) γᵢ
     intercept_ : (1,) b
     coef_ : weights of the features, for kernel="linear"
+    margin_ : 2/‖f‖; ε/‖f‖ is half the width of the tube in feature space; inf where f is constant
     dual_gap_, kkt_violation_, expansion_, fit_status_, shape_fit_, n_iter_, report_, kernel_ : see SVC
     n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
 
@@ -170,7 +177,7 @@ class SVR(_SupportRegressor):
 class NuSVR(_SupportRegressor):
     r"""Regression with a tube that at most a part ν of the points is outside of.
 
-    f = Σᵢ γᵢ k(xᵢ, ·) + b and ε minimise
+    f = Σᵢ γᵢ k(xᵢ, ·) + b and ε minimise ::
 
         ½ ‖f‖² + C Σᵢ wᵢ (ν ε + max(0, |yᵢ - f(xᵢ)| - ε))
 
@@ -182,14 +189,15 @@ class NuSVR(_SupportRegressor):
     nu : ν, in (0, 1]: at most this part of the weight has larger errors than ε, and at least this part
         belongs to support vectors
     C : weight of the errors against ‖f‖²
-    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter, precision, warm_start : see SVC
+    kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter, precision : see SVC
     tol, average : see SVR
+    warm_start : see SVR; the last solution is scaled to the sums that ν asks for, where the bounds allow it
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes
     ----------
     epsilon_ : the ε that was found
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_ : see SVR
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, margin_ : see SVR
     dual_gap_, kkt_violation_, expansion_, fit_status_, shape_fit_, n_iter_, report_, kernel_ : see SVC
     n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
 
