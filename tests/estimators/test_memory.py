@@ -36,6 +36,13 @@ print(planned, peak() - before)
 REAL = "np.sin(X[:, 0])"
 TWO = "(X[:, 0] > 0).astype(int)"
 THREE = "np.digitize(X[:, 0], [-0.5, 0.5])"
+NOISY = "(X[:, 0] + 2 * rng.normal(size=len(X)) > 0).astype(int)"
+SUPPORT = [
+    ("SVC(kernel=Gaussian(1.0))", TWO),
+    ("SVC(kernel=Gaussian(1.0))", THREE),
+    ("SVR(kernel=Gaussian(1.0))", REAL),
+    ("OneClassSVM(kernel=Gaussian(1.0))", REAL),
+]
 
 
 def measure(model, n, y, settings=""):
@@ -60,6 +67,7 @@ def measure(model, n, y, settings=""):
         ("KernelPCA(5, kernel=Gaussian(1.0))", REAL),
         ("KernelPerceptron(Gaussian(1.0), max_iter=2)", TWO),
         ("ParzenClassifier(Gaussian(1.0))", TWO),
+        *SUPPORT,
     ],
 )
 def test_a_fit_takes_what_its_plan_says(model, y):
@@ -79,9 +87,17 @@ def test_a_fit_takes_what_its_plan_says(model, y):
         ("KernelPCA(3, kernel=Gaussian(1.0), max_iter=3)", REAL),
         ("KernelPerceptron(Gaussian(1.0), max_iter=1)", TWO),
         ("ParzenClassifier(Gaussian(1.0))", TWO),
+        *SUPPORT,
     ],
 )
 def test_a_small_budget_is_kept(model, y):
     n = 6000  # K would take 275 MiB
     _, taken = measure(model, n, y, "memory='64MiB'")
     assert taken <= 64 * 2**20 + 40 * 2**20
+
+
+@pytest.mark.parametrize("n", [2000, 4000, 8000])  # K in float32 would take 15, 61 and 244 MiB
+@pytest.mark.parametrize(("model", "y"), [*SUPPORT, ("SVC(kernel=Gaussian(1.0))", NOISY)])
+def test_support_vector_machines_stay_under_the_budget(model, y, n):
+    planned, taken = measure(model, n, y, "memory='64MiB'")
+    assert max(planned, taken) <= 64 * 2**20  # threads' buffers and all

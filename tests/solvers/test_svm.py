@@ -10,8 +10,9 @@ from sklearn import svm as libsvm
 
 from mercer import Gaussian, Gram, Linear, Polynomial
 from mercer.errors import InputError
+from mercer.solvers import svm
 from mercer.solvers.control import Control
-from mercer.solvers.svm import c_svc, fit, nu_svc, nu_svr, one_class, separate, svr, warm
+from mercer.solvers.svm import c_svc, fit, nu_svc, nu_svr, one_class, outlying, separate, svr, warm
 
 KINDS = ["c_svc", "nu_svc", "svr", "nu_svr", "one_class"]
 
@@ -86,7 +87,8 @@ def test_primal_and_dual_meet(kind, seed, log_c, nu, log_width, weighted):
     task, nu = task_of(kind, y, target, upper, nu)
     [machine] = fit(Gram(k, X), [task], tol=1e-8)
     assert machine.stopped == "converged"
-    p, gamma = task.program, machine.gamma
+    p = task.program
+    gamma = machine.gamma[p.position] if len(p.c) == len(y) else machine.gamma  # by variable
     assert (p.lo <= gamma).all() and (gamma <= p.hi).all()
     scale = upper.sum() * max(1.0, np.abs(target).max())  # Σ Cᵢ times slacks of the order of 1
     groups = np.array([gamma[: p.split].sum(), gamma[p.split :].sum()])
@@ -228,6 +230,64 @@ def test_what_does_not_fit_is_not_used(rng):
         assert warm(task, np.array(gamma), 1.0) is task
 
 
+def compared(K, old, task):
+    """The steps of a warm start and of a cold one, which end at the same objective."""
+    [machine] = fit(K, [old])
+    [a], [b] = (fit(K, [start]) for start in (warm(task, machine.gamma, machine.energy), task))
+    assert a.stopped == b.stopped == "converged"
+    # both are above the minimum by their gaps at most
+    assert abs(a.objective - b.objective) <= 1.01 * (a.gap + b.gap)
+    return a.steps, b.steps
+
+
+@pytest.mark.parametrize(("kind", "C"), [("c_svc", 1.0), ("c_svc", 10.0), ("nu_svc", 1.0)])
+def test_some_other_labels_are_a_warm_start(kind, C, rng):
+    """One of a hundred: their γ has the wrong sign, the others' serves."""
+    X, y, target, _ = problem(5, n=1000)
+    other = y.copy()
+    other[rng.choice(1000, 10, replace=False)] *= -1
+    old, task = (task_of(kind, labels, target, np.full(1000, C), 0.6)[0] for labels in (y, other))
+    warm_steps, cold_steps = compared(Gram(Gaussian(1.0), X), old, task)
+    assert warm_steps < 0.9 * cold_steps
+
+
+def test_another_nu_or_c_is_a_warm_start():
+    X, _, target, _ = problem(5, n=1000)
+    K, ones = Gram(Gaussian(1.0), X), np.ones(1000)
+    order = outlying(K, ones)
+    cases = [
+        (one_class(ones, 0.1, order), one_class(ones, 0.12, order)),
+        (one_class(ones, 0.1, order), one_class(ones, 0.08, order)),
+        (nu_svr(target, ones, 0.3), nu_svr(target, ones, 0.36)),
+        (nu_svr(target, ones, 0.3), nu_svr(target, 2 * ones, 0.3)),
+        (nu_svr(target, ones, 0.3), nu_svr(target, 0.5 * ones, 0.3)),
+    ]
+    for old, task in cases:
+        warm_steps, cold_steps = compared(K, old, task)
+        assert warm_steps < 0.9 * cold_steps, old.kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6), nu=st.floats(0.01, 1.0), log_c=st.floats(-3, 3), flips=st.integers(0, 20))
+def test_every_warm_start_is_feasible(kind, seed, nu, log_c, flips):
+    """Whatever γ came before: between the bounds, with the sums of the task's own start."""
+    rng = np.random.default_rng(seed)
+    _, y, target, weight = problem(seed)
+    upper = 10**log_c * weight
+    task, _ = task_of(kind, y, target, upper, nu)
+    p = task.program
+    gamma = np.where(rng.random(len(p.c)) < 0.5, p.start, rng.uniform(p.lo, p.hi))
+    gamma[rng.choice(len(p.c), flips, replace=False)] *= -rng.exponential()
+    if len(p.c) == len(y):
+        gamma[p.position] = gamma.copy()  # by point
+    started = warm(task, gamma, rng.exponential()).program.start
+    assert (p.lo <= started).all() and (started <= p.hi).all()
+    for group in (slice(0, p.split), slice(p.split, len(p.c))):
+        # sums of at most 80 terms
+        assert started[group].sum() == pytest.approx(p.start[group].sum(), abs=1e-12 * upper.sum())
+
+
 # --- hard margins ------------------------------------------------------------------------------------------
 
 
@@ -278,6 +338,60 @@ def test_what_is_not_separable_is_said_soon(n, rng):
         ):
             hard(X, y, kernel)
     assert time.perf_counter() - start < 20
+
+
+@pytest.mark.parametrize("stages", [1, 2, None])
+def test_hard_margins_are_resumed(stages, tmp_path):
+    """Interrupted after some stages, or at the end: the model is the same, bit by bit."""
+    X = np.array([[0.0, 1.0], [0.0, -1.0], [1e-2, 0.0], [0.0, 0.0]])  # takes several stages
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    K, unit = Gram(Gaussian(1.0), X), 1.0
+    seen = []
+
+    def stop(event):
+        seen.append(event)
+        if stages is not None and sum("C" in e["facts"] for e in seen) == stages:
+            raise KeyboardInterrupt
+
+    def run(**options):
+        def make(C, which):  # the second problem is easy, and found in the first stage
+            return [c_svc(y[np.arange(4) if i == 0 else [0, 1, 1, 1]], np.full(4, C)) for i in which]
+
+        with Control(checkpoint=tmp_path / "state.npz", **options) as control:
+            return separate(K, make, 2, unit, control=control, tol=1e-6)
+
+    whole = run(progress=False)
+    (tmp_path / "state.npz").unlink()
+    first = run(progress=stop)
+    assert len(first) == 2
+    assert [m.stopped for m in first] == (
+        ["converged"] * 2 if stages is None else ["interrupted", "converged"]
+    )
+    for _ in range(2):  # and again, after the end
+        for a, b in zip(run(progress=False, resume=True), whole, strict=True):
+            assert np.array_equal(a.coef, b.coef) and np.array_equal(a.values, b.values)
+            assert (a.intercept, a.objective, a.gap, a.steps, a.stopped) == (
+                b.intercept,
+                b.objective,
+                b.gap,
+                b.steps,
+                "converged",
+            )
+            assert a.steps > 0 and np.array_equal(a.hi, b.hi)
+
+
+def test_steps_of_all_stages_are_counted(monkeypatch):
+    X = np.array([[0.0, 1.0], [0.0, -1.0], [1e-2, 0.0], [0.0, 0.0]])
+    counts = []
+
+    def counted(*args, **options):
+        machines = fit(*args, **options)
+        counts.append(machines[0].steps)
+        return machines
+
+    monkeypatch.setattr(svm, "fit", counted)
+    machine = hard(X, np.array([1.0, -1.0, 1.0, -1.0]), Gaussian(1.0))
+    assert len(counts) > 1 and machine.steps == sum(counts) > counts[-1]
 
 
 def test_a_tube_without_a_function(rng):

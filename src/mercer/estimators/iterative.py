@@ -71,11 +71,15 @@ class IterativeMixin:
             label,
             total,
             max_time=self.max_time,
-            progress=self.progress,
+            progress=self._shown(),
             checkpoint=self.checkpoint,
             resume=self.resume,
             identity="" if self.checkpoint is None else self._identity(*data),
         )
+
+    def _shown(self) -> Any:
+        """What becomes of the progress."""
+        return self.progress
 
     def _identity(self, *data: Any) -> str:
         """A hash of everything that determines the result of a fit."""
@@ -84,8 +88,13 @@ class IterativeMixin:
         parts = [type(self).__name__, settings().dtype, *chosen, *map(_digest, data)]
         return str(joblib.hash(parts))
 
-    def _warn_if_stopped(self, journal: Journal, stopped: str, iterations: int, what: str = "") -> None:
-        """Say that the model is not the one that was asked for; ``what`` tells how far it came."""
+    def _warn_if_stopped(
+        self, journal: Journal, stopped: str, iterations: int, what: str = "", **remedies: str
+    ) -> None:
+        """Say that the model is not the one that was asked for; ``what`` tells how far it came.
+
+        ``remedies`` are advice in place of the usual, by why it stopped.
+        """
         if stopped == "converged":
             return
         cause, remedy = {
@@ -94,6 +103,7 @@ class IterativeMixin:
             "max_iter": ("did not converge", "raise max_iter, or scale the data"),
             "rounding": ("was ended by rounding", "scale the data, or raise the penalty"),
         }[stopped]
+        remedy = remedies.get(stopped, remedy)
         if self.checkpoint is not None:
             remedy += f"; resume=True goes on from {os.fspath(self.checkpoint)!r}"
         journal.warn(

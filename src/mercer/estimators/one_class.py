@@ -33,8 +33,8 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     kernel, degree, gamma, coef0, shrinking, tol, cache_size, verbose, max_iter, precision : see SVC
     nu : ν, in (0, 1]
     warm_start : whether a fit starts from the solution of the last one, scaled to Σᵢ αᵢ = νW.
-        That pays when the points are the same, in the same order, and ν or some weights have changed; what is
-        found is the same, to within ``tol``. A last solution that does not fit is not used
+        It may save steps when the points are the same, in the same order, and ν or some weights have changed
+        a little; what is found is the same, to within ``tol``. A last solution that does not fit is not used
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy import sparse
@@ -22,13 +22,15 @@ from mercer.config import config, memory_budget, settings, thread_count
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.iterative import IterativeMixin
+from mercer.estimators.matrix_functions import is_function, is_matrix_function, matrix_values
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import Parameter, choice, fixed, positive
 from mercer.report import Journal, Plan, Report
-from mercer.solvers.control import Control
+from mercer.solvers.several import worst_stop
 from mercer.solvers.smo import LARGEST_BLOCK
 from mercer.solvers.svm import Machine, Task, warm
 
@@ -37,12 +39,8 @@ __all__ = ["SupportMixin"]
 _SMALL = 1000  # points up to which float64 costs little
 _FEWEST = 8  # rows that the solver must be able to hold
 _VECTORS = 12  # numbers that a solver keeps per variable
-_ORDER = (
-    "interrupted",
-    "max_time",
-    "max_iter",
-    "rounding",
-)  # which to report, where problems ended differently
+_WHOLE, _SHRUNK = 512, 0.4  # when a problem shrinks, and to what part of it, as in solvers.decomposition
+_LEAST = 64  # variables of a working set
 
 
 def _is_number(value: Any) -> bool:
@@ -57,6 +55,20 @@ PENALTY = Parameter(
 PART = Parameter(
     0.5, "in (0, 1]", lambda v: _is_number(v) and 0 < v <= 1, "a part of the points, such as 0.5"
 )
+
+#: what coef0 may be for the kernels that have it: they know it by other names
+_COEF0 = {
+    "poly": Parameter(
+        0.0,
+        "non-negative",
+        lambda v: _is_number(v) and 0 <= v < np.inf,
+        'a number that is zero or more: with a negative one "poly" is not positive definite',
+    ),
+    "sigmoid": Parameter(
+        0.0, "a finite number", lambda v: _is_number(v) and bool(np.isfinite(v)), "a real number"
+    ),
+}
+_COEF0["polynomial"] = _COEF0["poly"]
 
 
 class SupportMixin(IterativeMixin, KernelMixin):
@@ -106,7 +118,8 @@ class SupportMixin(IterativeMixin, KernelMixin):
     n_iter_: Any
     report_: Report
 
-    #: the points of a kernel that is a function of matrices
+    #: a kernel that is a function of matrices, and its points, as of the fit
+    _function: Any = None
     _trained_on: Any = None
     #: of the last fit: γ and γᵀKγ of each problem
     _last: tuple[tuple[np.ndarray, float], ...] = ()
@@ -150,24 +163,28 @@ class SupportMixin(IterativeMixin, KernelMixin):
     @contextmanager
     def _kernel_values(self, X: Any) -> Iterator[Any]:
         """X; or, for a kernel that is a function of two matrices, its values, as in scikit-learn."""
-        self._trained_on = None
-        if not _is_function(self.kernel) or not is_matrix_function(self.kernel, X):
+        self._trained_on = self._function = None
+        if not is_function(self.kernel) or not is_matrix_function(self.kernel, X):
             yield X
             return
-        K = _values(self.kernel, X, X)
-        self._trained_on, self._takes_matrices = X, True
+        K = matrix_values(self.kernel, X, X)
+        self._function, self._trained_on, self._takes_matrices = self.kernel, X, True
         try:
             yield K
         finally:
             self._takes_matrices = False
 
     def _kernel(self) -> Kernel:
-        return Precomputed() if self._takes_matrices else super()._kernel()
+        if self._takes_matrices:
+            return Precomputed()
+        if isinstance(self.kernel, str) and self.kernel in _COEF0:
+            _COEF0[self.kernel].check("coef0", self.coef0)
+        return super()._kernel()
 
     def _validate_new(self, X: Any) -> Any:
         check_is_fitted(self)
         if self._trained_on is not None:
-            X = _values(self.kernel, X, self._trained_on)
+            X = matrix_values(self._function, X, self._trained_on)
         return super()._validate_new(X)
 
     def _values_at(self, X: Any) -> np.ndarray:  # (m,) or (m, problems)
@@ -231,13 +248,19 @@ class SupportMixin(IterativeMixin, KernelMixin):
         row = -(-n * item // 64) * 64
         limit = budget // 4
         if self.cache_size != "auto":
-            limit = min(limit, int(self.cache_size * 2**20))
+            limit = int(min(limit, self.cache_size * 2**20))
         least = min(_FEWEST, n)
         rows = max(least, min(n, limit // row))
-        block = min(LARGEST_BLOCK, rows, n) ** 2 * item * min(problems, thread_count())
-        memory = rows * row + block + 8 * _VECTORS * variables
-        name = "decomposition" if problems == 1 else f"decomposition of {problems} problems that share rows"
+        largest, blocks = self._working_sets(n, item, rows, variables, problems, budget // 4)
+        self._working_set = largest
         width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 1
+        numbers = points.nnz if sparse.issparse(points) else n * width
+        # the Gram's points in float64 and in its own precision, those of a batch of rows, X sorted by class
+        prepared = (
+            numbers * (8 + item) + min(n, LARGEST_BLOCK) * width * (8 + item) + 8 * numbers * (problems > 1)
+        )
+        memory = max(rows * row + blocks + 8 * _VECTORS * variables, self._afterwards(n)) + prepared
+        name = "decomposition" if problems == 1 else f"decomposition of {problems} problems that share rows"
         kept = f"room for {rows:,} of {n:,} rows of the kernel matrix"
         flops = (2.0 * width + 40.0) * n * n / 2
         plan = Plan(name, n, memory, flops, (why, kept), iterative=True, dtype=dtype)
@@ -250,24 +273,41 @@ class SupportMixin(IterativeMixin, KernelMixin):
             plan.require_memory("use fewer points, or a smaller cache_size")
         return rows * row, plan
 
+    def _working_sets(
+        self, n: int, item: int, rows: int, variables: int, problems: int, room: int
+    ) -> tuple[int, int]:
+        """The largest working set whose matrices take at most ``room`` bytes, and what they take."""
+        if problems > 1 or variables <= _WHOLE:  # one matrix for each thread
+            sizes, copies = [min(rows, n)], min(problems, thread_count())
+        else:
+            # the last one and the next; variables in two groups are sorted, into a third
+            sizes, copies = [variables], 3 if hasattr(self, "nu") else 2
+            while self.shrinking and sizes[-1] > _WHOLE:  # a shrunken problem has its own
+                sizes.append(int(_SHRUNK * sizes[-1]))
+        largest = LARGEST_BLOCK
+
+        def taken() -> int:
+            return copies * item * sum(min(size, largest) ** 2 for size in sizes)
+
+        while largest > _LEAST and taken() > room:
+            largest = max(_LEAST, int(0.9 * largest))
+        return largest, taken()
+
+    def _afterwards(self, n: int) -> int:
+        """Bytes of what follows the solver, when its own are free again."""
+        return 0
+
     def _options(self) -> dict[str, Any]:
         return {
+            "largest": self._working_set,
             "tol": self.tol,
             "max_iter": int(self.max_iter),
             "cache": self._cache_bytes,
             "shrinking": bool(self.shrinking),
         }
 
-    def _control(self, label: str, total: int | None, *about: Any) -> Control:
-        return Control(
-            label,
-            total,
-            max_time=self.max_time,
-            progress=True if self.progress is None and self.verbose else self.progress,
-            checkpoint=self.checkpoint,
-            resume=self.resume,
-            identity="" if self.checkpoint is None else self._identity(*about),
-        )
+    def _shown(self) -> Any:
+        return True if self.progress is None and self.verbose else self.progress
 
     def _finite_penalty(self, weight: np.ndarray) -> float:
         """C for one unit of weight; the first that a hard margin is tried with."""
@@ -291,7 +331,13 @@ class SupportMixin(IterativeMixin, KernelMixin):
         """Fits for each C, each from the last solution, on one Gram."""
         models: list[Self] = []
         grams: dict[str, Gram] = {}
-        for C in Cs:
+        try:
+            values = list(Cs)
+        except TypeError:
+            raise InputError(
+                f"Cs must hold the values of C to fit for, got {Cs!r}: pass a list, such as [0.1, 1.0, 10.0]"
+            ) from None
+        for C in values:
             model = clone(self).set_params(C=C)
             model._grams = grams
             if models:
@@ -311,15 +357,14 @@ class SupportMixin(IterativeMixin, KernelMixin):
         """Attributes that all machines have, and the report."""
         keep = self.warm_start or self._grams is not None
         self._last = tuple((machine.gamma, machine.energy) for machine in machines) if keep else ()
-        ends = [machine.stopped for machine in machines]
-        stopped = next((end for end in _ORDER if end in ends), "converged")
+        stopped = worst_stop(cast(Any, machines))
         steps = sum(machine.steps for machine in machines)
         self.fit_status_ = int(stopped != "converged")
         one = len(machines) == 1
         gaps, violations = ([float(getattr(m, name)) for m in machines] for name in ("gap", "violation"))
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
-        self._warn(journal, stopped, steps, max(violations))
+        self._warn(journal, stopped, machines)
         self.report_ = journal.report(
             plan,
             stopped,
@@ -329,16 +374,26 @@ class SupportMixin(IterativeMixin, KernelMixin):
             gap=sum(gaps),
         )
 
-    def _warn(self, journal: Journal, stopped: str, steps: int, violation: float) -> None:
+    def _warn(self, journal: Journal, stopped: str, machines: list[Machine]) -> None:
+        violation = max(machine.violation for machine in machines)
         what = (
             f"with conditions of optimality violated by {violation:.2g}, where tol={self.tol} was asked for"
         )
-        if stopped == "max_iter":  # the words that scikit-learn's users filter by
-            what = (
-                f"{what}. Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your "
-                "data with StandardScaler or MinMaxScaler."
-            )
-        self._warn_if_stopped(journal, stopped, steps, what)
+        weaker = "a smaller C" if hasattr(self, "C") else "a larger nu"
+        limit, more = f"max_iter={self.max_iter}", ", or raise max_iter"
+        if self.max_iter < 0:  # the solver's own limit
+            most = max((machine.steps for machine in machines if machine.stopped == "max_iter"), default=0)
+            limit, more = f"{most:,} steps", ""
+        self._warn_if_stopped(
+            journal,
+            stopped,
+            sum(machine.steps for machine in machines),
+            what,
+            # the words that scikit-learn's users filter by
+            max_iter=f"Solver terminated early ({limit}).  Consider pre-processing your data with "
+            f"StandardScaler or MinMaxScaler, or pass {weaker}{more}",
+            rounding=f"scale the data, or pass {weaker} or a larger tol",
+        )
 
     def _set_support(self, points: Any, chosen: np.ndarray, original: np.ndarray, dual: np.ndarray) -> None:
         """support_, support_vectors_ and dual_coef_; ``original`` are the positions of the points in X."""
@@ -375,8 +430,9 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, for ``kernel="linear"`` only: f(x) = coef_ x + intercept_."""
-        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+        """Weights of the features, for linear kernels only: f(x) = coef_ x + intercept_."""
+        kernel = vars(self).get("kernel_", self.kernel)
+        if not (isinstance(kernel, Linear) or (isinstance(kernel, str) and kernel == "linear")):
             raise AttributeError("coef_ is only available when using a linear kernel")
         try:
             check_is_fitted(self)
@@ -411,46 +467,3 @@ def _no_negative(sample_weight: Any) -> Any:
             "or leave out sample_weight"
         )
     return weight if weight.ndim else float(weight)
-
-
-def _is_function(kernel: Any) -> bool:
-    return callable(kernel) and not isinstance(kernel, Kernel | type)
-
-
-def is_matrix_function(function: Any, X: Any) -> bool:
-    """Whether a function takes two sets of points and returns a matrix, as in scikit-learn, or two points.
-
-    It is tried on the first three points: what returns a 3 × 3 matrix, with the corner that the first
-    point alone gives, is such a function; one of two points returns a number.
-
-    >>> X = np.eye(4)
-    >>> is_matrix_function(lambda A, B: A @ B.T, X), is_matrix_function(lambda a, b: float(a[0] == b[0]), X)
-    (True, False)
-    """
-    try:
-        some, one = (data.take(X, slice(0, m)) for m in (3, 1))
-        n = data.n_points(some)
-        many, corner = (_array(function(part, part)) for part in (some, one))
-        return (
-            many.shape == (n, n)
-            and corner.shape == (1, 1)
-            and bool(np.isclose(many[0, 0], corner[0, 0], rtol=1e-6, atol=1e-12))
-        )
-    except Exception:  # whatever it raises, it is not made for matrices
-        return False
-
-
-def _array(K: Any) -> np.ndarray:
-    return np.asarray(K.toarray() if sparse.issparse(K) else K, dtype=np.float64)
-
-
-def _values(function: Any, X: Any, Y: Any) -> np.ndarray:  # (n, m)
-    """The matrix that a kernel as a function of matrices returns."""
-    K = _array(function(X, Y))
-    shape = (data.n_points(X), data.n_points(Y))
-    if K.shape != shape:
-        raise InputError(
-            f"kernel must return a matrix of {shape[0]} × {shape[1]} values for that many points, got shape "
-            f"{K.shape}: return the kernel of every point of the first set with every point of the second"
-        )
-    return K

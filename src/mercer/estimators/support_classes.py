@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
@@ -37,6 +37,10 @@ def _has_probability(model: Any) -> Literal[True]:
     return True
 
 
+class _StoppedError(Exception):
+    """There is no time for values left out."""
+
+
 class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
     """For SVC and NuSVC, which say what a problem of two classes is; see the module."""
 
@@ -53,6 +57,9 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
     decision_function_shape: str
     multi_class: str
     class_weight: Any
+    #: whether columns of f are pairs of classes, as of the fit; for two classes there is one either way
+    _by_pairs: bool
+    slopes_: np.ndarray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
@@ -62,25 +69,25 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         weight = self._weigh(counted, codes)
         original = np.flatnonzero(weight > 0)
         self._require_classes(np.bincount(codes[original], minlength=len(self.classes_)))
-        if len(self.classes_) > 2 and self.multi_class == "ovo":
+        by_pairs = self.multi_class == "ovo"
+        if len(self.classes_) > 2 and by_pairs:
             original = original[np.argsort(codes[original], kind="stable")]
         if not np.array_equal(original, np.arange(len(codes))):
             points = data.take(points, original)
             codes, weight, counted = codes[original], weight[original], counted[original]
-        problems = Problems(codes, len(self.classes_), self.multi_class == "ovo")
+        problems = Problems(codes, len(self.classes_), by_pairs)
         largest = self._largest(weight)
         gram, plan = self._set_up(points, largest, problems.variables, len(problems))
         about = points, codes, weight, self.kernel_
         with self._control(type(self).__name__, None, *about) as control, limited_blas():
             machines = self._solve(gram, problems, weight, counted, control)
-        if hasattr(self, "slopes_"):
-            delattr(self, "slopes_")  # of an earlier fit
-        if self.probability:
-            self.slopes_ = np.array(
-                [self._slopes(gram, machines[p], problems, p, counted) for p in range(len(problems))]
-            )
-        self._read(points, original, machines, problems)
-        self.n_iter_ = np.array([machine.steps for machine in machines], np.int32)
+            self._read(points, original, machines, problems)
+            self._by_pairs = by_pairs
+            self.n_iter_ = np.array([machine.steps for machine in machines], np.int32)
+            if hasattr(self, "slopes_"):
+                del self.slopes_  # of an earlier fit
+            if self.probability:
+                self.slopes_ = self._slopes(gram, machines, problems, counted, control, journal)
         self._finish(journal, plan, machines, control.total_seconds)
         return self
 
@@ -102,28 +109,28 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         """f(x): for two classes positive for the second; for more a column per class, or per pair.
 
         With ``decision_function_shape="ovr"`` the values of pairs become a number of votes per class, and
-        less than half a vote for how clear they were, as in scikit-learn.
+        less than half a vote for how clear they were, as in scikit-learn. A model that was fitted with
+        ``multi_class="ovr"`` has no pairs: its columns are classes, whatever the shape.
         """
         values = self._values_at(X)
-        if values.ndim == 1 or self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+        if values.ndim == 1 or not self._by_pairs or self.decision_function_shape == "ovo":
             return values
         return _ovr_decision_function(values < 0, -values, len(self.classes_))
 
     def predict(self, X: Any) -> np.ndarray:  # (m,)
         """The label of every row of X."""
         check_is_fitted(self)
-        if self.break_ties and self.decision_function_shape == "ovo":
+        if self.break_ties and self.decision_function_shape == "ovo" and self._by_pairs:
             raise InputError(
                 "break_ties must be False when decision_function_shape is 'ovo': votes of pairs have no "
-                "other measure "
-                'to break a tie by; pass decision_function_shape="ovr"'
+                'other measure to break a tie by; pass decision_function_shape="ovr"'
             )
         return self.classes_[self._codes(self._values_at(X))]
 
     def _codes(self, values: np.ndarray) -> np.ndarray:  # (m,)
         if values.ndim == 1:
             return (values > 0).astype(np.intp)
-        if self.multi_class == "ovr":
+        if not self._by_pairs:
             return values.argmax(axis=1)
         classes = len(self.classes_)
         if self.break_ties:
@@ -151,7 +158,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
                 [calibration.probability(-values, slopes[::-1]), calibration.probability(values, slopes)]
             )
         pairwise = calibration.probability(values, self.slopes_)
-        if self.multi_class == "ovo":
+        if self._by_pairs:
             p = calibration.couple(pairwise)
         else:
             total = pairwise.sum(axis=1, keepdims=True)
@@ -176,12 +183,9 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
     def _weigh(self, weight: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Weights of points times those of their classes; sets ``class_weight_``."""
         weighted = self._with_class_weight(weight, codes)
-        classes = len(self.classes_)
-        if isinstance(self.class_weight, str):  # "balanced", as in _with_class_weight
-            share = np.bincount(codes, weight, minlength=classes)
-            self.class_weight_ = np.divide(
-                weight.sum(), classes * share, out=np.zeros(classes), where=share > 0
-            )
+        if isinstance(self.class_weight, str):  # "balanced": what it came to
+            before, after = (np.bincount(codes, w, minlength=len(self.classes_)) for w in (weight, weighted))
+            self.class_weight_ = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
         else:
             self.class_weight_ = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=self.classes_[codes]
@@ -214,20 +218,68 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         """The machine of each problem; ``counted`` are weights of points, without those of classes."""
         raise NotImplementedError
 
+    def _part(self) -> int:
+        """How many points on the margin are taken together, to find values left out."""
+        return int(np.clip(np.sqrt(memory_budget() / 96), 2, calibration.PART))
+
+    def _afterwards(self, n: int) -> int:
+        if not self.probability:
+            return 0
+        s = min(n, self._part())
+        # K, in both precisions, its factor and the inverse of it; and rows of points inside the margin
+        return 8 * s * (4 * s + 2 * min(s, calibration.ROWS))
+
     def _slopes(
-        self, gram: Gram, machine: Machine, problems: Problems, p: int, weight: np.ndarray
-    ) -> np.ndarray:  # (2,)
-        """Slopes of P(first class of problem p) below and above f = 0, from values left out."""
-        here = problems.points(p)
+        self,
+        gram: Gram,
+        machines: list[Machine],
+        problems: Problems,
+        weight: np.ndarray,
+        control: Control,
+        journal: Journal,
+    ) -> np.ndarray:  # (problems, 2)
+        """Slopes of P(first class of a problem) below and above f = 0, from values left out.
 
-        def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-            return gram.block(here[rows], here[columns])
+        Once it is time to stop, they are from the values at the training points, which cost nothing.
+        """
+        part = self._part()
+        diagonal = gram.diag()
+        slopes, flattered = np.empty((len(problems), 2)), 0
+        near = np.zeros(gram.shape[0], np.bool_)
+        for p, machine in enumerate(machines):
+            near[problems.points(p)] |= calibration.involved(machine.coef, machine.values)
+        place, shared = np.full(len(near), -1), None
+        if not control.stopped and np.count_nonzero(near) <= part:  # one block for all problems
+            place[near] = np.arange(np.count_nonzero(near))
+            shared = gram.block(np.flatnonzero(near), np.flatnonzero(near))
 
-        part = int(np.clip(np.sqrt(memory_budget() / 64), 2, 2000))
-        values = calibration.left_out(
-            machine.coef, machine.values, machine.lo, machine.hi, block, gram.diag()[here], part=part
-        )
-        return calibration.fit_binary(values, problems.signs(p), weight[here])
+        for p, machine in enumerate(machines):
+            here = problems.points(p)
+
+            def block(rows: np.ndarray, columns: np.ndarray, here: np.ndarray = here) -> np.ndarray:
+                if control.stopped:
+                    raise _StoppedError
+                rows, columns = here[rows], here[columns]
+                if shared is None or not (near[rows].all() and near[columns].all()):
+                    return gram.block(rows, columns)
+                return shared[np.ix_(place[rows], place[columns])]
+
+            try:
+                values = calibration.left_out(
+                    machine.coef, machine.values, machine.lo, machine.hi, block, diagonal[here], part=part
+                )
+            except _StoppedError:
+                values = machine.values
+                flattered += 1
+            slopes[p] = calibration.fit_binary(values, problems.signs(p), weight[here])
+        if flattered:
+            journal.warn(
+                f"probabilities of {flattered} of {len(problems)} problems are from values of f at the "
+                "training points, which makes them too sure: there was no time for values left out; raise "
+                "max_time, or let the fit come to its end",
+                ConvergenceWarning,
+            )
+        return slopes
 
     def _read(self, points: Any, original: np.ndarray, machines: list[Machine], problems: Problems) -> None:
         """Attributes from the machines of all problems."""
@@ -258,7 +310,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         self.margin_ = float(margin[0]) if one else margin
 
     def _primal(self) -> Any:
-        if len(self.intercept_) == 1 or self.multi_class == "ovr":
+        if len(self.intercept_) == 1 or not self._by_pairs:
             return super()._primal()
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
         parts = []

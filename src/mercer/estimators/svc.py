@@ -41,8 +41,7 @@ class SVC(SupportClassifier):
     gamma : number, "scale" or "auto": γ of a kernel given by name
     coef0 : number, for "poly" and "sigmoid"
     shrinking : whether points that stay at a bound are left aside meanwhile
-    probability : whether ``predict_proba`` is wanted; it takes a part of the time of the fit, and ``predict``
-        stays its largest
+    probability : whether ``predict_proba`` is wanted, whose largest is ``predict``; nothing is fitted again
     tol : by how much the conditions of optimality may be violated, in units of f
     cache_size : megabytes of kernel values that are kept, at most; by default a quarter of the memory budget,
         which is never exceeded
@@ -57,12 +56,12 @@ class SVC(SupportClassifier):
     random_state : not used: nothing is random
     multi_class : "ovo", every pair of classes; or "ovr", every class against the rest. All share computed
         kernel values
-    average : whether C is for the mean of the errors: (C/n) Σᵢ, with Σ wᵢ for n where there are weights; it is
+    average : whether C is for the mean of the errors: (C/n) Σᵢ, with Σ wᵢ for n where there are weights:
         that of all points, also where a problem is about two of several classes
     precision : of kernel values, "float32", "float64", or "auto": float32 where its rounding is below ``tol``
-    warm_start : whether a fit starts from the solution of the last one, scaled to the new bounds. That pays
-        when the points are the same, in the same order, and C or little else has changed; what is found is
-        the same, to within ``tol``. A last solution that does not fit the new problem is not used
+    warm_start : whether a fit starts from the solution of the last one, brought within the new bounds.
+        It saves steps, as a rule, when the points are the same, in the same order, and C or little else has
+        changed; what is found is the same, to within ``tol``. A last solution that does not fit is not used
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes
@@ -198,7 +197,7 @@ class NuSVC(SupportClassifier):
         without them, which is then fitted as an SVC (in scikit-learn they are ignored)
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose : see SVC
     max_iter, decision_function_shape, break_ties, random_state, multi_class, precision : see SVC
-    warm_start : see SVC; the last solution is scaled to the sums that ν asks for, where the bounds allow it
+    warm_start : see SVC; the last solution is scaled to the sums that ν asks for
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes

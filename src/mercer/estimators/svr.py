@@ -84,9 +84,10 @@ class SVR(_SupportRegressor):
         flattest function in the tube, or an error that says that there is none
     epsilon : ε, the error that costs nothing, in units of y
     average : whether C is for the mean of the errors: (C/n) Σᵢ, with Σ wᵢ for n where there are weights
-    warm_start : whether a fit starts from the solution of the last one, scaled to the new bounds.
-        That pays when the points are the same, in the same order, and C, ε or some targets have changed; what
-        is found is the same, to within ``tol``. A last solution that does not fit is not used
+    warm_start : whether a fit starts from the solution of the last one, brought within the new bounds.
+        It saves steps, as a rule, when the points are the same, in the same order, and C, ε or some targets
+        have changed; what is found is the same, to within ``tol``. A last solution that does not fit is not
+        used, nor any where C is infinite
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes
@@ -191,7 +192,7 @@ class NuSVR(_SupportRegressor):
     C : weight of the errors against ‖f‖²
     kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter, precision : see SVC
     tol, average : see SVR
-    warm_start : see SVR; the last solution is scaled to the sums that ν asks for, where the bounds allow it
+    warm_start : see SVR; the last solution is scaled to the sums that ν asks for
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
 
     Attributes

@@ -28,7 +28,7 @@ Computation 13 (2001), 1443-1471; Chang and Lin, LIBSVM: a library for support v
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ class Machine:
     violation: float
     steps: int
     stopped: str
-    #: γ, for the next start; and its γᵀKγ
+    #: γ, for the next start, by point where each has one variable; and its γᵀKγ
     gamma: np.ndarray
     energy: float
     #: ν-SVR: the ε that was found
@@ -135,7 +135,7 @@ class Task:
             violation=solution.violation,
             steps=solution.steps,
             stopped="rounding" if solution.stopped == "unbounded" else solution.stopped,
-            gamma=solution.gamma,
+            gamma=coef if len(p.c) == self.points else solution.gamma,
             energy=energy,
             epsilon=epsilon,
         )
@@ -258,10 +258,11 @@ def fit(K: WritableRows, tasks: list[Task], **options: Any) -> list[Machine]:
 
 
 def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
-    """The task from the γ of another one, scaled by the best factor that its bounds allow.
+    """The task from the γ of another one, as far as its bounds and sums allow.
 
-    Along sγ the objective is ½s²γᵀKγ - s cᵀγ, with γᵀKγ = ``energy``. Where sums are fixed, s is what they
-    say. A γ that does not fit (other signs, another number of variables) is not used.
+    Along sγ the objective is ½s²γᵀKγ - s cᵀγ, with γᵀKγ = ``energy``: the best s is taken. Where signs or
+    bounds changed, γ is brought between the new ones, and the sums are repaired. A γ that does not fit at all
+    (another number of variables, nothing left of it) is not used.
 
     >>> old = c_svc(np.array([1.0, -1.0]), np.ones(2))
     >>> warm(old, np.array([0.25, -0.25]), 0.25).program.start
@@ -271,25 +272,58 @@ def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
     gamma = np.asarray(gamma, dtype=np.float64)
     if gamma.shape != p.c.shape or not np.isfinite(gamma).all():
         return task
+    if len(gamma) == task.points:
+        gamma = gamma[p.position]
+    inside = np.clip(gamma, p.lo, p.hi)
+    groups = [slice(0, p.split), slice(p.split, len(gamma))]
+    if not inside.any():
+        return task
+    if not np.isnan(task.total) and task.kind != "nu_svr":
+        return task.from_start(np.concatenate([_summed(p, inside, g, task.total) for g in groups]))
+    if np.isnan(task.total):
+        sides = [gamma > 0, gamma < 0]
+    else:
+        sides = [np.arange(len(gamma)) < p.split, np.arange(len(gamma)) >= p.split]
     rising, falling = gamma > 0, gamma < 0
     room = np.concatenate([p.hi[rising] / gamma[rising], p.lo[falling] / gamma[falling]])
-    most = float(room.min(initial=np.inf))
-    if len(room) == 0 or most <= 0:
-        return task
-    if np.isnan(task.total):
+    most = float(room.min())
+    if most > 0:  # all signs are right
         gain = float((p.c * gamma).sum())
-        s = min(gain / energy if energy > 0 else np.inf, most)
-        if not (gain > 0 and np.isfinite(s)):
-            return task
-    else:
-        groups = [gamma[: p.split], gamma[p.split :]] if p.split < len(gamma) else [gamma]
-        sums = np.array([np.abs(part).sum() for part in groups])
-        s = task.total / sums.min()
-        if s > most * (1 + 1e-12) or np.ptp(sums) > 1e-9 * sums.max():
-            return task
-        if task.kind == "nu_svr" and s * energy / 2 >= float((p.c * gamma).sum()):
-            return task  # its own start has the objective 0
-    return task.from_start(np.clip(s * gamma, p.lo, p.hi))
+        if gain <= 0:
+            return task  # 0 is better
+        inside = np.clip(min(gain / energy if energy > 0 else 1.0, most) * gamma, p.lo, p.hi)
+    sums = [float(np.abs(inside[side]).sum()) for side in sides]
+    least = min(*sums, task.total) if task.total > 0 else min(sums)
+    if least == 0:
+        return task
+    for side, total in zip(sides, sums, strict=True):
+        inside[side] *= least / total
+    if task.total > least:
+        # ν-SVR: both variables of some points are raised by the same, which leaves f as it is
+        first, second = groups
+        both = _filled(
+            np.minimum(p.hi[first] - inside[first], inside[second] - p.lo[second]), task.total - least
+        )
+        inside = np.clip(inside + np.concatenate([both, -both]), p.lo, p.hi)
+    return task.from_start(inside)
+
+
+def _summed(p: Program, gamma: np.ndarray, group: slice, total: float) -> np.ndarray:
+    """γ of a group with Σ|γ| = total: scaled, as far as bounds allow; then the rest is raised.
+
+    Variables that are not 0 come first, then those that the task would start with: they can take it all.
+    """
+    bound = np.maximum(np.abs(p.lo), np.abs(p.hi))[group]
+    sign = np.where(p.hi[group] > 0, 1.0, -1.0)
+    size, start = np.abs(gamma[group]), np.abs(p.start[group])
+    if size.any():
+        size = np.minimum(size * (total / size.sum()), bound)
+    for top in (np.where(size > 0, bound, 0.0), start):
+        room = np.maximum(top - size, 0.0)
+        missing, most = total - float(size.sum()), float(room.sum())
+        if missing > 0 and most > 0:
+            size = np.minimum(size + room * min(1.0, missing / most), bound)
+    return sign * size
 
 
 def separate(
@@ -315,33 +349,30 @@ def separate(
     control : counts the stages
     """
     found: list[Machine | None] = [None] * problems
+    steps = np.zeros(problems, np.int64)
     gammas: dict[int, tuple[np.ndarray, float]] = {}
     slack = np.full(problems, np.inf)
     first = 0
     if control.restored is not None:
         held = control.restored
-        first, slack = int(held["stage"]), np.atleast_1d(held["slack"])
-        energy = np.atleast_1d(held["energy"])
-        gammas = {i: (held[f"gamma_{i}"], float(energy[i])) for i in range(problems)}
+        first, slack, steps = int(held["stage"]), held["slack"], held["steps"]
+        gammas = {i: (held[f"gamma_{i}"], float(held["energy"][i])) for i in range(problems)}
+        found = [_restored(held, i, options.get("tol", 1e-3)) for i in range(problems)]
     most = _MOST_STEPS + 100 * K.shape[0] if max_iter < 0 else max_iter
     scale = float(np.sqrt(max(np.mean(np.abs(K.diag())), np.finfo(float).tiny))) / spread
 
-    def state() -> State:
-        energy = np.array([gammas[i][1] for i in range(problems)])
-        return {f"gamma_{i}": gammas[i][0] for i in range(problems)} | {
-            "stage": stage + 1,
-            "slack": slack,
-            "energy": energy,
-        }
-
-    for stage in range(first, _STAGES):
-        C = _FIRST * unit * _GROWTH**stage
+    # what was found in the last stage may have to be found again, for another tol or max_iter
+    for stage in range(min(first, _STAGES - 1), _STAGES):
         which = [i for i in range(problems) if found[i] is None]
+        if not which:
+            break
+        C = _FIRST * unit * _GROWTH**stage
         tasks = make(C, which)
         tasks = [warm(t, *gammas[i]) if i in gammas else t for i, t in zip(which, tasks, strict=True)]
         machines = fit(K, tasks, control=control.inner(), max_iter=most, **options)
         for i, task, machine in zip(which, tasks, machines, strict=True):
             gammas[i] = machine.gamma, machine.energy
+            steps[i] += machine.steps
             if machine.stopped in ("max_time", "interrupted") or (
                 max_iter >= 0 and machine.stopped == "max_iter"
             ):
@@ -364,10 +395,25 @@ def separate(
                     f"with a margin 2/‖w‖ below {margin:.1g}: pass a finite C, choose another kernel, or "
                     "remove points that contradict each other"
                 )
-        control.step(state, C=C, problems=len(which))
-        if all(machine is not None for machine in found):
-            break
-    return [machine for machine in found if machine is not None]
+        if any(machine.stopped in ("max_time", "interrupted") for machine in machines):
+            break  # the checkpoint holds the stage before: this one is repeated from there
+        held = {f"gamma_{i}": gammas[i][0] for i in range(problems)}
+        held |= {"stage": stage + 1, "slack": slack.copy(), "steps": steps.copy()}
+        held["energy"] = np.array([gammas[i][1] for i in range(problems)])
+        for i, kept in enumerate(found):
+            if kept is not None and kept.stopped != "max_iter":
+                held |= {f"found_{i}_{name}": value for name, value in vars(kept).items()}
+        control.step(held.copy, C=C, problems=len(which))
+    return [replace(machine, steps=int(steps[i])) for i, machine in enumerate(found) if machine is not None]
+
+
+def _restored(held: State, i: int, tol: float) -> Machine | None:
+    """The machine of problem i in a checkpoint, if it is there and as good as is asked for."""
+    names = [field.name for field in fields(Machine)]
+    if f"found_{i}_coef" not in held:
+        return None
+    machine = Machine(**{name: held[f"found_{i}_{name}"] for name in names})
+    return None if machine.stopped == "converged" and machine.violation > tol else machine
 
 
 def _without_bounds(task: Task, machine: Machine) -> Machine:
