@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer import SVC, Gaussian, Linear, NuSVC, config
+from mercer import SVC, SVR, Gaussian, Linear, NuSVC, NuSVR, config
 from mercer.errors import InputError
 from mercer.estimators import svc
 from mercer.solvers import calibration
@@ -236,3 +236,36 @@ def test_a_small_budget_limits_the_working_sets(rng):
     # both are above the minimum by their gaps at most
     b = SVC(gamma=0.2).fit(X, y)
     assert abs(a.report_.objective - b.report_.objective) <= 1.01 * (a.dual_gap_ + b.dual_gap_)
+
+
+def test_a_warm_start_at_the_bounds_has_the_right_intercept(rng):
+    """All γ end at a bound: one that rounding left a hair inside must not decide b alone."""
+    X, y = rng.normal(size=(600, 3)), np.arange(500) % 2
+    warm = SVC(warm_start=True, tol=1e-6).fit(X[:500], y)
+    warm.set_params(C=0.01).fit(X[100:], y)
+    cold = SVC(C=0.01, tol=1e-6).fit(X[100:], y)
+    assert warm.intercept_ == pytest.approx(cold.intercept_, abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e-30, 1e-150])
+def test_what_float32_cannot_hold_is_computed_in_float64(scale, rng):
+    X = scale * rng.normal(size=(1100, 3))
+    model = SVC().fit(X, X[:, 0] > 0)
+    assert model.score(X, X[:, 0] > 0) > 0.97
+    assert any("float64" in why for why in model.report_.plan.why)
+
+
+@pytest.mark.parametrize("kind", [SVR, NuSVR])
+def test_targets_far_from_zero(kind, rng):
+    """Only b knows where the targets are, to the rounding of the targets themselves."""
+    X = rng.normal(size=(300, 2))
+    y, far = np.sin(X[:, 0]), 1e9
+    near, there = kind(tol=1e-4).fit(X, y), kind(tol=1e-4).fit(X, y + far)
+    assert there.report_.stopped == "converged"
+    assert there.predict(X) - far == pytest.approx(near.predict(X), abs=1e-3)
+
+
+def test_a_nu_without_margin_is_said_to_be_one(rng):
+    X = np.repeat(rng.normal(size=(10, 2)), 2, axis=0)
+    with pytest.warns(ConvergenceWarning, match="found no margin: nu=0.5"):
+        NuSVC().fit(X, np.arange(20) % 2)

@@ -191,6 +191,9 @@ def test_nu_bounds_the_errors(rng):
 
 def test_nu_that_leaves_no_margin():
     K = Gram(Gaussian(1.0), np.ones((4, 1)))
+    (machine,) = fit(K, [nu_svc(np.array([1.0, -1, 1, -1]), np.ones(4), 0.5)])
+    assert not machine.has_margin and np.isfinite(machine.coef).all()
+    K = Gram(Linear(), np.full((4, 1), 1e-160))  # and one that no number can hold
     with pytest.raises(InputError, match="nu leaves no margin between two classes"):
         fit(K, [nu_svc(np.array([1.0, -1, 1, -1]), np.ones(4), 0.5)])
 

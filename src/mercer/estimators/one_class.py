@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 
 from mercer import data
-from mercer.estimators.support import PART, SupportMixin
+from mercer.estimators.support import SupportMixin
+from mercer.estimators.support_parameters import PART
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan
 from mercer.solvers.svm import fit, one_class, outlying

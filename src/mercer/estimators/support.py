@@ -9,26 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import data
 from mercer.config import config, memory_budget, settings, thread_count
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
-from mercer.estimators.base import KernelMixin, flag
+from mercer.estimators.base import KernelMixin
 from mercer.estimators.iterative import IterativeMixin
 from mercer.estimators.matrix_functions import is_function, is_matrix_function, matrix_values
+from mercer.estimators.support_parameters import COEF0, SHARED
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
-from mercer.kernels.parameters import Parameter, choice, fixed, positive
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.several import worst_stop
 from mercer.solvers.smo import LARGEST_BLOCK
@@ -43,62 +44,10 @@ _WHOLE, _SHRUNK = 512, 0.4  # when a problem shrinks, and to what part of it, as
 _LEAST = 64  # variables of a working set
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-#: a penalty C, infinite for none of what it penalises
-PENALTY = Parameter(
-    1.0, "positive", lambda v: _is_number(v) and v > 0, 'a positive number, or float("inf") for a hard margin'
-)
-#: ν, a part of the points
-PART = Parameter(
-    0.5, "in (0, 1]", lambda v: _is_number(v) and 0 < v <= 1, "a part of the points, such as 0.5"
-)
-
-#: what coef0 may be for the kernels that have it: they know it by other names
-_COEF0 = {
-    "poly": Parameter(
-        0.0,
-        "non-negative",
-        lambda v: _is_number(v) and 0 <= v < np.inf,
-        'a number that is zero or more: with a negative one "poly" is not positive definite',
-    ),
-    "sigmoid": Parameter(
-        0.0, "a finite number", lambda v: _is_number(v) and bool(np.isfinite(v)), "a real number"
-    ),
-}
-_COEF0["polynomial"] = _COEF0["poly"]
-
-
 class SupportMixin(IterativeMixin, KernelMixin):
     """For estimators on ``solvers.svm``; see the module."""
 
-    _shared: ClassVar[dict[str, Parameter]] = {
-        "tol": positive(1e-3),
-        "shrinking": flag(True),
-        "cache_size": fixed(
-            "auto",
-            '"auto" or positive',
-            lambda v: (isinstance(v, str) and v == "auto") or (_is_number(v) and v > 0),
-            'a number of megabytes, or "auto"',
-        ),
-        "max_iter": Parameter(
-            -1,
-            "a whole number of at least -1",
-            lambda v: isinstance(v, int | np.integer) and not isinstance(v, bool) and bool(v >= -1),
-            "a number of steps, or -1 for no limit",
-        ),
-        "precision": choice("auto", ["auto", "float32", "float64"]),
-        "warm_start": flag(False),
-        "verbose": fixed(
-            False,
-            "True or False",
-            lambda v: isinstance(v, bool | np.bool_ | int | np.integer),
-            "one of the two",
-        ),
-        **IterativeMixin.CONTROL,
-    }
+    _shared = SHARED
 
     tol: float
     C: float
@@ -177,8 +126,8 @@ class SupportMixin(IterativeMixin, KernelMixin):
     def _kernel(self) -> Kernel:
         if self._takes_matrices:
             return Precomputed()
-        if isinstance(self.kernel, str) and self.kernel in _COEF0:
-            _COEF0[self.kernel].check("coef0", self.coef0)
+        if isinstance(self.kernel, str) and self.kernel in COEF0:
+            COEF0[self.kernel].check("coef0", self.coef0)
         return super()._kernel()
 
     def _validate_new(self, X: Any) -> Any:
@@ -199,8 +148,14 @@ class SupportMixin(IterativeMixin, KernelMixin):
         """The Gram in the precision it needs, and the plan; ``largest`` is the largest finite bound of γ."""
         n = data.n_points(points)
         dtype, why = self._precision(points, n)
+        try:
+            gram = self._gram(points, dtype)
+        except InputError:
+            if dtype == "float64" or self.precision != "auto" or settings().dtype == "float32":
+                raise
+            dtype, why = "float64", "float64 kernel values: those of float32 overflow"
+            gram = self._gram(points, dtype)
         cache, plan = self._plan_memory(points, dtype, why, variables, problems)
-        gram = self._gram(points, dtype)
         if dtype == "float32" and self.precision == "auto":
             with np.errstate(over="ignore"):
                 peak = float(np.abs(gram.diag()).max(initial=0.0))
@@ -364,6 +319,13 @@ class SupportMixin(IterativeMixin, KernelMixin):
         gaps, violations = ([float(getattr(m, name)) for m in machines] for name in ("gap", "violation"))
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
+        if not all(machine.has_margin for machine in machines):
+            journal.warn(
+                f"{type(self).__name__} found no margin: nu={getattr(self, 'nu', None)} is so small that "
+                "classes overlap, and what separates them is lost in rounding; raise nu, choose another "
+                "kernel, or use SVC",
+                ConvergenceWarning,
+            )
         self._warn(journal, stopped, machines)
         self.report_ = journal.report(
             plan,

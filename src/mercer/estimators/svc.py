@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.estimators.base import flag
-from mercer.estimators.support import PART, PENALTY
 from mercer.estimators.support_classes import Problems, SupportClassifier
+from mercer.estimators.support_parameters import PART, PENALTY
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter
 from mercer.solvers.control import Control

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from mercer import data
 from mercer.estimators.base import flag
-from mercer.estimators.support import PART, PENALTY, SupportMixin
+from mercer.estimators.support import SupportMixin
+from mercer.estimators.support_parameters import PART, PENALTY
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, nonnegative, positive
 from mercer.report import Journal, Plan

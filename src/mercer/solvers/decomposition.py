@@ -281,6 +281,7 @@ class _Run:
             for name in ("gamma", "values", "last", "steps", "stalled")
         } | {
             "rounds": self.rounds,
+            "tol": self.tol,
             "best": np.array([problem.best for problem in self.problems]),
             "stopped": np.array([problem.stopped or "" for problem in self.problems]),
         }
@@ -301,4 +302,7 @@ class _Run:
             for name in ("gamma", "values", "last", "steps", "stalled"):
                 setattr(problem, name, state[f"{name}_{i}"])
             problem.best = tuple(state["best"][i])
-            problem.stopped = str(state["stopped"][i]) or None
+            # what was stopped before goes on, and what had converged for another tolerance
+            ended = str(state["stopped"][i])
+            is_final = ended == "converged" and state["tol"] <= self.tol
+            problem.stopped = ended if is_final else None

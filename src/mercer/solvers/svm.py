@@ -86,6 +86,8 @@ class Machine:
     energy: float
     #: ν-SVR: the ε that was found
     epsilon: float = 0.0
+    #: ν-SVC: False where r is lost in rounding, and f is of no use
+    has_margin: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +99,11 @@ class Task:
     points: int
     #: Σ|γ| of each group is fixed at this; nan where the sum of all γ is 0
     total: float = np.nan
+    #: what was taken from c: Σγ = 0, so that only b knows
+    shift: float = 0.0
 
-    def read(self, solution: Solution) -> Machine:
-        """The function that a solution stands for."""
+    def read(self, solution: Solution, noise: float = 0.0) -> Machine:
+        """The function that a solution stands for; ``noise`` is what rounding does to k(x, x) at most."""
         p = self.program
 
         def per_point(values: np.ndarray) -> np.ndarray:
@@ -107,8 +111,8 @@ class Task:
 
         coef = per_point(solution.gamma)
         energy = float((coef * solution.values).sum())
-        b = float(np.mean(solution.level))
-        unit, epsilon = 1.0, 0.0
+        b = float(np.mean(solution.level)) + self.shift
+        unit, epsilon, has_margin = 1.0, 0.0, True
         if self.kind == "nu_svr":
             epsilon = (solution.level[0] - solution.level[1]) / 2
         if self.kind == "one_class" and solution.stopped == "converged":
@@ -117,11 +121,16 @@ class Task:
             largest = float(np.abs(solution.values).max())
             b = max(b, float((-solution.values[free]).max(initial=-np.inf)) + _ROUNDING * largest)
         if self.kind == "nu_svc":
-            unit = (solution.level[1] - solution.level[0]) / 2
-            if not unit > 1e-14 * np.abs(solution.values).max(initial=0.0) or not np.isfinite(1.0 / unit):
+            least = noise * float(np.abs(coef).sum())
+            unit = np.float64(solution.level[1] - solution.level[0]) / 2
+            has_margin = bool(unit > least)
+            unit = unit if has_margin else np.float64(least)
+            with np.errstate(all="ignore"):
+                is_number = 0 < unit < np.inf and np.isfinite(1 / unit) and np.isfinite(energy / unit / unit)
+            if not is_number:
                 raise InputError(
-                    "nu leaves no margin between two classes: points of both are at one place; raise nu, "
-                    "choose another kernel, or use SVC"
+                    "nu leaves no margin between two classes, or one that is no number: raise nu, rescale "
+                    "the data, choose another kernel, or use SVC"
                 )
         return Machine(
             coef=coef / unit,
@@ -129,7 +138,7 @@ class Task:
             values=(solution.values + b) / unit,
             lo=per_point(p.lo) / unit,
             hi=per_point(p.hi) / unit,
-            square=energy / unit**2,
+            square=float(energy / unit / unit),
             objective=solution.gap - solution.objective,
             gap=solution.gap,
             violation=solution.violation,
@@ -138,6 +147,7 @@ class Task:
             gamma=coef if len(p.c) == self.points else solution.gamma,
             energy=energy,
             epsilon=epsilon,
+            has_margin=has_margin,
         )
 
     def is_coarse(self, solution: Solution) -> bool:
@@ -186,6 +196,8 @@ def nu_svc(y: np.ndarray, upper: np.ndarray, nu: float, segments: tuple[int, ...
 def svr(y: np.ndarray, upper: np.ndarray, epsilon: float) -> Task:
     """Targets y; errors below ε are free, others paid for at the rate of ``upper``."""
     n = len(y)
+    shift = float(np.median(y))  # slopes far from 0 would lose digits
+    y = y - shift
     zero = np.zeros(n)
     program = Program(
         np.concatenate([y - epsilon, y + epsilon]),
@@ -195,7 +207,7 @@ def svr(y: np.ndarray, upper: np.ndarray, epsilon: float) -> Task:
         np.tile(np.arange(n), 2),
         2 * n,
     )
-    return Task("svr", program, n)
+    return Task("svr", program, n, shift=shift)
 
 
 def nu_svr(y: np.ndarray, upper: np.ndarray, nu: float) -> Task:
@@ -204,7 +216,7 @@ def nu_svr(y: np.ndarray, upper: np.ndarray, nu: float) -> Task:
     total = float(nu * upper.sum() / 2)
     start = _filled(upper, total)
     program = replace(task.program, start=np.concatenate([start, -start]), split=len(y))
-    return Task("nu_svr", program, len(y), total)
+    return Task("nu_svr", program, len(y), total, task.shift)
 
 
 def one_class(upper: np.ndarray, nu: float, order: np.ndarray | None = None) -> Task:
@@ -254,7 +266,8 @@ def fit(K: WritableRows, tasks: list[Task], **options: Any) -> list[Machine]:
             is_enough = found.violation <= tol and found.stopped in ("rounding", "max_iter")
             stopped = "converged" if is_enough else found.stopped
             solutions[i] = replace(found, steps=solutions[i].steps + found.steps, stopped=stopped)
-    return [task.read(solution) for task, solution in zip(tasks, solutions, strict=True)]
+    noise = 16 * float(np.finfo(K.dtype).eps) * float(np.abs(K.diag()).max(initial=0.0))
+    return [task.read(solution, noise) for task, solution in zip(tasks, solutions, strict=True)]
 
 
 def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
