@@ -158,6 +158,7 @@ class _Run:
                 self.alone
                 and working
                 and self.shrinking
+                and self.rounds > _LOOK
                 and self.rounds % _LOOK == 0
                 and not self.control.stopped
             ):
