@@ -216,7 +216,9 @@ def repeats(who: str, warm_up: float) -> int:
         return 15
     if warm_up < 2:
         return 5
-    return 3 if warm_up < 20 or who != "scikit-learn" else 0
+    if warm_up < 8:
+        return 3
+    return 1 if warm_up < 20 or who != "scikit-learn" else 0
 
 
 def in_turns(functions: dict[str, Any]) -> dict[str, Outcome]:
