@@ -49,6 +49,7 @@ _WHOLE = 512  # variables up to which a problem is one working set
 _MOST_STEPS = 10**7  # of a problem, where nobody said how many
 _LOOK = 10  # rounds after which it is asked again whether the problem may shrink
 _SHRUNK = 0.4  # part of the points that may remain
+_SETTLED = 256  # variables that went to a bound, from which their rows are not stored
 _TOGETHER = 2048  # rows that are fetched together
 
 
@@ -265,12 +266,33 @@ class _Run:
 
     def _apply(self, problem: Problem, variables: np.ndarray, change: np.ndarray) -> None:
         """The values after some variables changed."""
+        variables, change = self._without_settled(problem, variables, change)
         size = min(_TOGETHER, self.rows.slots)
         for start in range(0, len(variables), size):
             part = variables[start : start + size]
             self._fetch([(problem, part)])
             points = problem.points[problem.program.position[part]]
             problem.add(self.rows, points, change[start : start + size], thread_count())
+
+    def _without_settled(
+        self, problem: Problem, variables: np.ndarray, change: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Add what went to a bound for the first time, and hand back the rest.
+
+        Most of these stay there: their rows are not worth keeping, and are not even stored. Not so in
+        float32, where the sum would lose digits, and storing costs half.
+        """
+        if not self.alone or self.K.dtype != np.float64:
+            return variables, change
+        p = problem.program
+        points = problem.points[p.position[variables]]
+        gamma = problem.gamma[variables]
+        settled = ((gamma <= p.lo[variables]) | (gamma >= p.hi[variables])) & self.rows.is_new(points)
+        if np.count_nonzero(settled) < _SETTLED:
+            return variables, change
+        self.rows.mark(points[settled])
+        problem.values += self.K.combine(points[settled], change[settled])[problem.points]
+        return variables[~settled], change[~settled]
 
     # --- checkpoints -----------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ Columns come in segments (the points of one class, say), and a row may be there 
 see only some classes share the parts they have in common, and nobody computes a part that no one needs.
 
 New memory is not free: the first write to it costs about as much as computing a row of a hundred columns'
-data. So the store starts small and doubles, up to its capacity, when rows that it had given up are asked for
-again.
+data. So the store starts small and doubles, up to its capacity, once it has computed as many rows again as it
+holds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from mercer.solvers.matrix import WritableRows
 __all__ = ["KeptRows"]
 
 _FIRST = 2**28  # bytes the store starts with
-_EAGER = 8  # the store grows once it computed this part of its rows again
 _SQUARE = 4096  # points up to which the whole matrix may be wanted at once
 _LINE = 64  # bytes of a cache line: rows start on one
 
@@ -103,6 +102,14 @@ class KeptRows:
             and (segments is None or bool(segments.all()))
         )
 
+    def is_new(self, points: np.ndarray) -> np.ndarray:  # (m,) of bool
+        """Which points nobody has asked for, or marked."""
+        return ~self._seen[points]
+
+    def mark(self, points: np.ndarray) -> None:
+        """Take points as asked for, without their rows."""
+        self._seen[points] = True
+
     def places(self, points: np.ndarray) -> np.ndarray:
         """Where the rows of some points are in ``values``; -1 for those that are not there."""
         return self._slot[points]
@@ -112,7 +119,7 @@ class KeptRows:
         self._again += int(self._seen[new].sum())
         self._seen[new] = True
         needed = int((self._used[: self._filled] == self._clock).sum()) + len(new)
-        while self.limit < self.slots and (self.limit < needed or _EAGER * self._again > self.limit):
+        while self.limit < self.slots and (self.limit < needed or self._again > self.limit):
             self.limit = min(2 * self.limit, self.slots)
             self._again = 0
         fresh = np.arange(self._filled, min(self._filled + len(new), self.limit))
