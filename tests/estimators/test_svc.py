@@ -441,8 +441,8 @@ class Stop:
 
 @pytest.fixture
 def hard_work(rng):
-    X = rng.normal(size=(900, 4))
-    return X, (X[:, 0] + rng.normal(size=900) > 0).astype(int)
+    X = rng.normal(size=(2500, 4))  # more than one working set: it takes several rounds
+    return X, (X[:, 0] + rng.normal(size=2500) > 0).astype(int)
 
 
 def test_ctrl_c_gives_the_best_so_far(hard_work):
@@ -457,7 +457,7 @@ def test_max_time_checkpoint_and_resume(hard_work, tmp_path, monkeypatch):
     X, y = hard_work
     monkeypatch.setattr(control, "_EVERY", 0)
     path = tmp_path / "state.npz"
-    options = {"C": 100.0, "tol": 1e-5, "precision": "float64"}
+    options = {"C": 10.0, "tol": 1e-5, "precision": "float64"}
     whole = SVC(**options).fit(X, y)
     model = SVC(max_time=1e-9, checkpoint=path, **options)
     with pytest.warns(ConvergenceWarning, match="ran out of max_time=1e-09"):
