@@ -240,8 +240,8 @@ def easy(rng, n):
 @pytest.fixture
 def small_sets(monkeypatch):
     """Small working sets, so that a problem of a few hundred points takes many rounds and shrinks."""
-    monkeypatch.setattr(decomposition, "_WHOLE", 16)
-    monkeypatch.setattr(program_module, "_WHOLE", 16)
+    monkeypatch.setattr(decomposition, "WHOLE", 16)
+    monkeypatch.setattr(program_module, "WHOLE", 16)
     monkeypatch.setattr(program_module, "_SMALLEST", 16)
     monkeypatch.setattr(decomposition.smo, "LARGEST_BLOCK", 24)
     monkeypatch.setattr(decomposition, "_LOOK", 3)

@@ -267,7 +267,7 @@ def test_another_nu_or_c_is_a_warm_start():
     ]
     for old, task in cases:
         warm_steps, cold_steps = compared(K, old, task)
-        assert warm_steps < cold_steps, old.kind
+        assert warm_steps < (1.0 if old.kind == "one_class" else 0.9) * cold_steps, old.kind
 
 
 @pytest.mark.parametrize("kind", KINDS)

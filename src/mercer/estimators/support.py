@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,8 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
 from mercer.report import Journal, Plan, Report
+from mercer.solvers.decomposition import SHRUNK
+from mercer.solvers.program import WHOLE
 from mercer.solvers.several import worst_stop
 from mercer.solvers.smo import LARGEST_BLOCK
 from mercer.solvers.svm import Machine, Task, warm
@@ -40,7 +42,6 @@ __all__ = ["SupportMixin"]
 _SMALL = 1000  # points up to which float64 costs little
 _FEWEST = 8  # rows that the solver must be able to hold
 _VECTORS = 12  # numbers that a solver keeps per variable
-_WHOLE, _SHRUNK = 512, 0.4  # when a problem shrinks, and to what part of it, as in solvers.decomposition
 _LEAST = 64  # variables of a working set
 
 
@@ -232,13 +233,13 @@ class SupportMixin(IterativeMixin, KernelMixin):
         self, n: int, item: int, rows: int, variables: int, problems: int, room: int
     ) -> tuple[int, int]:
         """The largest working set whose matrices take at most ``room`` bytes, and what they take."""
-        if problems > 1 or variables <= _WHOLE:  # one matrix for each thread
+        if problems > 1 or variables <= WHOLE:  # one matrix for each thread
             sizes, copies = [min(rows, n)], min(problems, thread_count())
         else:
             # the last one and the next; variables in two groups are sorted, into a third
             sizes, copies = [variables], 3 if hasattr(self, "nu") else 2
-            while self.shrinking and sizes[-1] > _WHOLE:  # a shrunken problem has its own
-                sizes.append(int(_SHRUNK * sizes[-1]))
+            while self.shrinking and sizes[-1] > WHOLE:  # a shrunken problem has its own
+                sizes.append(int(SHRUNK * sizes[-1]))
         largest = LARGEST_BLOCK
 
         def taken() -> int:
@@ -312,7 +313,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         """Attributes that all machines have, and the report."""
         keep = self.warm_start or self._grams is not None
         self._last = tuple((machine.gamma, machine.energy) for machine in machines) if keep else ()
-        stopped = worst_stop(cast(Any, machines))
+        stopped = worst_stop(machines)
         steps = sum(machine.steps for machine in machines)
         self.fit_status_ = int(stopped != "converged")
         one = len(machines) == 1

@@ -9,10 +9,10 @@ Violation the largest  vᵢ - vⱼ  of a group with γᵢ < hiᵢ and γⱼ > lo
 Stop      when the violation is at most ``tol``; or when steps are lost in rounding, which is said
 Gap       Σₜ (hiₜ - γₜ)(vₜ - λ)₊ + (γₜ - loₜ)(λ - vₜ)₊: the primal value minus the dual one
 
-Each round takes a working set: those of the last one, and the variables that violate most from either side,
-up to some two thousand. Their rows are fetched together, one product of matrices; the small problem is
-solved by pairs (``smo``); the slopes of all points follow with one product of the rows that changed. Rows
-are kept while there is room (``rows``).
+Each round takes a working set: some of the last one, and the variables that violate most from either side,
+up to some two thousand. Its own K is one product of matrices; the small problem is solved by pairs, with
+Newton's steps where those are slow (``block``, ``smo``); then the rows of the variables that moved are
+fetched together, and the slopes of all points follow. Rows are kept while there is room (``rows``).
 
 Several problems over parts of the same points (all pairs of classes, each class against the rest) go through
 the rounds together: a row is computed once for all of them, in the segments that are needed, and the small
@@ -39,16 +39,16 @@ from mercer.errors import InputError
 from mercer.solvers import smo
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
-from mercer.solvers.program import Problem, Program, Solution
+from mercer.solvers.program import WHOLE, Problem, Program, Solution
 from mercer.solvers.rows import KeptRows
 from mercer.threads import run, team
 
-__all__ = ["Program", "Solution", "solve"]
+__all__ = ["SHRUNK", "Program", "Solution", "solve"]
 
-_WHOLE = 512  # variables up to which a problem is one working set
+#: part of the points that may remain of a problem that shrinks
+SHRUNK = 0.4
 _MOST_STEPS = 10**7  # of a problem, where nobody said how many
 _LOOK = 10  # rounds after which it is asked again whether the problem may shrink
-_SHRUNK = 0.4  # part of the points that may remain
 _SETTLED = 256  # variables that went to a bound, from which their rows are not stored
 _TOGETHER = 2048  # rows that are fetched together
 
@@ -124,7 +124,7 @@ class _Run:
             )
         if self.max_iter < 0:
             self.max_iter = max(_MOST_STEPS, 100 * max((len(p.c) for p in self.programs), default=0))
-        self.alone = len(self.programs) == 1 and len(self.programs[0].c) > _WHOLE
+        self.alone = len(self.programs) == 1 and len(self.programs[0].c) > WHOLE
         # a quarter is for the rows of a shrunken problem
         room = self.cache - self.cache // 4 if self.alone and self.shrinking else self.cache
         self.rows = KeptRows(self.K, self.bounds, room)
@@ -174,7 +174,7 @@ class _Run:
         p = problem.program
         active = problem.active()
         points, position = np.unique(p.position[active], return_inverse=True)
-        if len(points) > _SHRUNK * len(problem.points):
+        if len(points) > SHRUNK * len(problem.points):
             return
         gamma = problem.gamma[active]
         part = Program(

@@ -16,9 +16,10 @@ from mercer.solvers.matrix import WritableRows
 from mercer.solvers.rows import KeptRows
 from mercer.threads import run
 
-__all__ = ["Problem", "Program", "Solution"]
+__all__ = ["WHOLE", "Problem", "Program", "Solution"]
 
-_WHOLE = 512  # variables up to which a problem is one working set
+#: variables up to which a problem is one working set
+WHOLE = 512
 _TURNS = 50  # of pairs and Newton's step, on a problem that is one working set
 _REFRESHES = 3  # times that slopes are computed anew, at most
 _UNTAKEN = np.zeros(0, np.bool_)
@@ -99,7 +100,7 @@ class Problem:
     def choose(self, most: int) -> np.ndarray:
         """The next working set, those of the last one first; sets ``worst``."""
         p = self.program
-        if self.size <= min(_WHOLE, most):
+        if self.size <= min(WHOLE, most):
             return np.arange(self.size)
         support = int(np.count_nonzero(self.gamma))
         size = min(max(support, _SMALLEST), most, self.size)

@@ -48,7 +48,6 @@ class KeptRows:
         self.limit = min(self.slots, max(_FIRST // size, 1))
         #: (slots, n): the kept rows, in any order
         self.values = _aligned(self.slots, width, K.dtype)
-        self.computed = 0  # parts of rows, in columns
         self._slot = np.full(n, -1, np.int64)
         self._point = np.full(self.slots, -1, np.int64)
         self._used = np.zeros(self.slots, np.int64)  # when each slot was last asked for
@@ -74,7 +73,6 @@ class KeptRows:
             slots = self._slot[points]
         if self._is_all(points, segments):
             self.K.dense(self.values)
-            self.computed += self.values.size // 2
             self._has[:] = True
             return
         lacking = ~self._has[slots] if segments is None else segments & ~self._has[slots]
@@ -87,7 +85,6 @@ class KeptRows:
             start, stop = int(self.bounds[s]), int(self.bounds[e])
             if len(rows) and stop > start:
                 self.K.write_rows(points[rows], (start, stop), self.values, slots[rows])
-                self.computed += len(rows) * (stop - start)
             self._has[slots[rows], s:e] = True
             s = e
 

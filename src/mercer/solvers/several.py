@@ -7,9 +7,9 @@ The state of the run is that of the function in work and the results of those be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,6 +34,13 @@ class Part:
     def relative(self) -> float:
         """The gap as a part of the objective."""
         return self.gap / max(abs(self.objective), 1e-300)
+
+
+class Ended(Protocol):
+    """Anything that says how it ended."""
+
+    @property
+    def stopped(self) -> str: ...
 
 
 class PartControl(Control):
@@ -97,7 +104,7 @@ def each(
     return parts
 
 
-def worst_stop(results: list[Part]) -> str:
+def worst_stop(results: Sequence[Ended]) -> str:
     """Why the run ended, for the one that ended worst."""
     order = ["converged", "rounding", "max_iter", "max_time", "interrupted"]
     return max((result.stopped for result in results), key=order.index)

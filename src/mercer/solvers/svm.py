@@ -59,7 +59,7 @@ _STAGES = 8  # C of the hard margin grows by _GROWTH each
 _FIRST, _GROWTH = 1e2, 1e2
 _NO_MARGIN = 1e-6  # a margin below this part of √k is none
 _NARROW = 1e-4  # and below this part, if slacks do not fall any more
-_MOST_STEPS = 2_000_000  # of a stage; a hard margin that takes more is as good as none
+_STAGE_STEPS = 2_000_000  # of a stage; a hard margin that takes more is as good as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,7 +371,7 @@ def separate(
         first, slack, steps = int(held["stage"]), held["slack"], held["steps"]
         gammas = {i: (held[f"gamma_{i}"], float(held["energy"][i])) for i in range(problems)}
         found = [_restored(held, i, options.get("tol", 1e-3)) for i in range(problems)]
-    most = _MOST_STEPS + 100 * K.shape[0] if max_iter < 0 else max_iter
+    most = _STAGE_STEPS + 100 * K.shape[0] if max_iter < 0 else max_iter
     scale = float(np.sqrt(max(np.mean(np.abs(K.diag())), np.finfo(float).tiny))) / spread
 
     # what was found in the last stage may have to be found again, for another tol or max_iter
