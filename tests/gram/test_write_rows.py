@@ -159,3 +159,26 @@ def test_a_matrix_of_some_points_keeps_its_settings(rng):
     part = K.restrict(np.array([4, 1]))
     assert part.dtype == np.float32 and "numpy" in repr(part)
     np.testing.assert_allclose(part.dense(), K.dense()[np.ix_([4, 1], [4, 1])], rtol=1e-5)
+
+
+def test_float32_points_far_from_each_other_and_close(backend, dtype, rng):
+    """Distances that a product of float32 would lose are those of the points as they are."""
+    X = (rng.normal(size=(200, 30)) * 100).astype(np.float32)
+    X[100:] = X[:100] + rng.normal(size=(100, 30)).astype(np.float32) * np.float32(1e-3)
+    K = Gram(Gaussian(sigma=0.01), X)
+    index = np.arange(0, 200, 7)
+    check(K, index, (0, 200), rng)
+    with config(backend="numpy", dtype="float64"):
+        truth = Gram(Gaussian(sigma=0.01), X.astype(np.float64)).dense()
+    out = np.empty((len(index), 200), K.dtype)
+    K.write_rows(index, (0, 200), out, np.arange(len(index)))
+    # K is rounded to float32 and, where distances are repaired, the exponent is exact to a few parts in 1e7
+    np.testing.assert_allclose(out, truth[index], rtol=1e-10 if dtype == "float64" else 1e-5, atol=1e-10)
+
+
+def test_points_of_two_precisions(backend, dtype, rng):
+    X = rng.normal(size=(40, 12)).astype(np.float32)
+    Y = rng.normal(size=(30, 12))
+    K = Gram(Gaussian(sigma=2.0), X, Y)
+    truth = Gram(Gaussian(sigma=2.0), X.astype(np.float64), Y)
+    np.testing.assert_allclose(K.dense(), truth.dense(), rtol=1e-6 if dtype == "float32" else 1e-12)

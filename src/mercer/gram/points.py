@@ -1,8 +1,9 @@
 r"""Data on its way into a Gram: raw points → the matrices and vectors a program reads.
 
-A ``Side`` holds, for each view of the program, the float64 matrix it is measured on (or the
-objects, for kernels without a formula), the squared norms of its rows, and what centring took away.
-Views that squared distances are measured on are centred on the mean of the right side, so that
+A ``Side`` holds, for each view of the program, the matrix it is measured on (or the objects, for
+kernels without a formula), not copied where it is of floats already; the squared norms of its rows, and
+what centring takes away. Views that squared distances are measured on are centred, by those who multiply
+them, on the mean of the right side, so that
 ‖x‖² + ‖y‖² - 2⟨x,y⟩ loses as little as possible; products are shifted back:
 
     ⟨x, y⟩ = ⟨x-m, y-m⟩ + (⟨x-m, m⟩ + ½‖m‖²) + (⟨y-m, m⟩ + ½‖m‖²)
@@ -24,8 +25,11 @@ from mercer.kernels.calculus import evaluate
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
 from mercer.kernels.program import Program
+from mercer.threads import run
 
-__all__ = ["Side", "Sides", "point_values", "prepare"]
+__all__ = ["Side", "Sides", "ViewData", "point_values", "prepare"]
+
+_PART = 2**16  # numbers that are worked on together
 
 Codes = dict[Any, float]
 MeanOf = Callable[[Expression, Any, Any], np.ndarray]
@@ -35,9 +39,10 @@ MeanOf = Callable[[Expression, Any, Any], np.ndarray]
 class ViewData:
     """One view of one side."""
 
-    matrix: Any  # (n, d) float64 C-contiguous, or CSR, or a sequence of objects
-    norms: np.ndarray  # (n,) squared norms, empty for objects
+    matrix: Any  # (n, d) floats, C-contiguous, as they came; or CSR of float64, or a sequence of objects
+    norms: np.ndarray  # (n,) squared norms of the centred rows, empty for objects
     shift: np.ndarray  # (n,) what shifts a product of centred rows back
+    centre: np.ndarray | None = None  # (d,) what is taken from every row
 
     @property
     def is_sparse(self) -> bool:
@@ -47,9 +52,22 @@ class ViewData:
     def width(self) -> int:
         return int(self.matrix.shape[1])
 
+    def centred(self, dtype: Any) -> np.ndarray:  # (n, d)
+        """The rows of a dense matrix less the centre, rounded once."""
+        centre = self.centre
+        if centre is None:
+            return np.ascontiguousarray(self.matrix, dtype=dtype)
+        out = np.empty(self.matrix.shape, dtype)
+
+        def subtract(part: slice) -> None:
+            np.subtract(self.matrix[part], centre, out=out[part], casting="same_kind")
+
+        run(subtract, _parts(*self.matrix.shape))
+        return out
+
     def take(self, index: Any) -> ViewData:
         norms, shift = (v[index] if v.size else v for v in (self.norms, self.shift))
-        return ViewData(data.take(self.matrix, index), norms, shift)
+        return ViewData(data.take(self.matrix, index), norms, shift, self.centre)
 
 
 @dataclass(frozen=True)
@@ -103,6 +121,8 @@ def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
             data.require_same_width(left[v], right[v], "X", "Y")
             if sparse.issparse(left[v]) != sparse.issparse(right[v]):
                 left[v], right[v] = (sparse.csr_array(matrix) for matrix in (left[v], right[v]))
+            if left[v].dtype != right[v].dtype:
+                left[v], right[v] = left[v].astype(np.float64), right[v].astype(np.float64)
     centres = [_centre(view, matrix, program) for view, matrix in zip(program.views, right, strict=True)]
     theirs = _side(program, X if Y is None else Y, right, centres, 1, codes, mean_of)
     if Y is None:
@@ -126,7 +146,7 @@ def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes) -> An
         data.require_nonnegative(matrix, name, view.nonnegative_for)
     if sparse.issparse(matrix):
         return sparse.csr_array(matrix, dtype=np.float64)
-    return np.ascontiguousarray(matrix, dtype=np.float64)
+    return matrix
 
 
 def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
@@ -147,7 +167,7 @@ def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
     kinds = {p.kind if isinstance(p, Quantity) else "external" for p in program.planes if p.view == view}
     if "sqdist" not in kinds or sparse.issparse(matrix) or kinds - {"sqdist", "dot"}:
         return None  # other quantities need the points where they are
-    return np.asarray(matrix.mean(axis=0))
+    return np.asarray(matrix.mean(axis=0, dtype=np.float64))
 
 
 def _side(
@@ -165,14 +185,28 @@ def _side(
         if not _is_numeric(view, program):
             views.append(ViewData(matrix, np.empty(0), np.empty(0)))
             continue
-        shift = np.zeros(n)
-        if centre is not None:
-            matrix = matrix - centre
-            # einsum, not BLAS: its threads would spin on for a while, in the way of those that compute
-            shift = np.einsum("ij,j->i", matrix, centre) + 0.5 * float(centre @ centre)
-        norms = _squared_norms(matrix)
-        views.append(ViewData(matrix, norms, shift))
+        norms, shift = _norms_and_shift(matrix, centre)
+        views.append(ViewData(matrix, norms, shift, centre))
     return Side(n, tuple(views), _values((program.left, program.right)[side], raw, n, codes, mean_of))
+
+
+def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """‖x-m‖² and ⟨x-m, m⟩ + ½‖m‖² of all rows, in float64; a few rows at a time, so that caches hold them."""
+    shift = np.zeros(matrix.shape[0])
+    if sparse.issparse(matrix):
+        return _squared_norms(matrix), shift
+    norms = np.empty(len(matrix))
+
+    def measure(part: slice) -> None:
+        rows = np.asarray(matrix[part], np.float64) if centre is None else matrix[part] - centre
+        norms[part] = _squared_norms(rows)
+        if centre is not None:
+            # einsum, not BLAS: its threads would spin on for a while, in the way of those that compute
+            shift[part] = np.einsum("ij,j->i", rows, centre) + half
+
+    half = 0.0 if centre is None else 0.5 * float(np.einsum("j,j", centre, centre))
+    run(measure, _parts(*matrix.shape))
+    return norms, shift
 
 
 def _squared_norms(matrix: Any) -> np.ndarray:
@@ -180,6 +214,12 @@ def _squared_norms(matrix: Any) -> np.ndarray:
         if sparse.issparse(matrix):
             return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
         return np.einsum("ij,ij->i", matrix, matrix)
+
+
+def _parts(n: int, d: int) -> list[slice]:
+    """Rows in parts that caches hold."""
+    step = max(1, _PART // d)
+    return [slice(start, start + step) for start in range(0, n, step)]
 
 
 def _values(slots: list[Expression], raw: Any, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
 _SAMPLE = 1000
+_BLOCK = 2**16  # numbers that are looked at together
 
 
 def value(kernel: Kernel, name: str, word: str, X: Any, weight: Any = None) -> float:
@@ -79,16 +80,16 @@ def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
 
 
 def _variance(X: Any, weight: Any = None) -> float:
-    if weight is not None:
-        # rows count by their weight: E x² - (E x)² about a shift that keeps the difference accurate
-        share = weight / weight.sum()
-        if sparse.issparse(X):
-            mean = float(share @ (X @ np.ones(X.shape[1]))) / X.shape[1]
-            return float(share @ (X.multiply(X) @ np.ones(X.shape[1]))) / X.shape[1] - mean * mean
-        X = np.asarray(X, dtype=np.float64)
-        mean = float(share @ X.mean(axis=1))
-        return float(share @ ((X - mean) ** 2).mean(axis=1))
+    """The variance of all entries, where rows count by their weight."""
+    n, d = X.shape
+    share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if sparse.issparse(X):
-        mean = X.mean()
-        return float(X.multiply(X).mean() - mean * mean)
-    return float(np.asarray(X, dtype=np.float64).var())
+        mean = float(share @ (X @ np.ones(d))) / d
+        return float(share @ (X.multiply(X) @ np.ones(d))) / d - mean * mean
+    mean = float((share * X.mean(axis=1, dtype=np.float64)).sum())
+    total = 0.0
+    step = max(1, _BLOCK // d)  # a float64 copy of all of X would cost more than what is done with it
+    for start in range(0, n, step):
+        part = X[start : start + step] - np.float64(mean)
+        total += float((share[start : start + step] * np.einsum("ij,ij->i", part, part)).sum())
+    return total / d

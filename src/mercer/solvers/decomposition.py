@@ -92,9 +92,11 @@ def solve(
     bounds = np.array([0, K.shape[0]]) if bounds is None else np.asarray(bounds, np.int64)
     # asking the machine how many threads, and starting them, takes longer than a small problem
     with config(threads=thread_count()), team():
-        return _Run(
-            K, programs, bounds, tol, max_iter, cache, largest, shrinking, control or Control()
-        ).solve()
+        run = _Run(K, programs, bounds, tol, max_iter, cache, largest, shrinking, control or Control())
+        try:
+            return run.solve()
+        finally:
+            run.rows.close()
 
 
 @dataclass(eq=False)

@@ -241,8 +241,8 @@ class Problem:
     def _room(self, q: int, dtype: Any) -> np.ndarray:  # (q, q)
         """Memory for the next working set's K beside the last one's, the same two in turn."""
         self.turn = 1 - self.turn
-        if self.memory[self.turn].size < q * q:
-            self.memory[self.turn] = np.empty(q * q, dtype)
+        if self.memory[self.turn].size < q * q:  # with room to grow: what is not written to costs nothing
+            self.memory[self.turn] = np.empty(4 * q * q, dtype)
         return self.memory[self.turn][: q * q].reshape(q, q)
 
     def is_unbounded(self) -> bool:

@@ -5,15 +5,14 @@ see only some classes share the parts they have in common, and nobody computes a
 
 New memory is not free: the first write to it costs about as much as computing a row of a hundred columns'
 data. So the store starts small and doubles, up to its capacity, once it has computed as many rows again as it
-holds.
+holds; and its memory is borrowed, to be given back.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mercer.scratch import borrow
 from mercer.solvers.matrix import WritableRows
 
 __all__ = ["KeptRows"]
@@ -47,7 +46,9 @@ class KeptRows:
         #: rows that are kept for now
         self.limit = min(self.slots, max(_FIRST // size, 1))
         #: (slots, n): the kept rows, in any order
-        self.values = _aligned(self.slots, width, K.dtype)
+        self.values: np.ndarray
+        self._memory = borrow(self.slots * size)
+        self.values = self._memory.array(K.dtype)[: self.slots * width].reshape(self.slots, width)
         self._slot = np.full(n, -1, np.int64)
         self._point = np.full(self.slots, -1, np.int64)
         self._used = np.zeros(self.slots, np.int64)  # when each slot was last asked for
@@ -56,6 +57,11 @@ class KeptRows:
         self._filled = 0
         self._again = 0  # rows computed again since the store last grew
         self._clock = 0
+
+    def close(self) -> None:
+        """Give the memory back; no row is there any more."""
+        self.values = np.empty((0, 0), self.K.dtype)
+        self._memory.give_back()
 
     def fetch(self, points: np.ndarray, segments: np.ndarray | None = None) -> None:
         """Make sure that the rows of some points are there, at most ``slots``, each in the segments it is
@@ -130,11 +136,3 @@ class KeptRows:
         self._point[fresh] = new
         self._used[fresh] = self._clock
         self._has[fresh] = False
-
-
-def _aligned(rows: int, width: int, dtype: Any) -> np.ndarray:
-    """An array whose rows start on cache lines; memory is taken when it is written."""
-    spare = _LINE // np.dtype(dtype).itemsize
-    flat = np.empty(rows * width + spare, dtype)
-    shift = -flat.ctypes.data % _LINE // np.dtype(dtype).itemsize
-    return flat[shift : shift + rows * width].reshape(rows, width)

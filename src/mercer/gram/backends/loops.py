@@ -193,7 +193,7 @@ def _repair_sqdist(plane, nx, ny, tau, doubtful, xe, xstart, ye, ystart, width):
                     right = ye[ystart + j * width : ystart + (j + 1) * width]
                     total = 0.0
                     for k in range(width):
-                        d = left[k] - right[k]
+                        d = np.float64(left[k]) - np.float64(right[k])
                         total += d * d
                     row[j] = total
 
@@ -286,7 +286,7 @@ def sweep(  # type: ignore[no-untyped-def]
     address,
     planes,  # (P, 4): kind, view, how (see ``OWN``, ``DIRECT``), whether a product is shifted back
     views,  # (V, 4): offset in x, offset in y, width, whether y is needed transposed
-    x, xe, xnorms, xshift, left,  # flat views; float64 twins; (V, n) norms and shifts; (L, n)
+    x, xe, xnorms, xshift, left,  # flat views; the same for repairs; (V, n) norms and shifts; (L, n)
     y, ye, ynorms, yshift, right,
     params,
     external,  # (E, rows, cols) of the whole range

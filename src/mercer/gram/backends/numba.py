@@ -8,7 +8,7 @@ multiplied as sparse matrices, touching only what is non-zero in both.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from threading import local
 from typing import Any, NamedTuple
 
@@ -48,13 +48,16 @@ class _Facts(NamedTuple):
     is_shifted: bool
 
 
+_Layout = tuple[np.ndarray, np.ndarray, tuple[int, ...]]
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A side as flat arrays: dense views one after the other, row-major."""
 
     side: Side  # for sparse views and objects
     flat: np.ndarray  # in the wanted precision
-    exact: np.ndarray  # the same in float64, for repairs
+    exact: np.ndarray  # what distances are repaired from: the same in float64, or as the points came
     offsets: np.ndarray  # (views,) where each view starts
     norms: np.ndarray  # (views, n)
     shift: np.ndarray  # (views, n)
@@ -76,13 +79,13 @@ class NumbaBackend(Backend):
         )
         self.tile = codegen.load(*variants).tile
         self.address = self.tile.address
-        _compile_sweep(self.dtype.name)
         self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
         self.tau = self.dtype.type(REPAIR[self.dtype.name])
         self.no_vectors = np.empty((0, 0), self.dtype)
         self.no_planes = np.empty((0, 0, 0), self.dtype)
         self.no_places = np.empty(0, np.int64)
         self._memory = local()
+        self._layouts: dict[tuple[_Facts, ...], _Layout] = {}
 
     # --- sides ---------------------------------------------------------------------------------------
 
@@ -94,9 +97,9 @@ class NumbaBackend(Backend):
         if not (prepared.is_flat and len(prepared.facts) == 1):
             return super().take(prepared, side, index, role)
         width = prepared.facts[0].width
-        flat = self._gather(prepared.flat, width, index, role)
+        flat = self._gather(prepared.flat, width, index, f"{role}, centred")
         same = prepared.exact is prepared.flat
-        exact = flat if same else self._gather(prepared.exact, width, index, role)
+        exact = flat if same else self._gather(prepared.exact, width, index, f"{role}, exact")
         return Prepared(
             side,
             flat,
@@ -109,19 +112,20 @@ class NumbaBackend(Backend):
             True,
         )
 
-    def _gather(self, whole: np.ndarray, width: int, index: np.ndarray, role: str) -> np.ndarray:
+    def _gather(self, whole: np.ndarray, width: int, index: np.ndarray, name: str) -> np.ndarray:
         """Rows of a flat array, in memory that is kept: new memory costs more than what is written to it."""
         kept: dict[Any, np.ndarray] = self._memory.__dict__
-        name, size = f"{role} {whole.dtype}", len(index) * width
+        size = len(index) * width
         if name not in kept or kept[name].size < size:
-            kept[name] = np.empty(size, whole.dtype)
+            kept[name] = np.empty(2 * size, whole.dtype)  # what is not written to costs nothing
         out = kept[name][:size]
         np.take(whole.reshape(-1, width), index, axis=0, out=out.reshape(len(index), width), mode="clip")
         return out
 
     def _flatten(self, side: Side) -> Prepared:
-        dense = [view.matrix.ravel() if _is_dense(view) else np.empty(0) for view in side.views]
-        exact = dense[0] if len(dense) == 1 else np.concatenate([*dense, np.empty(0)])
+        flat, exact = self._arrays([view for view in side.views if _is_dense(view)])
+        _compile_sweep(self.dtype.name, exact.dtype.name)
+        sizes = [view.matrix.size if _is_dense(view) else 0 for view in side.views]
         zeros = np.zeros(side.n)
         norms, shift = (
             np.array([v if v.size else zeros for v in vectors], dtype=self.dtype).reshape(-1, side.n)
@@ -137,15 +141,25 @@ class NumbaBackend(Backend):
         )
         return Prepared(
             side,
-            np.ascontiguousarray(exact, dtype=self.dtype),
+            flat,
             exact,
-            np.cumsum([0, *(flat.size for flat in dense)])[:-1],
+            np.cumsum([0, *sizes])[:-1],
             norms,
             shift,
             np.ascontiguousarray(side.values, dtype=self.dtype),
             tuple(facts),
             all(map(_is_dense, side.views)),
         )
+
+    def _arrays(self, dense: list[ViewData]) -> tuple[np.ndarray, np.ndarray]:
+        """Dense views one after the other, centred; and what repairs read."""
+        flats = [view.centred(self.dtype).ravel() for view in dense]
+        flat = flats[0] if len(flats) == 1 else np.concatenate([*flats, np.empty(0, self.dtype)])
+        if self.dtype == np.float64:
+            return flat, flat
+        if len(dense) == 1:  # no copy: a difference is the same before centring
+            return flat, dense[0].matrix.ravel()
+        return flat, np.concatenate([*(view.matrix.ravel() for view in dense), np.empty(0)])
 
     def _local(self, prepared: Prepared, part: tuple[int, int]) -> Prepared:
         """The rows of a range with their narrow sparse views made dense."""
@@ -223,9 +237,13 @@ class NumbaBackend(Backend):
             self.no_places if targets is None else targets,
         )  # fmt: skip
 
-    @lru_cache(maxsize=8)  # noqa: B019  a backend lives as long as its Gram, and has one or two layouts
-    def _layout(self, facts: tuple[_Facts, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    def _layout(self, facts: tuple[_Facts, ...]) -> _Layout:
         """How each plane is filled, what is wanted of each view, and the planes that are computed here."""
+        if facts not in self._layouts:
+            self._layouts[facts] = self._make_layout(facts)
+        return self._layouts[facts]
+
+    def _make_layout(self, facts: tuple[_Facts, ...]) -> _Layout:
         planes = np.zeros((len(self.program.planes), 4), np.int64)
         views = np.array([(fact.width, False) for fact in facts], np.int64).reshape(len(facts), 2)
         products: dict[int, int] = {}
@@ -275,11 +293,11 @@ class NumbaBackend(Backend):
 
 
 @cache
-def _compile_sweep(precision: str) -> None:
-    """The tile loop, compiled or loaded when a backend is made: no garbage is collected meanwhile."""
+def _compile_sweep(precision: str, exact: str) -> None:
+    """The tile loop, compiled or loaded before it is first needed: no garbage is collected meanwhile."""
     real, whole = getattr(types, precision), types.int64
     vector, matrix, table = types.Array(real, 1, "C"), types.Array(real, 2, "C"), types.Array(whole, 2, "C")
-    side = (vector, types.Array(types.float64, 1, "C"), matrix, matrix, matrix)
+    side = (vector, types.Array(getattr(types, exact), 1, "C"), matrix, matrix, matrix)
     given, places = types.Array(real, 3, "C"), types.Array(whole, 1, "C")
     work = (vector, given, types.UniTuple(whole, 2), real, whole, whole, whole, whole)
     loops.sweep.compile(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from mercer.gram.backends.base import Backend
-from mercer.gram.points import Side
+from mercer.gram.points import Side, ViewData
 from mercer.kernels.pair import External, Quantity
 from mercer.kernels.source import print_source
 from mercer.kernels.special import matern_shape
@@ -59,7 +58,7 @@ class NumpyBackend(Backend):
 
     def _plane(self, p: int, plane: Quantity, x: Side, y: Side, rows: slice, cols: slice) -> np.ndarray:
         v = self.program.views.index(plane.view)
-        X, Y = (_dense(side.views[v].matrix[part]) for side, part in ((x, rows), (y, cols)))
+        X, Y = (_dense(side.views[v].take(part)) for side, part in ((x, rows), (y, cols)))
         if plane.kind == "dot":
             return X @ Y.T + x.views[v].shift[rows, None] + y.views[v].shift[None, cols]
         if plane.kind == "sqdist":
@@ -72,5 +71,5 @@ class NumpyBackend(Backend):
         return total
 
 
-def _dense(matrix: Any) -> np.ndarray:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
+def _dense(view: ViewData) -> np.ndarray:
+    return view.matrix.toarray() if view.is_sparse else view.centred(np.float64)

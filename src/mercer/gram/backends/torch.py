@@ -83,7 +83,7 @@ class TorchBackend(Backend):
         dense = [view.norms.size > 0 and not view.is_sparse for view in side.views]
         numeric = [view.norms.size > 0 for view in side.views]
         exact = [
-            self._tensor(view.matrix, self.double) if d else None
+            self._tensor(view.centred(np.float64), self.double) if d else None
             for view, d in zip(side.views, dense, strict=True)
         ]
         return Prepared(
