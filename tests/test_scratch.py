@@ -11,7 +11,7 @@ from mercer import SVC, Gaussian, Gram, config, scratch
 from mercer.scratch import borrow
 
 needs_pages = pytest.mark.skipif(
-    not scratch._CAN_KEEP, reason="memory is kept where pages can be marked free"
+    not scratch._CAN_KEEP, reason="pages cannot be marked free here"
 )
 
 
