@@ -10,9 +10,7 @@ import pytest
 from mercer import SVC, Gaussian, Gram, config, scratch
 from mercer.scratch import borrow
 
-needs_pages = pytest.mark.skipif(
-    not scratch._CAN_KEEP, reason="pages cannot be marked free here"
-)
+needs_pages = pytest.mark.skipif(not scratch._CAN_KEEP, reason="pages cannot be marked free here")
 
 
 @pytest.fixture(autouse=True)

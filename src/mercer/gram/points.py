@@ -30,6 +30,7 @@ from mercer.threads import run
 __all__ = ["Side", "Sides", "ViewData", "point_values", "prepare"]
 
 _PART = 2**16  # numbers that are worked on together
+_WORTH_THREADS = 2**20  # numbers from which threads pay
 
 Codes = dict[Any, float]
 MeanOf = Callable[[Expression, Any, Any], np.ndarray]
@@ -62,7 +63,7 @@ class ViewData:
         def subtract(part: slice) -> None:
             np.subtract(self.matrix[part], centre, out=out[part], casting="same_kind")
 
-        run(subtract, _parts(*self.matrix.shape))
+        _in_parts(subtract, *self.matrix.shape)
         return out
 
     def take(self, index: Any) -> ViewData:
@@ -205,7 +206,7 @@ def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray
             shift[part] = np.einsum("ij,j->i", rows, centre) + half
 
     half = 0.0 if centre is None else 0.5 * float(np.einsum("j,j", centre, centre))
-    run(measure, _parts(*matrix.shape))
+    _in_parts(measure, *matrix.shape)
     return norms, shift
 
 
@@ -216,10 +217,11 @@ def _squared_norms(matrix: Any) -> np.ndarray:
         return np.einsum("ij,ij->i", matrix, matrix)
 
 
-def _parts(n: int, d: int) -> list[slice]:
-    """Rows in parts that caches hold."""
+def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
+    """The task for n rows, in parts that caches hold; on all threads where that pays."""
     step = max(1, _PART // d)
-    return [slice(start, start + step) for start in range(0, n, step)]
+    parts = [slice(start, start + step) for start in range(0, n, step)]
+    run(task, parts, None if n * d >= _WORTH_THREADS else 1)
 
 
 def _values(slots: list[Expression], raw: Any, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:

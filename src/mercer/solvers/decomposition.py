@@ -50,6 +50,7 @@ SHRUNK = 0.4
 _MOST_STEPS = 10**7  # of a problem, where nobody said how many
 _LOOK = 10  # rounds after which it is asked again whether the problem may shrink
 _SETTLED = 256  # variables that went to a bound, from which their rows are not stored
+_TINY = 384  # variables: problems of so few are solved on one thread
 _TOGETHER = 2048  # rows that are fetched together
 
 
@@ -153,7 +154,7 @@ class _Run:
             for together in self._batches(pairs) if pairs else ():
                 self._advance(together)
             for problem, _ in pairs:
-                if problem.stopped is None:
+                if problem.stopped is None and problem.worst > self.tol:
                     problem.watch()
             working = [p for p in working if p.stopped is None]
             self.rounds += 1
@@ -251,7 +252,8 @@ class _Run:
         largest = max(len(chosen) for _, chosen in together)
         spare: list[np.ndarray] = []
         apart = len(together) >= threads  # each problem on one thread, or one problem on all
-        run(advance, together, threads if apart else 1)
+        # tiny ones are solved faster than threads take turns with Python's lock
+        run(advance, together, threads if apart and largest > _TINY else 1)
 
     def _fetch(self, pairs: list[tuple[Problem, np.ndarray]]) -> None:
         """The rows of some variables, in the segments that their problems see."""

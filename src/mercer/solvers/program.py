@@ -23,7 +23,6 @@ WHOLE = 512
 _TURNS = 50  # of pairs and Newton's step, on a problem that is one working set
 _REFRESHES = 3  # times that slopes are computed anew, at most
 _UNTAKEN = np.zeros(0, np.bool_)
-_EDGE = 1e-12  # a γ within this part of its range of a bound is there
 _TINY = 128  # variables up to which a problem is solved beyond its tolerance
 _SMALLEST = 1024  # working set of the first rounds
 _LOOSE = 0.03  # a working set is solved to this part of the violation
@@ -273,42 +272,20 @@ class Problem:
 
     def solution(self, stopped: str) -> Solution:
         p, v = self.program, self.slopes()
-        groups = (
-            [slice(0, p.split)] if p.split == self.size else [slice(0, p.split), slice(p.split, self.size)]
-        )
-        level, gap, violation = [], 0.0, 0.0
-        for g in groups:
-            lo, hi, slope = p.lo[g], p.hi[g], v[g]
-            gamma = _at_bounds(self.gamma[g], lo, hi)  # one that is free by rounding alone says nothing
-            can_rise, can_fall = gamma < hi, gamma > lo
-            top = slope[can_rise].max(initial=-np.inf)
-            bottom = slope[can_fall].min(initial=np.inf)
-            free = can_rise & can_fall
-            if free.any():
-                middle = float(slope[free].mean())
-            else:
-                ends = [end for end in (top, bottom) if np.isfinite(end)]
-                middle = float(np.mean(ends)) if ends else 0.0
-            level.append(middle)
-            violation = max(violation, top - bottom)
-            above, below = np.maximum(slope - middle, 0.0), np.maximum(middle - slope, 0.0)
-            with np.errstate(invalid="ignore"):
-                gap += float(np.where(above > 0, (hi - gamma) * above, 0.0).sum())
-                gap += float(np.where(below > 0, (gamma - lo) * below, 0.0).sum())
+        groups = [slice(0, p.split), slice(p.split, self.size)]
+        found = [
+            smo.measure(v[g], self.gamma[g], p.lo[g], p.hi[g])
+            for g in groups[: 1 if p.split == self.size else 2]
+        ]
+        level, violation, gap = zip(*found, strict=True)
+        objective = -0.5 * float((self.gamma * (p.c + v)).sum())
         return Solution(
-            self.gamma,
-            self.values,
-            tuple(level),
-            self.objective(),
-            gap,
-            float(max(violation, 0.0)),
-            self.steps,
-            stopped,
+            self.gamma, self.values, level, objective, sum(gap), max(violation), self.steps, stopped
         )
 
 
 def _at_bounds(gamma: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """γ, exactly at its bounds where it is there up to rounding."""
     with np.errstate(invalid="ignore"):
-        near = np.where(np.isfinite(hi - lo), _EDGE * (hi - lo), 0.0)
+        near = np.where(np.isfinite(hi - lo), smo.EDGE * (hi - lo), 0.0)
     return np.where(gamma - lo <= near, lo, np.where(hi - gamma <= near, hi, gamma))

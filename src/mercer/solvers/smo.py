@@ -26,13 +26,15 @@ from numba import njit
 
 from mercer.native import INNER, OPTIONS, bits, choose, float_of
 
-__all__ = ["LARGEST_BLOCK", "add_rows", "gather", "select", "solve_rows"]
+__all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "select", "solve_rows"]
 
 #: variables of a block, at most: positions have eleven bits
 LARGEST_BLOCK = 2048
 _PLACE = np.int64(LARGEST_BLOCK - 1)
 _FLAT = 1e-12  # an η below this fraction of the largest diagonal entry counts as this
 _NONE = np.int64(-(2**63))
+#: a γ within this part of its range of a bound is there
+EDGE = 1e-12
 
 
 @njit(nogil=True, **INNER)
@@ -233,6 +235,43 @@ def select(c, values, position, gamma, lo, hi, split, taken, count, out):  # typ
                     out[count] = t
                     count += 1
     return count, worst
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def measure(v, gamma, lo, hi):  # type: ignore[no-untyped-def]
+    """Level, violation and part of the gap of a group of variables with slopes v.
+
+    The level is the mean slope of variables between their bounds, else the middle of what bounds it. One that
+    is between them by rounding alone says nothing.
+    """
+    top, bottom, total, free = -np.inf, np.inf, 0.0, 0
+    for t in range(v.shape[0]):
+        edge = EDGE * (hi[t] - lo[t]) if hi[t] - lo[t] < np.inf else 0.0
+        rises, falls = hi[t] - gamma[t] > edge, gamma[t] - lo[t] > edge
+        if rises:
+            top = max(top, v[t])
+        if falls:
+            bottom = min(bottom, v[t])
+        if rises and falls:
+            total += v[t]
+            free += 1
+    level = 0.0
+    if free:
+        level = total / free
+    elif top > -np.inf and bottom < np.inf:
+        level = 0.5 * (top + bottom)
+    elif top > -np.inf:
+        level = top
+    elif bottom < np.inf:
+        level = bottom
+    gap = 0.0
+    for t in range(v.shape[0]):
+        edge = EDGE * (hi[t] - lo[t]) if hi[t] - lo[t] < np.inf else 0.0
+        if v[t] > level and hi[t] - gamma[t] > edge:
+            gap += (hi[t] - gamma[t]) * (v[t] - level)
+        elif v[t] < level and gamma[t] - lo[t] > edge:
+            gap += (gamma[t] - lo[t]) * (level - v[t])
+    return level, max(top - bottom, 0.0), gap
 
 
 @njit(nogil=True, cache=True, **OPTIONS)

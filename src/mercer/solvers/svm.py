@@ -107,6 +107,8 @@ class Task:
         p = self.program
 
         def per_point(values: np.ndarray) -> np.ndarray:
+            if self.kind in ("c_svc", "one_class"):  # variables are points, in the same order
+                return values
             return np.bincount(p.position, values, minlength=self.points)
 
         coef = per_point(solution.gamma)
