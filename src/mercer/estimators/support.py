@@ -211,10 +211,10 @@ class SupportMixin(IterativeMixin, KernelMixin):
         self._working_set = largest
         width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 1
         numbers = points.nnz if sparse.issparse(points) else n * width
-        # the Gram's points in float64 and in its own precision, those of a batch of rows, X sorted by class
-        prepared = (
-            numbers * (8 + item) + min(n, LARGEST_BLOCK) * width * (8 + item) + 8 * numbers * (problems > 1)
-        )
+        # the Gram's centred points, those of a batch of rows, X sorted by class
+        each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))
+        own = numbers * (each if sparse.issparse(points) else item)
+        prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (problems > 1)
         memory = max(rows * row + blocks + 8 * _VECTORS * variables, self._afterwards(n)) + prepared
         name = "decomposition" if problems == 1 else f"decomposition of {problems} problems that share rows"
         kept = f"room for {rows:,} of {n:,} rows of the kernel matrix"
