@@ -2,13 +2,14 @@
 
 Data → kernel → Gram matrix → learning algorithm → f(x) = Σ αᵢ k(xᵢ, x) + b.
 
-Estimators are loaded when they are first used, so that ``import mercer`` stays quick.
+Estimators, and kernels with compiled code of their own, are loaded when they are first used, so that
+``import mercer`` stays quick.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mercer.certify import Certificate, certify
+from mercer.certify import Certificate, certify, largest_dimension, repair
 from mercer.config import config
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -18,6 +19,7 @@ from mercer.kernels.expression import exp
 from mercer.kernels.histogram import ChiSquared, Min
 from mercer.kernels.mixture import ConditionalExpectation
 from mercer.kernels.objects import FromFunction, Precomputed
+from mercer.kernels.spectral import Radial, Spectral
 from mercer.kernels.stationary import (
     BallIndicator,
     BSpline,
@@ -31,6 +33,7 @@ from mercer.kernels.stationary import (
 )
 
 if TYPE_CHECKING:
+    from mercer.certify.smoothness import smoothness
     from mercer.estimators.fisher import KernelFisherDiscriminant
     from mercer.estimators.linear_perceptron import Perceptron
     from mercer.estimators.logistic import KernelLogisticRegression
@@ -43,10 +46,30 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_cv import KernelRidgeCV
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
+    from mercer.kernels.alignment import LocalAlignment
+    from mercer.kernels.bags import Intersection
+    from mercer.kernels.columns import ColumnKernel
+    from mercer.kernels.documents import BagOfWords
+    from mercer.kernels.invariance import Invariant, compositions, rotations, shifts, slants, zooms
+    from mercer.kernels.mismatch import Mismatch
+    from mercer.kernels.random_walk import RandomWalk
+    from mercer.kernels.sets import GeneralSetKernel, SetKernel
+    from mercer.kernels.shortest_path import ShortestPath
+    from mercer.kernels.strings import BlendedSpectrum, GappedKmer, Spectrum, WeightedDegree
+    from mercer.kernels.subsequences import Subsequence
+    from mercer.kernels.tree_kernels import PartialTree, SubsetTree, SubtreeKernel
+    from mercer.kernels.weisfeiler_lehman import NodeLabels, WeisfeilerLehman
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = {
+_LATER = {
+    "BagOfWords": "mercer.kernels.documents",
+    "BlendedSpectrum": "mercer.kernels.strings",
+    "ColumnKernel": "mercer.kernels.columns",
+    "GappedKmer": "mercer.kernels.strings",
+    "GeneralSetKernel": "mercer.kernels.sets",
+    "Intersection": "mercer.kernels.bags",
+    "Invariant": "mercer.kernels.invariance",
     "KernelFisherDiscriminant": "mercer.estimators.fisher",
     "KernelLeastSquares": "mercer.estimators.ridge",
     "KernelLogisticRegression": "mercer.estimators.logistic",
@@ -56,29 +79,55 @@ _ESTIMATORS = {
     "KernelPerceptron": "mercer.estimators.perceptron",
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
+    "LocalAlignment": "mercer.kernels.alignment",
+    "Mismatch": "mercer.kernels.mismatch",
+    "NodeLabels": "mercer.kernels.weisfeiler_lehman",
     "NuSVC": "mercer.estimators.svc",
     "NuSVR": "mercer.estimators.svr",
     "OneClassSVM": "mercer.estimators.one_class",
+    "PartialTree": "mercer.kernels.tree_kernels",
     "ParzenClassifier": "mercer.estimators.parzen",
     "Perceptron": "mercer.estimators.linear_perceptron",
+    "RandomWalk": "mercer.kernels.random_walk",
     "SVC": "mercer.estimators.svc",
     "SVR": "mercer.estimators.svr",
+    "SetKernel": "mercer.kernels.sets",
+    "ShortestPath": "mercer.kernels.shortest_path",
+    "Spectrum": "mercer.kernels.strings",
+    "Subsequence": "mercer.kernels.subsequences",
+    "SubsetTree": "mercer.kernels.tree_kernels",
+    "SubtreeKernel": "mercer.kernels.tree_kernels",
+    "WeightedDegree": "mercer.kernels.strings",
+    "WeisfeilerLehman": "mercer.kernels.weisfeiler_lehman",
+    "compositions": "mercer.kernels.invariance",
+    "rotations": "mercer.kernels.invariance",
+    "shifts": "mercer.kernels.invariance",
+    "slants": "mercer.kernels.invariance",
+    "smoothness": "mercer.certify.smoothness",
+    "zooms": "mercer.kernels.invariance",
 }
 
 __all__ = [
     "ArcCosine",
     "BSpline",
+    "BagOfWords",
     "BallIndicator",
+    "BlendedSpectrum",
     "Certificate",
     "ChiSquared",
+    "ColumnKernel",
     "ConditionalExpectation",
     "Constant",
     "Cosine",
     "Delta",
     "Expansion",
     "FromFunction",
+    "GappedKmer",
     "Gaussian",
+    "GeneralSetKernel",
     "Gram",
+    "Intersection",
+    "Invariant",
     "Kernel",
     "KernelFisherDiscriminant",
     "KernelLeastSquares",
@@ -91,30 +140,53 @@ __all__ = [
     "KernelRidgeCV",
     "Laplacian",
     "Linear",
+    "LocalAlignment",
     "Matern",
     "Min",
+    "Mismatch",
+    "NodeLabels",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "PartialTree",
     "ParzenClassifier",
     "Perceptron",
     "Periodic",
     "Polynomial",
     "Precomputed",
+    "Radial",
+    "RandomWalk",
     "RationalQuadratic",
     "SVC",
     "SVR",
+    "SetKernel",
+    "ShortestPath",
     "Sigmoid",
+    "Spectral",
+    "Spectrum",
+    "Subsequence",
+    "SubsetTree",
+    "SubtreeKernel",
+    "WeightedDegree",
+    "WeisfeilerLehman",
     "Wendland",
     "certify",
+    "compositions",
     "config",
     "exp",
+    "largest_dimension",
+    "repair",
+    "rotations",
+    "shifts",
+    "slants",
+    "smoothness",
+    "zooms",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ESTIMATORS:
-        return getattr(import_module(_ESTIMATORS[name]), name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'mercer' has no attribute {name!r}")
 
 

@@ -13,13 +13,15 @@ Data frames and tensors are recognised by the module of their type; their librar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mercer.column_names import find_columns
 from mercer.errors import InputError, InputTypeError
 
 __all__ = [
@@ -31,6 +33,8 @@ __all__ = [
     "require_nonnegative",
     "require_same_names",
     "require_same_width",
+    "single_column",
+    "stack",
     "take",
 ]
 
@@ -379,6 +383,34 @@ def take(X: Any, index: Any) -> Any:
     return [X[i] for i in index]
 
 
+def stack(a: Any, b: Any) -> Any:
+    """Two sets of points as one, in the container they came in.
+
+    >>> stack(["a"], ["b", "c"])
+    ['a', 'b', 'c']
+    """
+    if sparse.issparse(a) or sparse.issparse(b):
+        return sparse.csr_array(sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)]))
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.concatenate([a, b])
+    if hasattr(a, "columns"):  # a data frame of either library
+        return import_module(type(a).__module__.partition(".")[0]).concat([a, b])
+    return [*a, *b]
+
+
+def single_column(X: Any) -> Any:
+    """The objects of a table with one column; anything else as it is.
+
+    >>> single_column(np.array([["ab"], ["b"]], dtype=object))
+    array(['ab', 'b'], dtype=object)
+    """
+    if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 1:
+        if _library(X) == "pandas":
+            return X.iloc[:, 0]
+        return X[:, 0]
+    return X
+
+
 def columns(X: Any, which: Any, name: str = "X") -> Any:
     """Some columns of a table, by position (an integer always is one), slice, mask or name.
 
@@ -392,7 +424,7 @@ def columns(X: Any, which: Any, name: str = "X") -> Any:
     if not (_is_frame(X) or sparse.issparse(X)):
         X = _as_table(X, name)
     labels = list(X.columns) if _is_frame(X) else None
-    positions = _positions(which, X.shape[1], labels, name)
+    positions = find_columns(which, X.shape[1], labels, name)
     if _library(X) == "pandas":
         return X.iloc[:, positions]
     if sparse.issparse(X):
@@ -414,51 +446,6 @@ def _as_table(X: Any, name: str) -> NDArray[Any]:
         )
     _require_table(table.shape, name)
     return table
-
-
-def _positions(which: Any, m: int, labels: list[Any] | None, name: str) -> list[int]:
-    if isinstance(which, slice):
-        try:
-            positions = list(range(m)[which])
-        except TypeError:
-            raise InputTypeError(
-                f"a slice of columns of {name} takes positions, got {which}: pass a list of names instead"
-            ) from None
-    elif isinstance(which, Iterable) and not isinstance(which, str):
-        items = list(which)
-        if items and all(isinstance(item, bool | np.bool_) for item in items):
-            if len(items) != m:
-                raise InputError(
-                    f"a mask of columns of {name} must have {m} entries, one per column, got {len(items)}: "
-                    "pass one entry per column, or positions"
-                )
-            items = np.flatnonzero(items).tolist()
-        positions = [position for item in items for position in _find(item, m, labels, name)]
-    else:
-        positions = _find(which, m, labels, name)
-    if not positions:
-        raise InputError(
-            f"no column of {name} is chosen, got {which!r}: choose at least one of its {m} columns"
-        )
-    return positions
-
-
-def _find(item: Any, m: int, labels: list[Any] | None, name: str) -> list[int]:
-    """Where one column is: a position, or a name (which data frames may repeat)."""
-    if isinstance(item, int | np.integer) and not isinstance(item, bool):
-        if not -m <= item < m:
-            raise InputError(f"{name} has no column {item}: it has {m} columns, 0 to {m - 1}")
-        return [int(item) % m]
-    if labels is None:
-        raise InputError(
-            f"the columns of {name} have no names, got {item!r}: "
-            f"pass positions, 0 to {m - 1}, or a data frame"
-        )
-    found = [j for j, label in enumerate(labels) if label == item]
-    if not found:
-        known = ", ".join(map(repr, labels[:20])) + (f", … ({m} in all)" if m > 20 else "")
-        raise InputError(f"{name} has no column {item!r}: it has {known}")
-    return found
 
 
 # --- which library an object is from, without importing any ---------------------------------------

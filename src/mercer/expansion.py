@@ -14,18 +14,16 @@ True
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mercer import data
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 
-__all__ = ["Expansion", "stack"]
+__all__ = ["Expansion"]
 
 
 class Expansion:
@@ -95,7 +93,7 @@ class Expansion:
         if other.anchors is self.anchors:
             coef, anchors = self.coef + other.coef, self.anchors
         else:
-            coef, anchors = np.concatenate([self.coef, other.coef]), stack(self.anchors, other.anchors)
+            coef, anchors = np.concatenate([self.coef, other.coef]), data.stack(self.anchors, other.anchors)
         return Expansion(self.kernel, anchors, coef, self.intercept + other.intercept)
 
     __radd__ = __add__
@@ -169,18 +167,3 @@ def _real(value: Any, name: str) -> np.ndarray:
 
 def _scalar(value: np.ndarray) -> Any:
     return float(value) if np.ndim(value) == 0 else value
-
-
-def stack(a: Any, b: Any) -> Any:
-    """Two sets of points as one, in the container they came in.
-
-    >>> stack(["a"], ["b", "c"])
-    ['a', 'b', 'c']
-    """
-    if sparse.issparse(a) or sparse.issparse(b):
-        return sparse.csr_array(sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)]))
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return np.concatenate([a, b])
-    if hasattr(a, "columns"):  # a data frame of either library
-        return import_module(type(a).__module__.partition(".")[0]).concat([a, b])
-    return [*a, *b]

@@ -165,7 +165,11 @@ def test_wendland_beyond_its_dimension():
     assert certificate.verdict == "refuted" and certificate.points.shape[1] == 2
     distance = np.linalg.norm(certificate.points[:, None] - certificate.points[None], axis=-1)
     assert np.linalg.eigvalsh(np.maximum(1 - distance, 0))[0] == pytest.approx(certificate.eigenvalues[-1])
-    assert certify(Wendland(smoothness=2, dim=3), np.ones((2, 4))).verdict == "unknown"
+    assert certificate.dimension == 1
+    assert certificate.reason.endswith("; it is positive definite in ℝ^m for m ≤ 1")
+    beyond = certify(Wendland(smoothness=2, dim=3), np.ones((2, 4)))  # too faint for float64: a theorem
+    assert beyond.verdict == "refuted" and beyond.points is beyond.frequency is None
+    assert beyond.reason.endswith("is positive definite in ℝ^m for m ≤ 3, not in ℝ^4 (Wendland 1995)")
     assert certify(Wendland(smoothness=2, dim=3), np.ones((2, 3))).verdict == "proved"
 
 

@@ -99,7 +99,7 @@ NOT_KERNELS = {
     "Matérn 3/2 of l1": (1 + pair.l1) * exp(-pair.l1),
     "Brownian motion less a constant": x + y - r - 0.1,
     "norms less the wrong distance": x + y - 2 * r,
-    "hat of the Euclidean distance": maximum(1 - r, 0),
+    "hat upside down of the Euclidean distance": maximum(r - 1, 0),
     "hat upside down": maximum(absolute(pair.xx - pair.yy) - 1, 0),
     "hat on a plateau": maximum(1 - absolute(pair.xx - pair.yy), 0.5),
     "cos of a sum": cos(pair.xx + pair.yy),
@@ -282,3 +282,16 @@ def test_differences():
     assert is_difference(3 * (A - B) / 2) and is_difference(sin(A) - sin(B))
     assert not is_difference(A + B) and not is_difference(A - B + 1) and not is_difference(A - 2 * B)
     assert not is_difference(pair.dot - pair.dot)
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_truncated_powers_hold_up_to_a_dimension(power):
+    formula = maximum(2 - 0.5 * r, 0) ** power
+    largest = 2 * power - 1
+    assert Prover().kernel(formula).conditions == (f"points in ℝ^m, m ≤ {largest}",)
+    assert Prover(Space(dim=largest)).kernel(formula).conditions == ()
+    assert Prover(Space(dim=largest + 1)).kernel(formula) is None
+    assert Prover().kernel(formula, every_power=True) is None
+    # the condition survives whatever is built on it
+    assert Prover().kernel(3 * formula + 1).conditions == (f"points in ℝ^m, m ≤ {largest}",)
+    assert Prover().kernel(1 * formula * pair.dot).conditions == (f"points in ℝ^m, m ≤ {largest}",)

@@ -5,12 +5,14 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from mercer import BallIndicator, Gaussian, Min, Sigmoid
+from mercer import BallIndicator, Gaussian, Kernel, Min, Sigmoid
 from mercer.certify import witness
+from mercer.certify.optimise import descended, share
 from mercer.certify.rounding import gram_with_error
 from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine, smallest, witness_at
-from mercer.kernels.expression import tanh
+from mercer.kernels import fixed
+from mercer.kernels.expression import absolute, cos, exp, maximum, sqrt, tanh
 from mercer.kernels.pair import Pair
 
 
@@ -137,3 +139,59 @@ def test_a_witness_holds_for_the_formula_itself():
     K, E = gram_with_error(formula, search(Sigmoid(1.0))[0].points)
     low, tolerance = smallest(K, E)
     assert low < -tolerance
+
+
+# --- kernels that fail subtly --------------------------------------------------------------------
+
+
+class Formula(Kernel):
+    function = fixed(None)
+
+    def formula(self, pair):
+        return self.function(pair)
+
+
+SUBTLE = {
+    "exponent a little above 2": (lambda p: exp(-(p.sqdist**1.0005)), 1),
+    "a small negative coefficient": (lambda p: 1 + p.dot - 1e-4 * p.dot**2 + p.dot**4, 1),
+    "a negative cube among others": (
+        lambda p: 1 + p.dot + p.dot**2 - 0.1 * p.dot**3 + p.dot**4 + p.dot**6,
+        1,
+    ),
+    "a narrow Gaussian taken away": (lambda p: exp(-p.sqdist / 2) - 0.02 * exp(-2 * p.sqdist), 3),
+    "Matérn with a linear term too large": (lambda p: (1 + 1.05 * sqrt(p.sqdist)) * exp(-sqrt(p.sqdist)), 1),
+    "a Gaussian cut off at four sigma": (lambda p: exp(-p.sqdist / 2) * (p.sqdist <= 16), 1),
+    "cosine of a distance in the plane": (lambda p: cos(sqrt(p.sqdist)), 2),
+    "l1 norm to a power above 1": (lambda p: exp(-(p.sum(lambda a, b: absolute(a - b)) ** 1.05)), 2),
+    "l4 norm in space": (lambda p: exp(-(p.sum(lambda a, b: (a - b) ** 4) ** 0.25)), 3),
+    "tanh beside a line": (lambda p: p.dot + tanh(0.001 * p.dot + 0.1), 1),
+    "tanh beside a square": (lambda p: (1 + p.dot) ** 2 / 2 + tanh(0.3 * p.dot + 0.7), 3),
+}
+
+
+@pytest.mark.parametrize("name", SUBTLE)
+def test_kernels_that_fail_subtly_are_refuted(name):
+    function, dim = SUBTLE[name]
+    found, _ = search(Formula(function), dim)
+    assert found is not None and found.points.shape[1] == dim and len(found.gram) <= 12
+    K, E = gram_with_error(Formula(function).expression(), found.points)
+    low, tolerance = smallest(K, E)
+    assert low < -tolerance
+
+
+def test_points_move_to_make_do_with_fewer(monkeypatch):
+    module = import_module("mercer.certify.search")
+    hat = Formula(lambda p: maximum(1 - sqrt(p.sqdist), 0))
+    few = search(hat, 2)[0]
+    monkeypatch.setattr(module, "_SMALL", 1000)  # never
+    many = search(hat, 2)[0]
+    assert len(few.gram) < len(many.gram)
+
+
+def test_descent_goes_down():
+    formula = tanh(Pair().dot)
+    start = np.array([[0.3, 0.1], [0.2, -0.4], [0.5, 0.3]])
+    end = descended(formula, start)
+    assert share(formula, end) < share(formula, start) - 0.01
+    inside = descended(formula, abs(start), inside=abs)
+    assert (inside >= 0).all() and share(formula, inside) < share(formula, abs(start))

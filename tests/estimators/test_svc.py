@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import SVC, Gaussian, NuSVC, Polynomial, config
+from mercer import SVC, Gaussian, Kernel, NuSVC, Polynomial, config
 from mercer.errors import InputError, MemoryBudgetError, SlowPathWarning
 from mercer.estimators import svc
 from mercer.solvers import control
@@ -484,3 +484,26 @@ def test_verbose_means_a_bar(moons, capsys):
     assert "SVC" in capsys.readouterr().err
     SVC(verbose=True, progress=False).fit(*moons)
     assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("n", [60, 900])
+def test_conditionally_positive_definite_kernels_do_as_well(n, rng):
+    """Σγ = 0, so only differences count: -‖x - x'‖, whose diagonal is 0, has a minimum like any kernel."""
+    from mercer.kernels.expression import sqrt
+
+    class NegativeDistance(Kernel):
+        def formula(self, pair):
+            return -sqrt(pair.sqdist)
+
+    X = rng.normal(size=(n, 4))
+    y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    K = NegativeDistance()(X)
+    model = SVC(kernel=NegativeDistance(), C=1.0, tol=1e-5).fit(X, y)
+    peer = libsvm.SVC(kernel="precomputed", C=1.0, tol=1e-6).fit(K, y)
+
+    def dual(machine):
+        coef, here = machine.dual_coef_[0], machine.support_
+        return np.abs(coef).sum() - 0.5 * coef @ K[np.ix_(here, here)] @ coef
+
+    assert model.report_.stopped == "converged"
+    np.testing.assert_allclose(dual(model), dual(peer), rtol=1e-7)

@@ -30,7 +30,7 @@ REFERENCE = np.array([[0.5, -1.0, 0.25], [1.5, 0.75, -0.5], [-0.5, 0.0, 2.0]])
 
 def owner(kernel, path):
     for step in path[:-1]:
-        kernel = vars(kernel)[step]
+        kernel = kernel.children()[step]
     return kernel
 
 

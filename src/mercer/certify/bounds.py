@@ -29,9 +29,10 @@ REAL: Interval = (-INF, INF)
 
 @dataclass(frozen=True)
 class Space:
-    """Where the points live: ``nonnegative`` says that every coordinate is ≥ 0."""
+    """Where the points live: ``nonnegative`` says that each coordinate is ≥ 0, ``dim`` how many there are."""
 
     nonnegative: bool = False
+    dim: int | None = None
 
     def inside(self, view: View) -> Space:
         """The same for the coordinates seen through a view: only a feature map can change signs."""
@@ -40,6 +41,16 @@ class Space:
             for step in view.steps
         )
         return replace(self, nonnegative=self.nonnegative and keeps)
+
+    def columns(self, view: View) -> int | None:
+        """How many coordinates are seen through a view; None if that is not known."""
+        dim = self.dim
+        for step in view.steps:
+            if isinstance(step, Columns):
+                dim = len(step.which)
+            else:
+                dim = len(step.factors) if isinstance(step, Scaling) else None
+        return dim
 
 
 def bounds(node: Expression, space: Space) -> Interval:

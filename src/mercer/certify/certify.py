@@ -1,7 +1,9 @@
 r"""The verdict on a kernel: proved, refuted, or unknown.
 
 - **proved**: a derivation by theorems, rule by rule (``steps``);
-- **refuted**: points, and a vector c with cᵀKc < 0 by more than rounding explains;
+- **refuted**: points, and a vector c with cᵀKc < 0 by more than rounding explains; or a frequency at which
+  the spectral density is negative by more than its error, a theorem's bound (Bochner). Such points exist then
+  too, but a smooth kernel may need too many to write down;
 - **unknown**: neither. Well-behaved Gram matrices are evidence, and never make a kernel valid.
 
 >>> from mercer import BallIndicator, Gaussian, Linear
@@ -26,8 +28,12 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer import data
+from mercer.certify.bounds import Space
 from mercer.certify.closure import Setting, data_width, prove
+from mercer.certify.conditional import conditional_order, what_it_allows
+from mercer.certify.formula import Prover
 from mercer.certify.proof import Open, Step
+from mercer.certify.schoenberg import Frequency, negative_frequency, proved_dimension, wave_number
 from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine
 from mercer.errors import InputError
@@ -40,6 +46,8 @@ from mercer.threads import single_threaded_blas
 __all__ = ["Certificate", "certify"]
 
 Verdict = Literal["proved", "refuted", "unknown"]
+_SHOWN = 24  # points of a witness that are printed
+_FAINT = -1e-3  # a density less negative than this, relative to its largest value, takes too many points
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +70,14 @@ class Certificate:
     vector: np.ndarray | None = field(default=None, repr=False)
     #: refuted: all eigenvalues of K at the points, the largest first
     eigenvalues: np.ndarray | None = field(default=None, repr=False)
+    #: refuted: where the spectral density in that dimension is negative, if such a frequency was found
+    frequency: Frequency | None = field(default=None, repr=False)
+    #: the largest dimension in which the kernel is proved positive definite, if it is in some and not in all
+    dimension: int | None = field(default=None, repr=False)
+    #: not proved: the order in which it is conditionally positive definite, if that is proved
+    conditional: int | None = field(default=None, repr=False)
+    #: the derivation of that
+    conditional_steps: Step | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -71,14 +87,21 @@ class Certificate:
     def __str__(self) -> str:
         is_what = {"proved": "proved positive definite", "refuted": "refuted", "unknown": "unknown"}
         lines = [f"{self.kernel!r} is {is_what[self.verdict]}: {self.reason}"]
+        if self.conditional is not None:
+            lines.append("it is " + what_it_allows(self.conditional))
         if self.steps is not None:
             lines.append(str(self.steps))
         if self.eigenvalues is not None:
-            lines.append("eigenvalues: " + ", ".join(f"{value:.6g}" for value in self.eigenvalues))
+            shown = [f"{value:.6g}" for value in self.eigenvalues]
+            if len(shown) > _SHOWN:
+                shown = [*shown[: _SHOWN // 2], "…", *shown[-_SHOWN // 2 :]]
+            lines.append("eigenvalues: " + ", ".join(shown))
         if self.points is not None:
-            rows = [data.take(self.points, [i]) for i in range(data.n_points(self.points))]
-            weights = [""] * len(rows) if self.vector is None else [f"c = {c:.6g} " for c in self.vector]
-            lines += [f"{weight}at {_text(row)}" for weight, row in zip(weights, rows, strict=True)]
+            n = data.n_points(self.points)
+            for i in range(min(n, _SHOWN)):
+                weight = "" if self.vector is None else f"c = {self.vector[i]:.6g} "
+                lines.append(f"{weight}at {_text(data.take(self.points, [i]))}")
+            lines += [f"… and {n - _SHOWN} more"] if n > _SHOWN else []
         return "\n".join(lines)
 
 
@@ -95,8 +118,9 @@ def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certific
     >>> from mercer import Wendland
     >>> certify(Wendland(dim=3)).reason
     'positive definite in ℝ^m for m ≤ 3 (Wendland 1995), for points in ℝ^m, m ≤ 3'
-    >>> certify(Wendland(dim=3), dim=5).verdict
-    'unknown'
+    >>> certify(Wendland(dim=3), dim=5).reason.split("; ")  # doctest: +NORMALIZE_WHITESPACE
+    ['in ℝ^5 its spectral density is -1.5e-09 < 0 at the frequency 26.1',
+     'it is positive definite in ℝ^m for m ≤ 3']
     """
     kernel = as_kernel(kernel)
     if points is None and isinstance(kernel, Precomputed) and kernel.matrix is not None:
@@ -111,7 +135,7 @@ def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certific
         if isinstance(result, Step):
             return _proved(kernel, result, found)
         if isinstance(found, Witness):
-            return _refuted(kernel, found)
+            return _refuted(kernel, found, dim)
         return _searched(kernel, result, found, dim)
 
 
@@ -123,17 +147,32 @@ def _proved(kernel: Kernel, proof: Step, found: Witness | Evidence | None) -> Ce
             "otherwise please report this, with\n" + str(_refuted(kernel, found))
         )
     conditions = "".join(f", for {condition}" for condition in proof.conditions)
-    return Certificate("proved", proof.rule + conditions, kernel, steps=proof)
+    dimension = _largest(kernel) if "ℝ^m" in conditions else None
+    return Certificate("proved", proof.rule + conditions, kernel, steps=proof, dimension=dimension)
 
 
-def _refuted(kernel: Kernel, found: Witness) -> Certificate:
+def _refuted(
+    kernel: Kernel, found: Witness | Frequency, dim: int | None = None, frequency: Frequency | None = None
+) -> Certificate:
+    dimension = _largest(kernel)
+    where = f"; it is positive definite in ℝ^m for m ≤ {dimension}" if dimension else ""
+    if isinstance(found, Frequency):
+        reason = (
+            f"in ℝ^{dim} its spectral density is {found.value:.2g} < 0 at the frequency {found.omega:.4g}"
+        )
+        return Certificate("refuted", reason + where, kernel, frequency=found, dimension=dimension)
+    order, steps = _conditional(kernel, data_width(found.points))
     return Certificate(
         "refuted",
-        found.reason,
+        found.reason + where,
         kernel,
         points=found.points,
         vector=found.vector,
         eigenvalues=found.eigenvalues,
+        frequency=frequency,
+        dimension=dimension,
+        conditional=order,
+        conditional_steps=steps,
     )
 
 
@@ -143,14 +182,58 @@ def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | N
     if kernel.domain == "objects" or isinstance(kernel, Precomputed) or not kernel.is_resolved():
         advice = "" if evidence is not None else "; pass points to look for a witness among them"
         return Certificate("unknown", reason + advice, kernel)
-    found, tried = search(kernel, dim)
+    frequency, found, tried = _in_dimension(kernel, dim)
     if found is not None:
-        return _refuted(kernel, found)
+        return _refuted(kernel, found, dim, frequency)
+    for d in (1, 2, 3) if dim is None else ():  # what the sets of points of these dimensions missed
+        frequency, found, more = _in_dimension(kernel, d, at_random=False)
+        tried += more
+        if found is not None:
+            return _refuted(kernel, found, d, frequency)
+    if why.fails:
+        return Certificate("refuted", why.reason, kernel, dimension=_largest(kernel))
+    order, steps = _conditional(kernel, dim)
     if tried == 0:
         return Certificate("unknown", f"{reason}; no points could be made up for it: pass some", kernel)
     where = f"among {tried} sets of points"
     where += ", which is evidence and not a proof" if evidence is None else " of our own either"
-    return Certificate("unknown", f"{reason}; no witness {where}", kernel)
+    if frequency is not None:
+        where += f", and yet its spectral density seems to be {frequency.value:.2g} at {frequency.omega:.4g}"
+    return Certificate(
+        "unknown", f"{reason}; no witness {where}", kernel, conditional=order, conditional_steps=steps
+    )
+
+
+def _in_dimension(
+    kernel: Kernel, dim: int | None, at_random: bool = True
+) -> tuple[Frequency | None, Witness | Frequency | None, int]:
+    """A frequency where the density is negative, what refutes the kernel, how many sets were tried."""
+    if dim is None:
+        return None, *search(kernel)
+    frequency = negative_frequency(kernel, dim)
+    is_proved = frequency is not None and frequency.is_proved
+    if frequency is None and not at_random:
+        return None, None, 0
+    if frequency is not None and is_proved and frequency.share > (_FAINT if dim > 3 else _FAINT / 100):
+        return frequency, frequency, 0  # the points are there, and too many to be found
+    found, tried = search(kernel, dim, frequency.omega if frequency else wave_number(kernel))
+    return frequency, found or (frequency if is_proved else None), tried
+
+
+def _largest(kernel: Kernel) -> int | None:
+    """The largest dimension in which the kernel is proved; None if it is in all or in none."""
+    if kernel.domain not in ("vectors", "nonnegative") or not kernel.is_resolved():
+        return None
+    proved = proved_dimension(kernel)
+    return int(proved) if 0 < proved < np.inf else None
+
+
+def _conditional(kernel: Kernel, dim: int | None) -> tuple[int | None, Step | None]:
+    """The order in which a kernel is conditionally positive definite, and why."""
+    if kernel.domain not in ("vectors", "nonnegative"):
+        return None, None
+    prover = Prover(Space(kernel.domain == "nonnegative", dim))
+    return conditional_order(kernel.expression(), prover) or (None, None)
 
 
 def _dimension(kernel: Kernel, points: Any, dim: Any) -> int | None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from mercer import data
 from mercer.certify.bounds import Space
-from mercer.certify.formula import Prover, is_trusted
+from mercer.certify.formula import Prover, is_ours, is_trusted
 from mercer.certify.proof import Open, Step
 from mercer.errors import InputError
 from mercer.kernels import compose
@@ -29,6 +29,7 @@ from mercer.kernels.expression import Expression
 from mercer.kernels.histogram import ChiSquared
 from mercer.kernels.pair import External, Mapping
 from mercer.kernels.parameters import is_vector
+from mercer.kernels.spectral import Radial
 from mercer.kernels.stationary import Delta, Matern, Wendland
 
 __all__ = ["Setting", "prove"]
@@ -70,6 +71,8 @@ def _rule(*kinds: type[Kernel]) -> Callable[[Rule], Rule]:
 
 
 def _leaf(kernel: Kernel, setting: Setting) -> Result:
+    if is_ours(kernel) and kernel.closure is not None:
+        return _from_parts(kernel, kernel.closure, Setting(is_mapped=True))
     if not is_trusted(kernel):
         return _by_formula(kernel, setting)
     if kernel.domain == "nonnegative" and setting.is_mapped:
@@ -96,7 +99,7 @@ def _by_formula(kernel: Kernel, setting: Setting) -> Result:
 
 
 def _prover(kernel: Kernel, setting: Setting) -> Prover:
-    return Prover(Space(nonnegative=kernel.domain == "nonnegative" and not setting.is_mapped))
+    return Prover(Space(kernel.domain == "nonnegative" and not setting.is_mapped, setting.dim))
 
 
 def _expression(kernel: Kernel) -> Expression | Open:
@@ -113,14 +116,34 @@ def _short(expression: Expression) -> str:
 
 @_rule(Wendland)
 def _wendland(kernel: Wendland, setting: Setting) -> Result:
-    """(1-r)₊^j …, j = ⌊dim/2⌋ + s + 1: positive definite in ℝ^m exactly when ⌊m/2⌋ ≤ ⌊dim/2⌋."""
+    """(1-r)₊^j …, j = ⌊dim/2⌋ + s + 1: a kernel in ℝ^m exactly when j ≥ (m+1)/2 + s (Zastavnyi 2006)."""
     largest = 2 * (int(kernel.dim) // 2) + 1
-    dim = len(kernel.radius) if is_vector(kernel.radius) else setting.dim
+    if is_vector(kernel.radius):
+        setting = replace(setting, dim=len(kernel.radius))
+    return _up_to(kernel, largest, "(Wendland 1995)", setting)
+
+
+@_rule(Radial)
+def _radial(kernel: Radial, setting: Setting) -> Result:
+    """Ω_d is the transform of the sphere of ℝ^d. Were a mixture of some a kernel in ℝ^{d+1}, its spheres
+    there would cast shadows on ℝ^d that fill balls, not spheres.
+    """
+    t, w = kernel.measure()
+    if not w[t > 0].any():
+        return Step(repr(kernel), "a constant that is zero or more")
+    return _up_to(kernel, int(kernel.dim), "(Schoenberg: a mixture of spheres' transforms)", setting)
+
+
+def _up_to(kernel: Kernel, largest: int, why: str, setting: Setting) -> Result:
+    """A kernel that is one in ℝ^m exactly for m ≤ largest."""
+    dim = setting.dim
     if dim is not None and dim > largest:
-        return Open(f"{kernel!r} is positive definite in ℝ^m for m ≤ {largest}, not in ℝ^{dim}")
+        return Open(
+            f"{kernel!r} is positive definite in ℝ^m for m ≤ {largest}, not in ℝ^{dim} {why}", fails=True
+        )
     of = "values of the feature map" if setting.is_mapped else "points"
     needs = () if dim is not None else (f"{of} in ℝ^m, m ≤ {largest}",)
-    return Step(repr(kernel), f"positive definite in ℝ^m for m ≤ {largest} (Wendland 1995)", needs=needs)
+    return Step(repr(kernel), f"positive definite in ℝ^m for m ≤ {largest} {why}", needs=needs)
 
 
 # --- the algebra ---------------------------------------------------------------------------------
@@ -185,7 +208,14 @@ def _normalized(kernel: compose.Normalized, setting: Setting) -> Result:
 
 @_rule(compose.Centered)
 def _centered(kernel: compose.Centered, setting: Setting) -> Result:
-    return _from_parts(kernel, "the inner product of features, each less their mean", setting)
+    result = _from_parts(kernel, "the inner product of features, each less their mean", setting)
+    inner = _expression(kernel.kernel)
+    if isinstance(result, Step) or isinstance(inner, Open):
+        return result
+    negative = _prover(kernel.kernel, setting).negative_type(inner, negated=True)
+    if negative is None:
+        return result
+    return Step(repr(kernel), "a conditionally positive definite kernel, centred (Schoenberg)", (negative,))
 
 
 @_rule(compose.OnColumns)

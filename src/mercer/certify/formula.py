@@ -9,6 +9,7 @@ Three statements are proved about a formula of a pair of points, each from the o
 The rules are theorems (Schoenberg 1938; Berg, Christensen and Ressel 1984, chapters 3 and 4):
 
 - positive definite: ⟨x, x'⟩; constants ≥ 0; f(x) f(x'); cos(h(x) - h(x')); the hat (c - |h(x) - h(x')|)₊;
+  the truncated power (c - ‖x - x'‖)₊^j in ℝ^m for m ≤ 2j - 1 (Askey 1973);
   sums, products, whole powers; Σₖ and Πₖ over coordinates of what is positive definite in one
   dimension; N(x, 0) + N(0, x') - N(x, x') - N(0, 0) for N of negative type; Matérn's three closed forms;
 - with every power: exp(-N) and, for N > 0, N^{-α}; min(f(x), f(x')) for f ≥ 0; [N = 0]; products, powers;
@@ -53,19 +54,23 @@ from mercer.certify.proof import Step, step
 from mercer.kernels.expression import Apply, Expression
 from mercer.kernels.pair import External, Quantity
 
-__all__ = ["Prover", "is_trusted"]
+__all__ = ["Prover", "is_ours", "is_trusted"]
 
 _CONSTANT = "a constant that is zero or more"
 _SCHOENBERG = "N(x, 0) + N(0, x') - N(x, x') - N(0, 0) for N of negative type (Schoenberg)"
 _MATERN = "(a + bz + gz²) exp(-cz) for z² of negative type, a sum of Matérn kernels of ν = 1/2, 3/2, 5/2"
 
 
-def is_trusted(kernel: object) -> bool:
-    """Whether this object has a lemma, and the lemma is mercer's own; any other is a claim."""
+def is_ours(kernel: object) -> bool:
+    """Whether the class of this object is mercer's own: what others say of theirs is a claim."""
     kind = type(kernel)
     module = sys.modules.get(kind.__module__)
-    is_ours = kind.__module__.split(".")[0] == "mercer" and getattr(module, kind.__name__, None) is kind
-    return is_ours and getattr(kernel, "lemma", None) is not None
+    return kind.__module__.split(".")[0] == "mercer" and getattr(module, kind.__name__, None) is kind
+
+
+def is_trusted(kernel: object) -> bool:
+    """Whether this object has a lemma, and the lemma is mercer's own."""
+    return is_ours(kernel) and getattr(kernel, "lemma", None) is not None
 
 
 class Prover:
@@ -170,7 +175,7 @@ def _product(prover: Prover, node: Apply, every_power: bool) -> Step | None:
     else:
         parts += [_factor(prover, base, p, every_power) for base, p in pair.items()]
     if len(parts) == 1 and coefficient == 1:
-        return parts[0] and Step(repr(node), parts[0].rule, parts[0].parts)
+        return parts[0] and Step(repr(node), parts[0].rule, parts[0].parts, parts[0].needs)
     return step(repr(node), "a product of kernels" if len(parts) > 1 else "a multiple of a kernel", *parts)
 
 
@@ -185,6 +190,10 @@ def _factor(prover: Prover, base: Expression, p: float, every_power: bool) -> St
             return None
         return Step(text, f"N^-α for α = {-p:g} > 0 and N > 0 of negative type", (inner,))
     if p.is_integer() and not every_power:
+        if isinstance(base, Apply) and base.operation == "maximum":
+            truncated = _truncated_power(prover, base, p)
+            if truncated is not None:
+                return truncated
         return step(text, "a whole power of a kernel", prover.kernel(base))
     return step(text, "a power of a kernel of which every power is one", prover.kernel(base, True))
 
@@ -218,6 +227,33 @@ def _hat(prover: Prover, node: Apply, every_power: bool) -> Step | None:
         is_distance = isinstance(term, Apply) and term.operation == "absolute"
         if slope < 0 and is_distance and is_difference(term.children[0]):
             return Step(repr(node), "the hat (c - |h(x) - h(x')|)₊, the convolution of a box with itself")
+    return None if every_power else _truncated_power(prover, node, 1.0)
+
+
+def _whole_power(prover: Prover, node: Apply, every_power: bool) -> Step | None:
+    base, exponent = node.arguments[0], number(node.arguments[1])
+    if every_power or exponent is None or not (isinstance(base, Apply) and base.operation == "maximum"):
+        return None
+    return _truncated_power(prover, base, exponent)
+
+
+def _truncated_power(prover: Prover, base: Apply, exponent: float) -> Step | None:
+    """max(c - s‖x - x'‖, 0)**j, j a whole number."""
+    for inner, zero in (base.arguments, base.arguments[::-1]):
+        constant, linear = terms(inner)
+        if number(zero) != 0 or constant < 0 or len(linear) != 1:
+            continue
+        ((term, slope),) = linear.items()
+        _, powers = factors(term, prover.space)
+        ((squared, power),) = powers.items() if len(powers) == 1 else [(term, 0.0)]
+        if not (slope < 0 and power == 0.5 and isinstance(squared, Quantity) and squared.kind == "sqdist"):
+            continue
+        dim, largest = prover.space.columns(squared.view), int(2 * exponent - 1)
+        if dim is not None and dim > largest:
+            return None
+        needs = () if dim is not None else (f"points in ℝ^m, m ≤ {largest}",)
+        rule = f"(c - ‖x - x'‖)₊^{exponent:g}, a kernel in ℝ^m for m ≤ {largest} (Askey)"
+        return Step(_power_text(base, exponent), rule, needs=needs)
     return None
 
 
@@ -239,6 +275,7 @@ _RULES: dict[str, Callable[[Prover, Apply, bool], Step | None]] = {
     "exp": _exponential,
     "minimum": _minimum,
     "maximum": _hat,
+    "integer_power": _whole_power,
     "cos": _cosine,
     "less_equal": _equality,
 }

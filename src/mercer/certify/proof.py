@@ -59,3 +59,5 @@ class Open:
     """Nothing proved: the reason says where the derivation stopped."""
 
     reason: str
+    #: whether the reason is a theorem by which it is no kernel
+    fails: bool = False

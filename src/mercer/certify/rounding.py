@@ -38,6 +38,7 @@ from mercer.kernels.pair import (
     B,
     External,
     ExternalDiagonal,
+    Joint,
     Mean,
     ParameterLeaf,
     PointSum,
@@ -101,10 +102,10 @@ class _Evaluation:
             column = self._over_coordinates(node.term, node.kind, self._matrix(node.view, node.side), None)
             return _along(column, node.side)
         if isinstance(node, External):
-            X, Y = (node.view(points) for points in self.points)
+            X, Y = self._seen(node.view)
             return _outside(node.source.pairs(X, list(X) if X is Y else Y))
         if isinstance(node, ExternalDiagonal):
-            return _along(_outside(node.source.self_pairs(node.view(self.points[node.side]))), node.side)
+            return _along(_outside(node.source.self_pairs(self._seen(node.view)[node.side])), node.side)
         if isinstance(node, Mean):
             return self._mean(node)
         raise TypeError(f"{node!r} is not a quantity of a pair of points")
@@ -141,9 +142,17 @@ class _Evaluation:
         column = K.mean(axis), error
         return column if node.side == 2 else _along(column, node.side)
 
+    def _seen(self, view: View) -> tuple[Any, Any]:
+        """Both sides through a view, read together, so that their codes are comparable."""
+        X, Y = self.points
+        if X is not Y or any(isinstance(step, Joint) for step in view.steps):
+            return view.both(X, Y)
+        seen = view(X)
+        return seen, seen
+
     def _matrix(self, view: View, side: int) -> np.ndarray:  # (n, d)
         if (view, side) not in self._matrices:
-            X = view(self.points[side])
+            X = self._seen(view)[side]
             matrix: Any = label_codes(X, self.codes) if view.labels else data.as_vectors(X)
             dense = matrix.toarray() if sparse.issparse(matrix) else matrix
             self._matrices[view, side] = np.asarray(dense, dtype=np.float64)

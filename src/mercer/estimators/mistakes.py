@@ -13,7 +13,7 @@ from mercer.config import memory_budget
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.estimators.classes import signs
 from mercer.estimators.stream import StreamMixin
-from mercer.expansion import Expansion, stack
+from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import choice
@@ -92,7 +92,7 @@ class MistakesMixin(StreamMixin):
             self._require_order(both)
             self._mistakes = both
             self._stored = np.append(self._stored, stored + self._seen)
-            return stack(anchors, data.take(X, stored)) if stored.size else anchors
+            return data.stack(anchors, data.take(X, stored)) if stored.size else anchors
         self._require_order(made)
         stored = stored if stored.size else np.array([0])  # no mistake yet: one point of weight zero
         self._stored, self._mistakes, self._seen = stored, made.among(stored), 0

@@ -12,7 +12,7 @@ from mercer import data
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, check_weights, flag
 from mercer.estimators.stream import StreamMixin
-from mercer.expansion import Expansion, stack
+from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan
@@ -194,7 +194,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
                 self._square[c] += self._new_pairs(X, codes == c, weight / total[c], c, total[c])
         self._has_square = bool(self.fit_offset)
         self._total = total
-        self._anchors = X if self._anchors is None else stack(self._anchors, X)
+        self._anchors = X if self._anchors is None else data.stack(self._anchors, X)
         self._codes = np.concatenate([self._codes, codes])
         self._weight = np.concatenate([self._weight, weight])
 

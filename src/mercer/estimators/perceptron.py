@@ -13,7 +13,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.iterative import IterativeMixin
 from mercer.estimators.mistakes import PREDICTION, MistakesMixin, squeeze
-from mercer.expansion import Expansion, stack
+from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
 from mercer.report import Journal, Plan
@@ -351,7 +351,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         begin = len(self._budget.source)
         if begin:
             self._budget.source = np.arange(begin)
-            X = stack(self.expansion_.anchors, X)
+            X = data.stack(self.expansion_.anchors, X)
             Y = np.concatenate([np.zeros((begin, Y.shape[1])), Y])
         gram = Gram(self.kernel_, X, cache=0)
         self._largest = max(self._largest, float(gram.diag().max()))

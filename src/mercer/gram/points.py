@@ -44,6 +44,7 @@ class ViewData:
     norms: np.ndarray  # (n,) squared norms of the centred rows, empty for objects
     shift: np.ndarray  # (n,) what shifts a product of centred rows back
     centre: np.ndarray | None = None  # (d,) what is taken from every row
+    overlap: float = 0.0  # of CSR: in how many columns two rows of the right side are both not 0, on average
 
     @property
     def is_sparse(self) -> bool:
@@ -68,7 +69,7 @@ class ViewData:
 
     def take(self, index: Any) -> ViewData:
         norms, shift = (v[index] if v.size else v for v in (self.norms, self.shift))
-        return ViewData(data.take(self.matrix, index), norms, shift, self.centre)
+        return ViewData(data.take(self.matrix, index), norms, shift, self.centre, self.overlap)
 
 
 @dataclass(frozen=True)
@@ -112,11 +113,15 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
 def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
     """Both sides of a Gram; Y = None compares X with itself. ``mean_of`` computes the means of ``Mean``."""
     codes: Codes = {}
-    right = [
-        _matrix(view, X if Y is None else Y, "X" if Y is None else "Y", program, codes)
-        for view in program.views
-    ]
-    left = right if Y is None else [_matrix(view, X, "X", program, codes) for view in program.views]
+    seen = [(None, view(X)) if Y is None else view.both(X, Y) for view in program.views]
+
+    def matrices(side: int, name: str) -> list[Any]:
+        return [
+            _matrix(v, both[side], name, program, codes) for v, both in zip(program.views, seen, strict=True)
+        ]
+
+    right = matrices(1, "X" if Y is None else "Y")
+    left = right if Y is None else matrices(0, "X")
     for v, view in enumerate(program.views if Y is not None else ()):
         if _is_numeric(view, program):
             data.require_same_width(left[v], right[v], "X", "Y")
@@ -125,11 +130,13 @@ def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
             if left[v].dtype != right[v].dtype:
                 left[v], right[v] = left[v].astype(np.float64), right[v].astype(np.float64)
     centres = [_centre(view, matrix, program) for view, matrix in zip(program.views, right, strict=True)]
-    theirs = _side(program, X if Y is None else Y, right, centres, 1, codes, mean_of)
+    overlaps = [_overlap(matrix) if sparse.issparse(matrix) else 0.0 for matrix in right]
+    known = list(zip(centres, overlaps, strict=True))
+    theirs = _side(program, X if Y is None else Y, right, known, 1, codes, mean_of)
     if Y is None:
         # one set of points: one copy of its views, two sets of point values
         return Sides(replace(theirs, values=_values(program.left, X, theirs.n, codes, mean_of)), theirs)
-    return Sides(_side(program, X, left, centres, 0, codes, mean_of), theirs)
+    return Sides(_side(program, X, left, known, 0, codes, mean_of), theirs)
 
 
 def _is_numeric(view: View, program: Program) -> bool:
@@ -137,7 +144,7 @@ def _is_numeric(view: View, program: Program) -> bool:
 
 
 def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes) -> Any:
-    X = view(X)
+    """What a view shows, as the matrix or the objects that planes are computed from."""
     if not _is_numeric(view, program):
         return X if hasattr(X, "__getitem__") and hasattr(X, "shape") else data.as_objects(X)
     if view.labels:
@@ -171,23 +178,29 @@ def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
     return np.asarray(matrix.mean(axis=0, dtype=np.float64))
 
 
+def _overlap(matrix: Any) -> float:
+    """In how many columns two rows are both not 0, on average: what a product of sparse rows costs."""
+    counts = np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.float64)
+    return float((counts * counts).sum()) / max(matrix.shape[0], 1) ** 2
+
+
 def _side(
     program: Program,
     raw: Any,
     matrices: list[Any],
-    centres: list[np.ndarray | None],
+    known: list[tuple[np.ndarray | None, float]],
     side: int,
     codes: Codes,
     mean_of: MeanOf,
 ) -> Side:
     n = data.n_points(raw)
     views = []
-    for view, matrix, centre in zip(program.views, matrices, centres, strict=True):
+    for view, matrix, (centre, overlap) in zip(program.views, matrices, known, strict=True):
         if not _is_numeric(view, program):
             views.append(ViewData(matrix, np.empty(0), np.empty(0)))
             continue
         norms, shift = _norms_and_shift(matrix, centre)
-        views.append(ViewData(matrix, norms, shift, centre))
+        views.append(ViewData(matrix, norms, shift, centre, overlap))
     return Side(n, tuple(views), _values((program.left, program.right)[side], raw, n, codes, mean_of))
 
 

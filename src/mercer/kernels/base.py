@@ -45,14 +45,18 @@ class Kernel:
     registry: ClassVar[list[type[Kernel]]] = []
     #: what a point is: "vectors", "nonnegative" (vectors ≥ 0), "objects", or "any"
     domain: str = "vectors"
+    #: of a kernel on objects, what they are: "sequences", "sets", "trees", "graphs"; None for any
+    objects: str | None = None
     #: why this kernel is positive definite for every value of its parameters, or None
     lemma: str | None = None
+    #: why this kernel is positive definite if those it is made of are, or None
+    closure: str | None = None
 
     _parameters: ClassVar[dict[str, Parameter]] = {}
 
     # --- construction and parameters -------------------------------------------------------------
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
         cls._parameters = {**cls._parameters, **own}
@@ -61,7 +65,8 @@ class Kernel:
             cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [inspect.Parameter(n, keyword, default=p.default) for n, p in cls._parameters.items()]
             )
-        if "formula" in vars(cls) or "expression" in vars(cls):
+        has_formula = cls.formula is not Kernel.formula or cls.expression is not Kernel.expression
+        if has_formula and not abstract:
             Kernel.registry.append(cls)
 
     def __init__(self, *values: Any, **named: Any) -> None:

@@ -40,8 +40,9 @@ class Derivative(_Unary):
         *down, last = match["path"].split("__")
         owner: Any = self.kernel
         for step in down:
-            owner = owner.children().get(step) if isinstance(owner, Kernel) else None
-        parameter = owner._parameters.get(last) if isinstance(owner, Kernel) else None
+            owner = owner.children().get(step) if isinstance(owner, Kernel) and _has_formula(owner) else None
+        is_open = isinstance(owner, Kernel) and _has_formula(owner)
+        parameter = owner._parameters.get(last) if is_open else None
         if parameter is None or not parameter.symbolic:
             raise InputError(
                 f"{self.kernel!r} has no derivative by {self.name!r}: "
@@ -60,8 +61,15 @@ class Derivative(_Unary):
         return scale_derivative(self.inner(pair), path, column) * rate
 
 
+def _has_formula(kernel: Kernel) -> bool:
+    """Whether its values are worked out by a formula, not counted or compared outside of any."""
+    return not (hasattr(kernel, "pairs") or hasattr(kernel, "features"))
+
+
 def _names(kernel: Kernel, prefix: str = "") -> Iterator[str]:
     """The parameters a kernel can be differentiated by."""
+    if not _has_formula(kernel):
+        return
     for name, parameter in kernel._parameters.items():
         if parameter.symbolic and vars(kernel)[name] is not None:
             yield prefix + name

@@ -66,6 +66,34 @@ class Mapping:
         return mapped
 
 
+@dataclass(frozen=True)
+class Joint:
+    """Turn objects into rows or codes, both sides of a Gram at once: what is equal gets equal numbers.
+
+    ``encode`` takes a list of objects and gives one row (of a CSR array, or of a container that can be
+    indexed) for each. Numbers that stand for words, labels or subtrees are its own choice; they mean
+    something only within one call.
+    """
+
+    encode: Callable[[Any], Any]
+
+    def __call__(self, X: Any) -> Any:
+        return self.rows(self.read(X))
+
+    def rows(self, X: Any) -> Any:
+        """What ``encode`` gives, with a column also where there is nothing to count in any object."""
+        rows = self.encode(X)
+        return sparse.csr_array((rows.shape[0], 1)) if sparse.issparse(rows) and not rows.shape[1] else rows
+
+    def read(self, X: Any) -> Any:
+        """One side as ``encode`` wants it: a list of objects, unless a subclass takes other points."""
+        return data.as_objects(data.single_column(X))
+
+    def stack(self, X: Any, Y: Any) -> Any:
+        """Both sides, as ``read`` gave them, in one."""
+        return data.stack(X, Y)
+
+
 def unit_rows(X: Any) -> Any:  # (n, d)
     """The rows divided by their length; zero rows stay."""
     X = data.as_vectors(X)
@@ -106,6 +134,17 @@ class View:
         for step in self.steps:
             X = step(X)
         return X
+
+    def both(self, X: Any, Y: Any) -> tuple[Any, Any]:
+        """Two sets of points, whose codes are comparable."""
+        for step in self.steps:
+            if isinstance(step, Joint):
+                n = data.n_points(X)
+                rows = step.rows(step.stack(step.read(X), step.read(Y)))
+                X, Y = data.take(rows, slice(0, n)), data.take(rows, slice(n, None))
+            else:
+                X, Y = step(X), step(Y)
+        return X, Y
 
 
 # --- leaves of a kernel's formula ----------------------------------------------------------------

@@ -31,4 +31,5 @@ def matern_shape(nu: float, z: Any) -> Any:
     for k in range(1, min(10, math.ceil(nu))):
         term = term * (-safe * safe / (4 * k * (nu - k)))
         series = series + term
+    series = np.where(z > 1e8, 0.0, series)  # where SciPy has no K_ν because it is too small
     return np.where(small, 1.0 if nu > 0 else 0.0, np.where(np.isfinite(scaled), scaled, series))

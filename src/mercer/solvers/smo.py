@@ -113,8 +113,6 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
         up[t] = 0.0 if gamma[t] < hi[t] else -np.inf
         down[t] = 0.0 if gamma[t] > lo[t] else np.inf
         largest = max(largest, abs(diag[t]))
-    flattest = max(_FLAT * largest, 1e-300)
-    unit = 1.0 / max(largest, 1e-300)
     groups = 1 if split == q else 2
     starts = np.array([0, split])
     stops = np.array([split, q])
@@ -125,6 +123,14 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
         tops[g] = s + _highest(v[s:e], up[s:e])
         for t in range(s, e):
             reach[g] = max(reach[g], abs(v[t]))
+    if (
+        largest == 0.0 and q > 0
+    ):  # a conditionally positive definite B, such as -‖x - x'‖, may have no diagonal
+        row = _row(B, ready, rows, slots, columns, tops[0])
+        for t in range(q):
+            largest = max(largest, abs(np.float64(row[t])))
+    flattest = max(_FLAT * largest, 1e-300)
+    unit = 1.0 / max(largest, 1e-300)
     steps = 0
     while steps < most:
         worst, i, j = tol, np.int64(-1), np.int64(-1)

@@ -12,6 +12,7 @@ import numpy as np
 
 import mercer.kernels
 from mercer.kernels.base import Kernel
+from mercer.testing.objects import OBJECTS
 
 __all__ = ["example_kernels", "example_points", "missing_examples", "own_kernels"]
 
@@ -51,24 +52,46 @@ def missing_examples() -> list[type[Kernel]]:
 def _examples() -> Iterator[Kernel]:
     from mercer import (
         ArcCosine,
+        BagOfWords,
         BallIndicator,
+        BlendedSpectrum,
         BSpline,
         ChiSquared,
+        ColumnKernel,
         ConditionalExpectation,
         Constant,
         Cosine,
         Delta,
         FromFunction,
+        GappedKmer,
         Gaussian,
+        GeneralSetKernel,
+        Intersection,
+        Invariant,
         Laplacian,
         Linear,
+        LocalAlignment,
         Matern,
         Min,
+        Mismatch,
+        NodeLabels,
+        PartialTree,
         Periodic,
         Polynomial,
         Precomputed,
+        Radial,
+        RandomWalk,
         RationalQuadratic,
+        SetKernel,
+        ShortestPath,
         Sigmoid,
+        Spectral,
+        Spectrum,
+        Subsequence,
+        SubsetTree,
+        SubtreeKernel,
+        WeightedDegree,
+        WeisfeilerLehman,
         Wendland,
     )
 
@@ -88,6 +111,9 @@ def _examples() -> Iterator[Kernel]:
     yield Wendland(radius=[3.0, 2.0, 4.0])
     yield from (BSpline(degree=m, scale=1.2) for m in (1, 3, 5))
     yield from (BallIndicator(radius=1.5), Delta(), Min(), ChiSquared(gamma=0.5))
+    yield from (Spectral(), Spectral((1.0, 0.5, 0.25), length_scale=1.3), Spectral((1.0, 2.0, 1.0)))
+    yield Spectral(_bell)
+    yield from (Radial([0.5, 2.0], [0.3, 0.7]), Radial([1.5], dim=1), Radial((0.0, 1.0), dim=4))
     yield ConditionalExpectation(_two_bumps, weights=[0.3, 0.7])
     yield FromFunction(_common_letters)
     yield Precomputed(_MATRIX)
@@ -106,6 +132,55 @@ def _examples() -> Iterator[Kernel]:
     yield 2 * (smooth.on(0, 1).normalized() + straight * Cosine()) ** 2 + Periodic().on(1)
     yield smooth + FromFunction(_product)  # both on the same vectors
     yield smooth.derivative("sigma")
+    yield from (NodeLabels(), ShortestPath(), WeisfeilerLehman(2), WeisfeilerLehman(1, ShortestPath()))
+    yield from (RandomWalk(2, decay=0.3), WeisfeilerLehman(2).normalized() + RandomWalk(1) * NodeLabels())
+    yield from (SubtreeKernel(0.7), SubsetTree(), SubsetTree(0.6, leaves=True), PartialTree(0.5, 0.6))
+    yield PartialTree(labels=FromFunction(_common_letters)) + SubsetTree(0.5).normalized() * SubtreeKernel()
+    yield from (
+        SetKernel(Gaussian(sigma="median")),
+        SetKernel(Linear(), "mean"),
+        SetKernel(Polynomial(2), "cosine"),
+    )
+    yield from (
+        GeneralSetKernel(Delta(), Linear()),
+        GeneralSetKernel(Gaussian(), Laplacian()),
+        SetKernel(Delta()),
+    )
+    yield from (
+        Intersection(),
+        Intersection().normalized(),
+        Invariant(smooth, [np.negative]),
+        Invariant(straight, (_squares,)),
+    )
+    yield from (
+        ColumnKernel({0: smooth, (1, 2): straight, 2: Delta()}, weights={0: 0.5}),
+        ColumnKernel("auto", "product"),
+    )
+    yield from (Spectrum(2), Spectrum(2, buckets=16), BlendedSpectrum(3, decay=0.5), GappedKmer(3, 1))
+    yield from (
+        Mismatch(2, 1),
+        Mismatch(2, 1, alphabet="mercky"),
+        WeightedDegree(3),
+        WeightedDegree(2, shift=2),
+    )
+    yield from (
+        Subsequence(2),
+        Subsequence(3, decay=0.8).normalized(),
+        LocalAlignment(),
+        LocalAlignment(2.0, 0.5, 0.25),
+    )
+    yield Spectrum(2).normalized() + Subsequence(2) * GappedKmer(2, 0)
+    yield from (
+        BagOfWords(),
+        BagOfWords(2, weighting="log"),
+        BagOfWords(3, 2, weighting="tf-idf").normalized(),
+    )
+    yield BagOfWords(weighting="binary", lowercase=False)
+
+
+def _bell(omega: np.ndarray) -> np.ndarray:
+    """A spectral density."""
+    return np.asarray(np.exp(-(omega**2) / 2))
 
 
 def _two_bumps(X: np.ndarray) -> np.ndarray:  # (n, d) to (n, 2)
@@ -125,7 +200,6 @@ def _common_letters(a: str, b: str) -> int:
     return len(set(a) & set(b))
 
 
-_LETTERS = "mercerkernel"
 _REFERENCE = np.array([[0.5, -1.0, 0.25], [1.5, 0.75, -0.5], [-0.5, 0.0, 2.0], [0.0, 1.25, 1.0]])
 _MATRIX = np.minimum.outer(np.arange(1.0, 13.0), np.arange(1.0, 13.0))  # min(i, j): positive definite
 
@@ -142,9 +216,10 @@ def example_points(kernel: Kernel, n: int, rng: np.random.Generator) -> Any:
     leaves = {type(leaf).__name__ for leaf in _leaves(kernel)}
     if "Precomputed" in leaves:
         return rng.integers(0, len(_MATRIX), n)
-    if kernel.domain == "objects":
-        letters = list(_LETTERS)
-        return ["".join(rng.choice(letters, size=rng.integers(1, 7))) for _ in range(n)]
+    kinds = {leaf.objects for leaf in _leaves(kernel)} - {None}
+    is_table = {"OnColumns", "ColumnKernel"} & {type(part).__name__ for part in kernel.parts()}
+    if kernel.domain == "objects" or (kinds and not is_table):
+        return OBJECTS[kinds.pop() if kinds else None](n, rng)
     points = np.round(64 * rng.normal(size=(n, 3))) / 64
     points[1::5] = 0.0
     points[4::5] = points[3::5][: len(points[4::5])]
@@ -154,7 +229,7 @@ def example_points(kernel: Kernel, n: int, rng: np.random.Generator) -> Any:
 
 
 def _leaves(kernel: Kernel) -> Iterator[Kernel]:
-    children = kernel.children().values()
+    children = [] if kernel.objects else kernel.children().values()  # the parts of an object are no points
     for child in children:
         yield from _leaves(child)
     if not children:

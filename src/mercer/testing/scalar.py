@@ -37,12 +37,14 @@ def pair_value(expression: Expression, X: Any, i: int, Y: Any, j: int) -> float:
         if isinstance(node, ParameterLeaf):
             return node.value
         if isinstance(node, Quantity):
-            return _over_coordinates(node, *(_coordinates(node.view, point) for point in points))
+            return _over_coordinates(
+                node, *(_coordinates(node.view, point) for point in node.view.both(*points))
+            )
         if isinstance(node, PointSum):
-            coordinates = _coordinates(node.view, points[node.side])
+            coordinates = _coordinates(node.view, node.view(points[node.side]))
             return _over_coordinates(node, coordinates, coordinates)
         if isinstance(node, External):
-            return node.source.pairs(*map(node.view, points))[0, 0]
+            return node.source.pairs(*node.view.both(*points))[0, 0]
         if isinstance(node, ExternalDiagonal):
             return node.source.self_pairs(node.view(points[node.side]))[0]
         if isinstance(node, Mean):
@@ -70,8 +72,7 @@ def _coordinate_or_parameter(leaf: Expression, a: float, b: float) -> float:
 
 
 def _coordinates(view: View, point: Any) -> list[Any]:
-    """A single point, seen through a view, as a list of numbers or labels."""
-    point = view(point)
+    """What a view shows of a single point, as a list of numbers or labels."""
     if view.labels:
         table = point.to_numpy() if hasattr(point, "to_numpy") else np.asarray(point, dtype=object)
         return list(table.reshape(-1).tolist())

@@ -404,14 +404,34 @@ def sweep(  # type: ignore[no-untyped-def]
                     _add(product_rows[i], out[oi + it - i0 + i])
 
 
+_SPARSE_BLOCK = 2**15  # entries of Y's columns that are worked on together
+
+
 @njit(nogil=True, cache=True, **OPTIONS)
 def sparse_products(indptr, indices, values, tptr, tindices, tvalues, out):  # type: ignore[no-untyped-def]
-    """⟨xᵢ, yⱼ⟩ for CSR rows xᵢ and the CSR columns of Y: work only where both are not 0."""
-    for i in range(out.shape[0]):
+    """⟨xᵢ, yⱼ⟩ for CSR rows xᵢ and the CSR columns of Y: work only where both are not 0.
+
+    Indices are sorted. Columns are taken in blocks that caches hold, for all rows of X.
+    """
+    n, width = out.shape[0], tptr.shape[0] - 1
+    at = np.empty(n, np.int64)
+    for i in range(n):
+        at[i] = indptr[i]
         row = out[i]
         for j in range(row.shape[0]):
             row[j] = 0
-        for t in range(indptr[i], indptr[i + 1]):
-            k, value = indices[t], values[t]
-            for s in range(tptr[k], tptr[k + 1]):
-                row[tindices[s]] += value * tvalues[s]
+    start = 0
+    while start < width:
+        stop = start + 1
+        while stop < width and tptr[stop + 1] - tptr[start] <= _SPARSE_BLOCK:
+            stop += 1
+        for i in range(n):
+            row = out[i]
+            t, end = at[i], indptr[i + 1]
+            while t < end and indices[t] < stop:
+                k, value = indices[t], values[t]
+                for s in range(tptr[k], tptr[k + 1]):
+                    row[tindices[s]] += value * tvalues[s]
+                t += 1
+            at[i] = t
+        start = stop

@@ -34,7 +34,9 @@ _KINDS = {
     "external": loops.EXTERNAL,
 }
 _DIRECT_WIDTH = 8  # columns up to which differences beat a matrix product
-_NARROW = 4096  # columns up to which a CSR block is made dense
+_NARROW = 4096  # columns up to which a CSR block may be made dense
+_ALWAYS_DENSE = 256  # and up to which it always is
+_DENSE_GAIN = 20  # how much faster BLAS is with a column than a sparse product with one that two rows share
 _SMALL = 2**26  # bytes up to which narrow CSR views are made dense once and for all
 _TILE = (124, 248)  # rows and columns of a tile: three planes of float64 in a megabyte of cache
 _ROWS_TILE = (256, 512)  # for some rows of a matrix: products of this size are as fast as products come
@@ -178,7 +180,8 @@ class NumbaBackend(Backend):
     def _is_narrow(self, v: int, view: ViewData) -> bool:
         """Whether a CSR view is made dense block by block; sums over coordinates know no other way."""
         kinds = {self.kind(p) for p in self.program.planes if p.view == self.program.views[v]}
-        return view.width <= _NARROW or bool(kinds & {"sum", "product"})
+        few = min(_NARROW, _DENSE_GAIN * view.overlap)
+        return view.width <= max(few, _ALWAYS_DENSE) or bool(kinds & {"sum", "product"})
 
     # --- work ----------------------------------------------------------------------------------------
 

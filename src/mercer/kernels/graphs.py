@@ -1,0 +1,288 @@
+r"""Graphs as points: what one is, how one is read, and many of them as arrays.
+
+A graph may be given as
+
+- an adjacency matrix A, dense or sparse (an edge where Aᵤᵥ ≠ 0, and Aᵤᵥ its length);
+- a pair (A, labels), one hashable label per node;
+- a networkx graph, whose nodes and edges may carry a ``label``, nodes also an ``attributes`` vector;
+- a ``Graph``, which may have all of these.
+
+>>> ring = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
+>>> as_graph((ring, ["C", "C", "O"]))
+Graph(3 nodes, 6 edges, node labels)
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.errors import InputError, InputTypeError
+from mercer.kernels.structured import encode_labels
+
+__all__ = ["Graph", "Graphs", "as_graph", "encode_graphs", "read_tu"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    """Nodes 0 … n-1 and directed edges; an undirected graph has each edge in both directions.
+
+    Parameters
+    ----------
+    adjacency : (n, n) CSR array of edge lengths
+    labels : a hashable per node, optional
+    edge_labels : a hashable per edge, in the order of ``adjacency``'s entries, optional
+    attributes : (n, d) numbers, optional
+    """
+
+    adjacency: sparse.csr_array
+    labels: Sequence[Any] | None = None
+    edge_labels: Sequence[Any] | None = None
+    attributes: np.ndarray | None = None
+
+    @property
+    def n(self) -> int:
+        return int(self.adjacency.shape[0])
+
+    def __repr__(self) -> str:
+        parts = {
+            "node labels": self.labels,
+            "edge labels": self.edge_labels,
+            "attributes": self.attributes,
+        }
+        has = "".join(f", {name}" for name, value in parts.items() if value is not None)
+        return f"Graph({self.n} nodes, {self.adjacency.nnz} edges{has})"
+
+
+def as_graph(G: Any, name: str = "a graph") -> Graph:
+    """A graph from what stands for one."""
+    if isinstance(G, Graph):
+        return G
+    if hasattr(G, "nodes") and hasattr(G, "edges") and hasattr(G, "adj"):
+        return _from_networkx(G)
+    labels = None
+    if isinstance(G, tuple) and len(G) == 2:
+        G, labels = G
+    adjacency = _adjacency(G, name)
+    if labels is not None:
+        labels = list(labels)
+        if len(labels) != adjacency.shape[0]:
+            raise InputError(
+                f"{name} has {adjacency.shape[0]} nodes and {len(labels)} labels: pass one label per node"
+            )
+    return Graph(adjacency, labels)
+
+
+def _adjacency(A: Any, name: str) -> sparse.csr_array:
+    if not sparse.issparse(A):
+        try:
+            A = np.asarray(A, dtype=float)
+        except (TypeError, ValueError):
+            raise InputTypeError(
+                f"{name} must be an adjacency matrix, a pair (matrix, labels), a networkx graph or a "
+                f"mercer.kernels.graphs.Graph, got a {type(A).__name__}"
+            ) from None
+    if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        raise InputError(f"the adjacency matrix of {name} must be square, got shape {A.shape}")
+    adjacency = sparse.csr_array(A, dtype=np.float64)
+    adjacency.eliminate_zeros()
+    adjacency.sort_indices()
+    if not np.isfinite(adjacency.data).all():
+        raise InputError(f"the adjacency matrix of {name} has entries that are not finite: leave them out")
+    return adjacency
+
+
+def _from_networkx(G: Any) -> Graph:
+    nodes = list(G.nodes)
+    place = {node: i for i, node in enumerate(nodes)}
+    ends = [(place[u], place[v], facts) for u, v, facts in G.edges(data=True)]
+    if not G.is_directed():
+        ends += [(v, u, facts) for u, v, facts in ends if u != v]
+    ends.sort(key=lambda end: end[:2])
+    rows, columns = ([end[side] for end in ends] for side in (0, 1))
+    lengths = [float(facts.get("weight", 1.0)) for *_, facts in ends]
+    adjacency = sparse.csr_array((lengths, (rows, columns)), shape=(len(nodes), len(nodes)))
+    if adjacency.nnz != len(ends):
+        raise InputError("a graph with several edges between two nodes cannot be compared: merge them first")
+    facts = [G.nodes[node] for node in nodes]
+    attributes = _if_all([f.get("attributes") for f in facts])
+    return Graph(
+        adjacency,
+        _if_all([f.get("label") for f in facts]),
+        _if_all([f.get("label") for *_, f in ends]),
+        None if attributes is None else np.array(attributes, float),
+    )
+
+
+def _if_all(values: list[Any]) -> list[Any] | None:
+    return values if values and all(value is not None for value in values) else None
+
+
+# --- many graphs -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """Graphs side by side: nodes are numbered through, those of graph i are starts[i] … stops[i] - 1.
+
+    Labels are numbers 0, 1, …; the same one everywhere where graphs have none.
+    """
+
+    starts: np.ndarray  # (graphs,)
+    stops: np.ndarray  # (graphs,)
+    indptr: np.ndarray  # (nodes + 1,): the edges of a node
+    neighbours: np.ndarray  # (edges,) nodes
+    lengths: np.ndarray  # (edges,) float64
+    labels: np.ndarray  # (nodes,)
+    edge_labels: np.ndarray  # (edges,)
+    attributes: np.ndarray  # (nodes, d); d may be 0
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.starts),)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: Any) -> Graphs:
+        return replace(self, starts=self.starts[index], stops=self.stops[index])
+
+    def graph_of_node(self) -> np.ndarray:  # (nodes,)
+        """Which graph a node is in, for graphs that are all there, in their order."""
+        return np.repeat(np.arange(len(self)), self.stops - self.starts)
+
+
+def encode_graphs(X: Sequence[Any]) -> Graphs:
+    """Graphs as arrays, labels as numbers.
+
+    >>> two = encode_graphs([(np.eye(1), ["a"]), (np.zeros((2, 2)), ["b", "a"])])
+    >>> two.labels, two.starts
+    (array([0, 1, 0]), array([0, 1]))
+    """
+    graphs = [as_graph(G, f"graph {i}") for i, G in enumerate(X)]
+    sizes = np.array([G.n for G in graphs], np.int64)
+    stops = np.cumsum(sizes)
+    starts = stops - sizes
+    degrees = [np.diff(G.adjacency.indptr) for G in graphs]
+    indptr = np.concatenate([[0], np.cumsum(_joined(degrees, np.int64))]).astype(np.int64)
+    neighbours = _joined([G.adjacency.indices + s for G, s in zip(graphs, starts, strict=True)], np.int64)
+    widths = {G.attributes.shape[1] for G in graphs if G.attributes is not None}
+    if len(widths) > 1:
+        raise InputError(f"nodes have attributes of different lengths, {sorted(widths)}: pass vectors of one")
+    attributes = np.zeros((int(sizes.sum()), widths.pop() if widths else 0))
+    for G, start in zip(graphs, starts, strict=True):
+        if G.attributes is not None:
+            attributes[start : start + G.n] = G.attributes
+    return Graphs(
+        starts,
+        stops,
+        indptr,
+        neighbours,
+        _joined([G.adjacency.data for G in graphs], np.float64),
+        _codes(graphs, lambda G: G.labels, lambda G: G.n),
+        _codes(graphs, lambda G: G.edge_labels, lambda G: G.adjacency.nnz),
+        attributes,
+    )
+
+
+def _joined(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
+    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
+
+
+def _codes(graphs: list[Graph], labels: Callable[[Graph], Any], size: Callable[[Graph], int]) -> np.ndarray:
+    """Numbers for labels of nodes or edges; those of graphs without any are all alike."""
+    if all(labels(G) is None for G in graphs):
+        return np.zeros(sum(map(size, graphs)), np.int64)
+    return encode_labels(
+        label for G in graphs for label in (labels(G) if labels(G) is not None else [_NO_LABEL] * size(G))
+    )
+
+
+_NO_LABEL = ("a node or an edge without a label",)
+
+
+# --- files -----------------------------------------------------------------------------------------------
+
+
+def read_tu(folder: Any) -> tuple[list[Graph], np.ndarray]:
+    """Graphs and their classes from a folder (or a zip file of one) in the format of TU Dortmund.
+
+    A folder NAME holds NAME_A.txt (edges, a pair of node numbers from 1 on a line), NAME_graph_indicator.txt,
+    NAME_graph_labels.txt, and perhaps NAME_node_labels.txt, NAME_edge_labels.txt, NAME_node_attributes.txt.
+    """
+    files = _files(Path(folder))
+    of_node = _table(files, "graph_indicator", folder).astype(np.int64).ravel()
+    edges = _table(files, "A", folder).astype(np.int64).reshape(-1, 2) - 1
+    y = _table(files, "graph_labels", folder)
+    y = y.ravel() if y.size == y.shape[0] else y
+    y = y.astype(np.int64) if (y == np.round(y)).all() else y
+    node_labels, edge_labels, attributes = (
+        _table(files, name, folder, optional=True)
+        for name in ("node_labels", "edge_labels", "node_attributes")
+    )
+    if len(edges) and (edges.min() < 0 or edges.max() >= len(of_node)):
+        raise InputError(
+            f"{folder} has an edge to node {edges.max() + 1} of {len(of_node)}: it is not complete"
+        )
+    if (np.diff(of_node) < 0).any() or of_node.max(initial=0) > len(y):
+        raise InputError(
+            f"{folder}: the nodes of a graph must follow each other, and each graph must have a label"
+        )
+    bounds = np.searchsorted(of_node, np.arange(1, len(y) + 2))
+    order = np.lexsort((edges[:, 1], edges[:, 0]))
+    edges = edges[order]
+    cuts = np.searchsorted(edges[:, 0], bounds)
+    graphs = []
+    for g in range(len(y)):
+        nodes, part = slice(bounds[g], bounds[g + 1]), slice(cuts[g], cuts[g + 1])
+        n = int(bounds[g + 1] - bounds[g])
+        ends = edges[part] - bounds[g]
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[:, 0], minlength=n))])
+        graphs.append(
+            Graph(
+                sparse.csr_array((np.ones(len(ends)), ends[:, 1], indptr), shape=(n, n)),
+                None if node_labels is None else _labels(node_labels[nodes]),
+                None if edge_labels is None else _labels(edge_labels[order[part]]),
+                None if attributes is None else attributes[nodes],
+            )
+        )
+    return graphs, y
+
+
+def _labels(table: np.ndarray) -> list[Any]:
+    rows = table.astype(np.int64) if (table == np.round(table)).all() else table
+    return rows[:, 0].tolist() if rows.shape[1] == 1 else list(map(tuple, rows.tolist()))
+
+
+def _files(path: Path) -> dict[str, Callable[[], bytes]]:
+    """Readers of the files, by what follows the name of the data set."""
+    if path.is_dir():
+        found = {file.name: file.read_bytes for file in path.iterdir()}
+    elif path.is_file() and zipfile.is_zipfile(path):
+        archive = zipfile.ZipFile(path)
+        found = {Path(name).name: lambda name=name: archive.read(name) for name in archive.namelist()}  # type: ignore[misc]
+    else:
+        raise InputError(f"{path} is not a folder or a zip file: pass that of a data set in TU format")
+    names = [name.removesuffix("_A.txt") for name in found if name.endswith("_A.txt")]
+    if not names:
+        raise InputError(f"{path} has no file NAME_A.txt: it is not a data set in TU format")
+    return {name.removeprefix(f"{names[0]}_").removesuffix(".txt"): read for name, read in found.items()}
+
+
+def _table(files: dict[str, Callable[[], bytes]], name: str, folder: Any, optional: bool = False) -> Any:
+    """The numbers of a file, one row per line; None where it is not there."""
+    if name not in files:
+        if optional:
+            return None
+        raise InputError(f"{folder} has no file for {name}: it is not complete")
+    try:
+        return np.loadtxt(io.BytesIO(files[name]()), delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise InputError(f"the file for {name} of {folder} does not hold numbers only: {error}") from None

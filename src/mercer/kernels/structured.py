@@ -1,0 +1,150 @@
+r"""Kernels on structured objects: what they have in common.
+
+An object is compared by its parts, and there are two ways to compute that:
+
+- ``FeatureKernel``: the parts can be listed. ``features`` counts them, one sparse row per object, and the
+  kernel is an inner product of rows.
+- ``ObjectKernel``: there are too many parts to list. ``encode`` turns objects into arrays of numbers, and
+  ``pairs`` compares two of them by compiled code.
+
+Neither has a vocabulary that is learned and kept: both sides of a Gram are read together (``pair.Joint``),
+so equal parts get equal numbers, parts that only one side has are no obstacle, and a kernel stays what it is
+on paper, a function of two objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.errors import InputTypeError
+from mercer.kernels.base import Kernel
+from mercer.kernels.expression import Expression
+from mercer.kernels.pair import Joint, Pair
+
+__all__ = ["FeatureKernel", "ObjectKernel", "Ragged", "encode_labels", "encode_sequences"]
+
+
+class FeatureKernel(Kernel, abstract=True):
+    """k(x, x') = ⟨Φ(x), Φ(x')⟩, Φ explicit and sparse."""
+
+    domain = "objects"
+
+    def features(self, X: Sequence[Any]) -> sparse.csr_array:  # (n, features)
+        """Φ of every object; columns are numbered anew by each call."""
+        raise NotImplementedError(f"{type(self).__name__} must define features(self, X)")
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return (pair or Pair()).through(Joint(self.features)).dot
+
+
+class ObjectKernel(Kernel, abstract=True):
+    """k(x, x') computed from two encoded objects by compiled code."""
+
+    domain = "objects"
+
+    def encode(self, X: Sequence[Any]) -> Any:
+        """The objects in a container with ``shape``, ``len`` and rows to be taken by slice or index."""
+        raise NotImplementedError(f"{type(self).__name__} must define encode(self, X)")
+
+    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m) float64
+        """The matrix of values of encoded objects; Y = None means X with itself, a symmetric matrix.
+
+        Called from several threads at once, on parts of the whole.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define pairs(self, X, Y)")
+
+    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+        """k(x, x) of encoded objects."""
+        raise NotImplementedError(f"{type(self).__name__} must define self_pairs(self, X)")
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return (pair or Pair()).through(Joint(self.encode)).external(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Arrays of different lengths, one after the other: the i-th is ``values[starts[i] : stops[i]]``.
+
+    >>> words = Ragged.of([[1, 2, 3], [4]])
+    >>> words[[1]].row(0)
+    array([4])
+    """
+
+    values: np.ndarray
+    starts: np.ndarray  # (n,) int64
+    stops: np.ndarray  # (n,) int64
+
+    @classmethod
+    def of(cls, rows: Sequence[Any], dtype: Any = np.int64) -> Ragged:
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        values = np.concatenate([np.asarray(row, dtype) for row in rows]) if len(rows) else np.empty(0, dtype)
+        return cls.cut(values, lengths)
+
+    @classmethod
+    def cut(cls, values: np.ndarray, lengths: np.ndarray) -> Ragged:
+        stops = np.cumsum(lengths)
+        return cls(values, stops - lengths, stops)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.starts),)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return self.stops - self.starts
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: Any) -> Ragged:
+        return replace(self, starts=self.starts[index], stops=self.stops[index])
+
+    def row(self, i: int) -> np.ndarray:
+        return self.values[self.starts[i] : self.stops[i]]
+
+
+def encode_sequences(X: Sequence[Any]) -> Ragged:
+    """Texts, or other sequences of hashables, as numbers 0, 1, … for their letters: equal ones are equal.
+
+    >>> encode_sequences(["aba", "c"]).values
+    array([0, 1, 0, 2])
+    >>> encode_sequences([("to", "be"), ("be",)]).row(1)
+    array([1])
+    """
+    if all(isinstance(x, str) for x in X):
+        lengths = np.fromiter(map(len, X), np.int64, len(X))
+        points = np.frombuffer("".join(X).encode("utf-32-le", "surrogatepass"), np.uint32)
+        if not points.size:
+            return Ragged.cut(np.empty(0, np.int64), lengths)
+        is_there = np.zeros(int(points.max()) + 1, np.bool_)
+        is_there[points] = True
+        number = np.cumsum(is_there) - 1
+        return Ragged.cut(number[points], lengths)
+    for x in X:
+        if not isinstance(x, Iterable):
+            raise InputTypeError(
+                f"a sequence is a text or a list of things to compare, got {x!r}: pass one per point"
+            )
+    rows = [list(x) for x in X]
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    return Ragged.cut(encode_labels(label for row in rows for label in row), lengths)
+
+
+def encode_labels(labels: Iterable[Hashable]) -> np.ndarray:  # (n,) int64
+    """Numbers 0, 1, … for labels, in the order in which they first come.
+
+    >>> encode_labels(["b", "a", "b"])
+    array([0, 1, 0])
+    """
+    numbers: dict[Hashable, int] = {}
+    try:
+        return np.fromiter((numbers.setdefault(label, len(numbers)) for label in labels), np.int64)
+    except TypeError as error:
+        raise InputTypeError(
+            f"labels must be hashable, such as texts, numbers or tuples of them: {error}"
+        ) from None
