@@ -17,7 +17,7 @@ from mercer import SVC, Expansion, Gaussian, KernelPCA, NuSVC, OneClassSVM, Perc
 from mercer.errors import SlowPathWarning
 from mercer.report import Plan, Report
 
-ESTIMATORS = [getattr(mercer, name) for name in mercer._ESTIMATORS]
+ESTIMATORS = [getattr(mercer, name) for name, home in mercer._LATER.items() if ".estimators." in home]
 KERNELS = [kind for kind in ESTIMATORS if kind is not Perceptron]  # the primal perceptron has no kernel
 ITERATIVE = [kind for kind in ESTIMATORS if "checkpoint" in inspect.signature(kind).parameters]
 NAMES = ["a", "b", "c"]

@@ -29,9 +29,12 @@ REFERENCE = np.array([[0.5, -1.0, 0.25], [1.5, 0.75, -0.5], [-0.5, 0.0, 2.0]])
 
 
 def owner(kernel, path):
-    for step in path[:-1]:
-        kernel = kernel.children()[step]
-    return kernel
+    """The kernel whose parameter it is; None where one on the way is not worked out by a formula."""
+    for step in path:
+        if hasattr(kernel, "pairs") or hasattr(kernel, "features"):
+            return None
+        kernel, holder = {**kernel.get_params(deep=False), **kernel.children()}[step], kernel
+    return holder
 
 
 def differentiable(kernel):
@@ -39,6 +42,8 @@ def differentiable(kernel):
     for name, value in kernel.get_params().items():
         path = name.split("__")
         holder = owner(kernel, path)
+        if holder is None:
+            continue
         declared = holder._parameters.get(path[-1])
         if declared is None or not declared.symbolic or value is None or isinstance(value, str | Kernel):
             continue
