@@ -7,8 +7,8 @@ written out in Python, stands for one.
 The classifier of questions is a sum of normalised kernels: of words, of the parse trees, and of small trees
 that hold what is asked for (``focus``). Weights and penalty are those with the smallest squared error left
 out (leave-one-out) on the training questions; the script looks at the test questions once, at the end. What
-the kernels are was decided earlier, when the errors of six such sums on the test questions were seen. Ten of the
-500 test questions are also in the training set; the error without them is given as well.
+the kernels are was decided earlier, when the errors of six such sums on the test questions were seen. Ten of
+the 500 test questions are also in the training set; the error without them is given as well.
 """
 
 from __future__ import annotations
