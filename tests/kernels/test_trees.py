@@ -298,7 +298,7 @@ def test_arrays_hold_the_trees(X):
         return (encoded.names[encoded.labels[v]], *map(tree, range(encoded.first[v], encoded.last[v])))
 
     assert [tree(start) for start in encoded.starts] == X
-    assert encoded.tree_of_node().tolist() == [i for i, x in enumerate(X) for _ in range(size(x))]
+    assert encoded.owners().tolist() == [i for i, x in enumerate(X) for _ in range(size(x))]
 
 
 def test_labels_of_any_kind():

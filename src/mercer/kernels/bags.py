@@ -3,7 +3,7 @@ r"""Bags: sets in which an element may be more than once. Compared by what they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from mercer import data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import Joint, Pair
-from mercer.kernels.structured import ObjectKernel, encode_labels
+from mercer.kernels.structured import ObjectKernel, Ranges, encode_labels
 from mercer.native import OPTIONS
 
 __all__ = ["Bags", "Intersection", "encode_bags"]
@@ -23,7 +23,7 @@ _OFTEN = 8  # an element in at least one of so many bags is frequent
 
 
 @dataclass(frozen=True, eq=False)
-class Bags:
+class Bags(Ranges):
     """Bags of numbered elements, one after the other: the i-th has ``columns[starts[i] : stops[i]]``."""
 
     columns: np.ndarray  # (entries,) int32: elements, each once in a bag
@@ -37,16 +37,6 @@ class Bags:
         ends = table.indptr.astype(np.int64)
         columns = table.indices.astype(np.int32, copy=False)
         return cls(columns, table.data.astype(np.float64, copy=False), ends[:-1], ends[1:], table.shape[1])
-
-    @property
-    def shape(self) -> tuple[int]:
-        return (len(self.starts),)
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, index: Any) -> Bags:
-        return replace(self, starts=self.starts[index], stops=self.stops[index])
 
 
 class Intersection(ObjectKernel):

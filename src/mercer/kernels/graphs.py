@@ -17,7 +17,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.structured import encode_labels
+from mercer.kernels.structured import Ranges, encode_labels
 
 __all__ = ["Graph", "Graphs", "as_graph", "encode_graphs", "read_tu"]
 
@@ -129,7 +129,7 @@ def _if_all(values: list[Any]) -> list[Any] | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Graphs:
+class Graphs(Ranges):
     """Graphs side by side: nodes are numbered through, those of graph i are starts[i] … stops[i] - 1.
 
     Labels are numbers 0, 1, …; the same one everywhere where graphs have none.
@@ -139,24 +139,10 @@ class Graphs:
     stops: np.ndarray  # (graphs,)
     indptr: np.ndarray  # (nodes + 1,): the edges of a node
     neighbours: np.ndarray  # (edges,) nodes
-    lengths: np.ndarray  # (edges,) float64
+    edge_lengths: np.ndarray  # (edges,) float64
     labels: np.ndarray  # (nodes,)
     edge_labels: np.ndarray  # (edges,)
     attributes: np.ndarray  # (nodes, d); d may be 0
-
-    @property
-    def shape(self) -> tuple[int]:
-        return (len(self.starts),)
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, index: Any) -> Graphs:
-        return replace(self, starts=self.starts[index], stops=self.stops[index])
-
-    def graph_of_node(self) -> np.ndarray:  # (nodes,)
-        """Which graph a node is in, for graphs that are all there, in their order."""
-        return np.repeat(np.arange(len(self)), self.stops - self.starts)
 
 
 def encode_graphs(X: Sequence[Any]) -> Graphs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from mercer.kernels.expression import Expression, inverse_root
 from mercer.kernels.pair import Joint, Pair, diagonal
 from mercer.kernels.parameters import choice
 from mercer.kernels.stationary import Delta
-from mercer.kernels.structured import FeatureKernel, ObjectKernel, encode_labels
+from mercer.kernels.structured import FeatureKernel, ObjectKernel, Ranges, encode_labels
 
 if TYPE_CHECKING:
     from mercer.gram import Gram
@@ -38,7 +38,7 @@ _GROUP = 256  # elements that are taken together for the values k(A, A)
 
 
 @dataclass(frozen=True, eq=False)
-class Stacked:
+class Stacked(Ranges):
     """Sets of elements; ``grams`` are the matrices of all elements, of which the i-th set has a range."""
 
     grams: tuple[Gram, ...]  # their product is the kernel of elements; none where there are no elements
@@ -54,20 +54,6 @@ class Stacked:
         has_elements = len(stops) and stops[-1] > 0
         grams = tuple(Gram(kernel, elements, cache=0) for kernel, elements in parts) if has_elements else ()
         return cls(grams, stops - lengths, stops)
-
-    @property
-    def shape(self) -> tuple[int]:
-        return (len(self.starts),)
-
-    @property
-    def lengths(self) -> np.ndarray:
-        return self.stops - self.starts
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, index: Any) -> Stacked:
-        return replace(self, starts=self.starts[index], stops=self.stops[index])
 
     def members(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the elements are, set after set, and the set of each."""

@@ -38,7 +38,7 @@ class ShortestPath(GraphFeatures):
     lengths: str = choice("edges", ("edges", "weights"))
 
     def counts(self, graphs: Graphs) -> sparse.csr_array:
-        sizes = graphs.stops - graphs.starts
+        sizes = graphs.lengths
         pairs = np.concatenate([[0], np.cumsum(sizes * sizes)])
         if self.lengths == "edges":
             distances = steps(graphs.starts, graphs.stops, graphs.indptr, graphs.neighbours, pairs)
@@ -49,7 +49,7 @@ class ShortestPath(GraphFeatures):
 
 def _weighted(graphs: Graphs, pairs: np.ndarray) -> np.ndarray:  # (pairs,) int64
     """Numbers 1, 2, … for the lengths of the shortest paths, -1 where there is none."""
-    if (graphs.lengths <= 0).any():
+    if (graphs.edge_lengths <= 0).any():
         raise InputError(
             "lengths='weights' needs positive entries in adjacency matrices, got some that are negative: "
             "use lengths='edges'"
@@ -59,7 +59,7 @@ def _weighted(graphs: Graphs, pairs: np.ndarray) -> np.ndarray:  # (pairs,) int6
         edges = slice(graphs.indptr[start], graphs.indptr[stop])
         n = stop - start
         indptr = graphs.indptr[start : stop + 1] - graphs.indptr[start]
-        part = (graphs.lengths[edges], graphs.neighbours[edges] - start, indptr)
+        part = (graphs.edge_lengths[edges], graphs.neighbours[edges] - start, indptr)
         found[pairs[g] : pairs[g + 1]] = dijkstra(sparse.csr_array(part, shape=(n, n))).ravel()
     # sums of the same lengths in another order differ by rounding
     _, codes = np.unique(np.round(found, 9), return_inverse=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +26,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import Joint, Pair
 
-__all__ = ["FeatureKernel", "ObjectKernel", "Ragged", "encode_labels", "encode_sequences"]
+__all__ = ["FeatureKernel", "ObjectKernel", "Ragged", "Ranges", "encode_labels", "encode_sequences"]
 
 
 class FeatureKernel(Kernel, abstract=True):
@@ -66,8 +66,36 @@ class ObjectKernel(Kernel, abstract=True):
         return (pair or Pair()).through(Joint(self.encode)).external(self)
 
 
+class Ranges:
+    """Objects whose parts lie in arrays that all share, those of the i-th at starts[i] … stops[i] - 1.
+
+    Some of the objects are the same arrays with other ranges. For dataclasses with these two fields.
+    """
+
+    starts: np.ndarray  # (n,) int64
+    stops: np.ndarray  # (n,) int64
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.starts),)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        return self.stops - self.starts
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: Any) -> Self:
+        return replace(self, starts=self.starts[index], stops=self.stops[index])  # type: ignore[type-var]
+
+    def owners(self) -> np.ndarray:  # (parts,)
+        """Which object a part is of, where all objects are there, in their order."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+
 @dataclass(frozen=True, eq=False)
-class Ragged:
+class Ragged(Ranges):
     """Arrays of different lengths, one after the other: the i-th is ``values[starts[i] : stops[i]]``.
 
     >>> words = Ragged.of([[1, 2, 3], [4]])
@@ -89,20 +117,6 @@ class Ragged:
     def cut(cls, values: np.ndarray, lengths: np.ndarray) -> Ragged:
         stops = np.cumsum(lengths)
         return cls(values, stops - lengths, stops)
-
-    @property
-    def shape(self) -> tuple[int]:
-        return (len(self.starts),)
-
-    @property
-    def lengths(self) -> np.ndarray:
-        return self.stops - self.starts
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, index: Any) -> Ragged:
-        return replace(self, starts=self.starts[index], stops=self.stops[index])
 
     def row(self, i: int) -> np.ndarray:
         return self.values[self.starts[i] : self.stops[i]]

@@ -58,7 +58,7 @@ class SubtreeKernel(FeatureKernel):
         if not np.isfinite(weights).all():
             raise InputError(f"weights of {sizes.max():.0f} nodes overflow in {self!r}: pass a smaller decay")
         table = sparse.csr_array(
-            (weights[numbers], (trees.tree_of_node(), numbers)), shape=(len(trees), n_subtrees)
+            (weights[numbers], (trees.owners(), numbers)), shape=(len(trees), n_subtrees)
         )
         table.sum_duplicates()
         return table

@@ -9,12 +9,12 @@ numbers than their parents: going down the numbers, Δ of the children is there 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 
+from mercer.kernels.structured import Ranges
 from mercer.kernels.trees import Trees
 from mercer.native import INNER, OPTIONS
 
@@ -22,7 +22,7 @@ __all__ = ["Keyed", "number_nodes", "partial_trees", "subset_trees", "subtree_si
 
 
 @dataclass(frozen=True, eq=False)
-class Keyed:
+class Keyed(Ranges):
     """Trees whose nodes have keys; a negative one matches nothing."""
 
     starts: np.ndarray  # (trees,)
@@ -37,23 +37,13 @@ class Keyed:
 
     @classmethod
     def of(cls, trees: Trees, keys: np.ndarray, alike: np.ndarray | None = None) -> Keyed:
-        order = np.lexsort((keys, trees.tree_of_node()))
+        order = np.lexsort((keys, trees.owners()))
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         alike = np.empty((0, 0)) if alike is None else np.ascontiguousarray(alike, np.float64)
         return cls(
             trees.starts, trees.stops, trees.first, trees.last, keys, order, place, trees.labels, alike
         )
-
-    @property
-    def shape(self) -> tuple[int]:
-        return (len(self.starts),)
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, index: Any) -> Keyed:
-        return replace(self, starts=self.starts[index], stops=self.stops[index])
 
     @property
     def nodes(self) -> tuple[np.ndarray, ...]:

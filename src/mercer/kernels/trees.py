@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.structured import encode_labels
+from mercer.kernels.structured import Ranges, encode_labels
 
 __all__ = ["Tree", "Trees", "as_tree", "encode_trees"]
 
@@ -191,7 +191,7 @@ def _brackets(labels: list[Any], parents: list[int]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
+class Trees(Ranges):
     """Trees side by side: nodes are numbered through, those of tree i are starts[i] … stops[i] - 1.
 
     Within a tree they are numbered level by level, so that the children of a node follow each other, and
@@ -204,20 +204,6 @@ class Trees:
     last: np.ndarray  # (nodes,)
     labels: np.ndarray  # (nodes,): numbers 0, 1, …
     names: list[Any]  # the labels that these numbers stand for
-
-    @property
-    def shape(self) -> tuple[int]:
-        return (len(self.starts),)
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, index: Any) -> Trees:
-        return replace(self, starts=self.starts[index], stops=self.stops[index])
-
-    def tree_of_node(self) -> np.ndarray:  # (nodes,)
-        """Which tree a node is in, for trees that are all there, in their order."""
-        return np.repeat(np.arange(len(self)), self.stops - self.starts)
 
 
 def encode_trees(X: Sequence[Any]) -> Trees:

@@ -18,6 +18,7 @@ from numba import njit
 from scipy import sparse
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.counting import count
 from mercer.kernels.graphs import Graphs, encode_graphs
 from mercer.kernels.parameters import fixed, whole
 from mercer.kernels.structured import FeatureKernel
@@ -51,7 +52,8 @@ class NodeLabels(GraphFeatures):
     lemma = "the inner product of counts of labels"
 
     def counts(self, graphs: Graphs) -> sparse.csr_array:
-        return count(graphs.graph_of_node(), graphs.labels, len(graphs))
+        width = int(graphs.labels.max(initial=-1)) + 1
+        return count(graphs.owners(), graphs.labels, len(graphs), width)
 
 
 class WeisfeilerLehman(GraphFeatures):
@@ -97,14 +99,6 @@ def refinements(graphs: Graphs, iterations: int) -> Iterator[Graphs]:
         signature = graphs.edge_labels * (labels.max(initial=0) + 1) + labels[graphs.neighbours]
         labels = relabel(graphs.indptr, signature, labels)
         yield replace(graphs, labels=labels)
-
-
-def count(rows: np.ndarray, columns: np.ndarray, n: int) -> sparse.csr_array:  # (n, columns)
-    """How often each pair (row, column) comes."""
-    shape = (n, int(columns.max(initial=-1)) + 1)
-    table = sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
-    table.sum_duplicates()
-    return table
 
 
 @njit(nogil=True, **INNER)
