@@ -381,8 +381,11 @@ def test_awkward_data(rng):
 
 def test_an_indefinite_kernel_is_refused(rng):
     X = 3 * rng.normal(size=(60, 3))
-    with pytest.raises(InputError, match="the kernel matrix is not positive semi-definite"):
+    with pytest.raises(InputError, match=r"has the eigenvalue -\S+, .* or repair the matrix"):
         KernelMachineClassifier(Sigmoid(eta=1.0, nu=-1.0), alpha=0.01).fit(X, X[:, 0] > 0)
+    distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    with pytest.raises(InputError, match=r"or centre it \(kernel.centered\(\)\), for it is conditionally"):
+        KernelMachineClassifier("precomputed", alpha=0.01).fit(-distances, X[:, 0] > 0)
 
 
 def test_float32(moons):

@@ -363,9 +363,14 @@ def test_duplicates_and_constant_columns(X):
 
 
 @pytest.mark.parametrize("solver", ["dense", "lanczos"])
-def test_an_indefinite_kernel_is_told(X, solver):
-    with pytest.warns(UserWarning, match=r"not positive semi-definite: it has an eigenvalue of -\S+ or less"):
-        model = KernelPCA(kernel=Sigmoid(eta=0.1, nu=-1.0), n_components=3, eigen_solver=solver).fit(X)
+def test_an_indefinite_kernel_is_refused_or_told(X, solver):
+    model = KernelPCA(kernel=Sigmoid(eta=0.1, nu=-1.0), n_components=3, eigen_solver=solver)
+    with pytest.raises(InputError, match=r'has the eigenvalue -\S+, .* or pass indefinite="clip"'):
+        model.fit(X)
+    with pytest.warns(
+        UserWarning, match=r"is not positive definite on these points: the eigenvalue -\S+ of K"
+    ):
+        model.set_params(indefinite="clip").fit(X)
     assert (model.eigenvalues_ > 0).all()
     assert len(model.report_.warnings) == 1
 

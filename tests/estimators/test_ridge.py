@@ -260,10 +260,20 @@ def test_nothing_is_fitted_by_a_plan(problem):
 # --- awkward data ------------------------------------------------------------------------------------
 
 
-def test_an_indefinite_kernel_is_repaired_and_told(rng):
+def test_an_indefinite_kernel_is_refused_or_repaired_and_told(rng):
     X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
+    for estimator in (
+        KernelRidge(1e-3),
+        KernelRidge(100.0),
+        KernelRidge(1e-3, solver="cg"),
+        KernelLeastSquares(),
+    ):
+        with pytest.raises(InputError, match=r'has the eigenvalue -\S+, .* or pass indefinite="clip"'):
+            estimator.set_params(kernel=Sigmoid(0.5, -1.0)).fit(X, y)
+    with pytest.raises(InputError, match="got solver='cg', which never stores it"):
+        KernelRidge(kernel="sigmoid", solver="cg", indefinite="clip").fit(X, y)
     with pytest.warns(UserWarning, match=r"is not positive definite on these points: the eigenvalue -"):
-        model = KernelRidge(1e-3, kernel=Sigmoid(0.5, -1.0)).fit(X, y)
+        model = KernelRidge(1e-3, kernel=Sigmoid(0.5, -1.0), indefinite="clip").fit(X, y)
     assert "nearest kernel matrix" in model.report_.warnings[0]
     # the same by hand: the part of the centred K with positive eigenvalues
     H = np.eye(40) - 1 / 40
@@ -271,6 +281,27 @@ def test_an_indefinite_kernel_is_repaired_and_told(rng):
     use = values > 1e-10
     expected = Q[:, use] @ ((Q[:, use].T @ y) / (values[use] + 1e-3))
     assert model.dual_coef_ == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    # also where K + αI is positive definite, and for two penalties at once
+    both = KernelRidge([1e-3, 100.0], kernel=Sigmoid(0.5, -1.0), indefinite="clip")
+    with pytest.warns(UserWarning, match="is not positive definite on these points"):
+        both.fit(X, np.column_stack([y, y]))
+    strong = Q[:, use] @ ((Q[:, use].T @ y) / (values[use] + 100.0))
+    assert both.dual_coef_ == pytest.approx(np.column_stack([expected, strong]), rel=1e-8, abs=1e-8)
+    assert both.loo_residuals_[:, 0] == pytest.approx(model.loo_residuals_, rel=1e-6)
+
+
+def test_a_conditionally_positive_definite_kernel_is_welcome_beside_an_intercept(rng):
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
+    K = -np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    model = KernelRidge(0.1, kernel="precomputed").fit(K, y)
+    assert model.report_.warnings == ()
+    assert model.dual_coef_.sum() == pytest.approx(0.0, abs=1e-10)
+    # the saddle point: (K + αI) a + b 1 = y, Σ a = 0
+    system = np.block([[K + 0.1 * np.eye(40), np.ones((40, 1))], [np.ones((1, 40)), np.zeros((1, 1))]])
+    expected = np.linalg.solve(system, np.append(y, 0.0))
+    assert np.append(model.dual_coef_, model.intercept_) == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(InputError, match="is not positive definite"):
+        KernelRidge(0.1, kernel="precomputed", fit_intercept=False).fit(K, y)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
@@ -340,7 +371,7 @@ def test_an_indefinite_kernel_is_seen_where_the_factorisation_goes_through(rng, 
     K = np.tanh(0.05 * X @ X.T)
     alpha = -np.linalg.eigvalsh(K)[0] * factor
     with pytest.warns(UserWarning, match="is not positive definite on these points"):
-        model = KernelRidge(alpha, kernel="precomputed").fit(K, y)
+        model = KernelRidge(alpha, kernel="precomputed", indefinite="clip").fit(K, y)
     assert model.score(K, y) > 0.9
     assert np.isfinite(model.loo_residuals_).all()
 

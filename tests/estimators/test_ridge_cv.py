@@ -114,14 +114,20 @@ def test_absolute_errors(problem):
     assert model.best_score_ == pytest.approx(np.abs(model.loo_residuals_).mean())
 
 
-def test_penalties_too_small_for_an_indefinite_kernel(rng):
+def test_an_indefinite_kernel_is_refused(rng):
     X, y = rng.normal(size=(30, 3)), rng.normal(size=30)
-    k = Sigmoid(0.5, -1.0)
+    with pytest.raises(InputError, match=r"Sigmoid.* has the eigenvalue -\S+, .* or repair the matrix"):
+        KernelRidgeCV(kernel=[Gaussian(1.0), Sigmoid(0.5, -1.0)]).fit(X, y)
+
+
+def test_penalties_below_rounding(rng):
+    X = 100 * np.repeat(rng.normal(size=(10, 1)), 3, axis=0)
+    y = rng.normal(size=30)
     with pytest.warns(UserWarning, match="1 of 2 pairs of kernel and penalty left out: there K is not"):
-        model = KernelRidgeCV([1e-9, 1e9], kernel=k).fit(X, y)
-    assert np.isinf(model.path_.scores[0, 0, 0]) and model.alpha_ == 1e9
+        model = KernelRidgeCV([1e-30, 1e3], kernel=Polynomial(3)).fit(X, y)
+    assert np.isinf(model.path_.scores[0, 0, 0]) and model.alpha_ == 1e3
     with pytest.raises(InputError, match="singular, to rounding, for every penalty"):
-        KernelRidgeCV([1e-9], kernel=k).fit(X, y)
+        KernelRidgeCV([1e-30], kernel=Polynomial(3)).fit(X, y)
 
 
 def test_duplicates_and_constant_targets(rng):

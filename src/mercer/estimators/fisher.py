@@ -13,6 +13,7 @@ from mercer.config import settings
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.classes import KernelClassifierMixin
+from mercer.estimators.definite import INDEFINITE, DefiniteMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, positive, whole
@@ -26,7 +27,12 @@ _STRETCHES = 2.0 ** np.arange(0, 10.5, 0.5)
 
 
 class KernelFisherDiscriminant(
-    KernelMixin, KernelClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    DefiniteMixin,
+    KernelMixin,
+    KernelClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     r"""Directions in feature space along which the classes lie far apart and are narrow, and a classifier.
 
@@ -46,6 +52,7 @@ class KernelFisherDiscriminant(
     priors : (classes,) probabilities of the classes, in the order of ``classes_``; by default their shares of
         the weight
     class_weight : None, "balanced" or {label: weight}
+    indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
 
     Attributes
     ----------
@@ -73,6 +80,7 @@ class KernelFisherDiscriminant(
     _declared: ClassVar[dict[str, Parameter]] = {
         "alpha": positive("auto", words=("auto",)),
         "n_components": whole(None, optional=True),
+        "indefinite": INDEFINITE,
     }
 
     def __init__(
@@ -86,6 +94,7 @@ class KernelFisherDiscriminant(
         n_components: int | None = None,
         priors: Any = None,
         class_weight: Any = None,
+        indefinite: str = "refuse",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -95,6 +104,7 @@ class KernelFisherDiscriminant(
         self.n_components = n_components
         self.priors = priors
         self.class_weight = class_weight
+        self.indefinite = indefinite
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the directions for the points X and their labels y."""
@@ -116,6 +126,7 @@ class KernelFisherDiscriminant(
         self.priors_ = self._check_priors(share / share.sum())
         plan = self._plan(X, most)
         plan.require_memory("use fewer points")
+        self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
         result = fisher(
             Gram(self.kernel_, X, cache=0),
@@ -124,13 +135,9 @@ class KernelFisherDiscriminant(
             alpha=alpha,
             weight=weight,
             copies=copies,
+            clip=self._must_clip(X),
         )
-        if result.lowest < 0:
-            journal.warn(
-                "the kernel matrix is not positive semi-definite: it has an eigenvalue of "
-                f"{result.lowest:.3g}; "
-                "negative eigenvalues are taken for zero, take a kernel that is positive definite to be exact"
-            )
+        self._meet(result.lowest, X, journal)
         if alpha is not None and result.alpha > alpha:
             journal.warn(
                 f"alpha={alpha!r} is below the rounding of the kernel matrix: {result.alpha:.3g} is used; "

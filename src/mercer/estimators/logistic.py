@@ -13,6 +13,7 @@ from mercer.config import memory_budget, settings
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.classes import KernelClassifierMixin, signs
+from mercer.estimators.definite import DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -31,7 +32,9 @@ _STEPS = {"newton": 100, "gradient": 10_000}
 _VECTORS = 30  # arrays of the size of α that a solver keeps, about
 
 
-class KernelLogisticRegression(IterativeMixin, KernelMixin, KernelClassifierMixin, BaseEstimator):
+class KernelLogisticRegression(
+    IterativeMixin, DefiniteMixin, KernelMixin, KernelClassifierMixin, BaseEstimator
+):
     r"""Probabilities P(y | x) from f(x) = Σᵢ αᵢ k(xᵢ, x) + b.
 
     For two classes, y = ±1, P(y | x) = 1/(1 + exp(-y f(x))), and f minimises
@@ -142,6 +145,7 @@ class KernelLogisticRegression(IterativeMixin, KernelMixin, KernelClassifierMixi
         scale = self.C if self.lam is None else 1.0 / (2.0 * self.lam * weight.sum())
         require_solvable(scale, "C" if self.lam is None else "lam")
         risk = self._risk(codes, scale * weight)
+        self._require_definite(X, centred=False)
         max_iter = _STEPS[self.solver] if self.max_iter is None else self.max_iter
         with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control, limited_blas():
             result = self._solve(Gram(self.kernel_, X, cache=0), risk, plan, max_iter, control)

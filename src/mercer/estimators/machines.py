@@ -15,6 +15,7 @@ from mercer.config import memory_budget, settings
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.classes import KernelClassifierMixin, signs
+from mercer.estimators.definite import DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -34,7 +35,7 @@ __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 _VECTORS = 40  # arrays of n numbers that the solvers keep, about
 
 
-class _KernelMachine(IterativeMixin, KernelMixin):
+class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
     """What the classifier and the regressor share; ``_learn`` is the whole of it."""
 
     _shared: ClassVar[dict[str, Parameter]] = {
@@ -70,6 +71,7 @@ class _KernelMachine(IterativeMixin, KernelMixin):
         plan.require_memory("use fewer points")
         factor = self.alpha if self.lam is None else self.lam * float(weight.sum())
         require_solvable(factor, "alpha" if self.lam is None else "lam")
+        self._require_definite(X, centred=False)
         options: dict[str, Any] = {
             "fit_intercept": self.fit_intercept,
             "tol": self.tol,

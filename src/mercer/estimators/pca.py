@@ -17,6 +17,7 @@ from mercer import data
 from mercer.config import memory_budget, settings
 from mercer.errors import InputError, warn_user
 from mercer.estimators.base import KernelMixin, check_weights, flag
+from mercer.estimators.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -53,7 +54,12 @@ def _is_count_or_share(value: Any) -> bool:
 
 
 class KernelPCA(
-    IterativeMixin, KernelMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    IterativeMixin,
+    DefiniteMixin,
+    KernelMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     r"""Principal components in feature space: the directions in which the points Φ(xᵢ) vary most.
 
@@ -72,6 +78,7 @@ class KernelPCA(
         exactly for the linear kernel, else by fixed point
     eigen_solver : "dense", "lanczos" (or "arpack"), "randomized" (only the eigenvalues are right to ``tol``),
         or "auto"
+    indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
     tol : residual of an iterative eigensolver relative to the eigenvalue, by default 1e-8 (1e-6 where K is
         too large to be kept in double precision); steps of the fixed point relative to the spread of the
         data, by default 1e-8
@@ -113,6 +120,7 @@ class KernelPCA(
         "fit_inverse_transform": flag(False),
         "inverse": choice("auto", ("auto", "fixed_point", "ridge")),
         "eigen_solver": choice("auto", ("auto", "dense", "lanczos", "randomized", "arpack")),
+        "indefinite": INDEFINITE,
         "tol": nonnegative(None, optional=True),
         "max_iter": whole(None, optional=True),
         **IterativeMixin.CONTROL,
@@ -130,6 +138,7 @@ class KernelPCA(
         fit_inverse_transform: bool = False,
         inverse: str = "auto",
         eigen_solver: str = "auto",
+        indefinite: str = "refuse",
         tol: float | None = None,
         max_iter: int | None = None,
         random_state: Any = None,
@@ -147,6 +156,7 @@ class KernelPCA(
         self.fit_inverse_transform = fit_inverse_transform
         self.inverse = inverse
         self.eigen_solver = eigen_solver
+        self.indefinite = indefinite
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -186,6 +196,7 @@ class KernelPCA(
         weight = check_weights(sample_weight, X)
         how, plan = self._scheme(X), self._plan(X, 1)
         plan.require_memory("ask for fewer components, or use fewer points")
+        self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
         if self._is_learned():
             _require_map(self.kernel_)
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1)
@@ -202,11 +213,7 @@ class KernelPCA(
             )
         kept = self._select(result)
         if result.lowest < -max(result.zero, 1e-12 * abs(float(result.values[0]))):
-            journal.warn(
-                "the kernel matrix is not positive semi-definite: it has an eigenvalue of "
-                f"{result.lowest:.3g} or less, beside {result.values[0]:.3g}; negative eigenvalues are "
-                "ignored, take a kernel that is positive definite to be exact"
-            )
+            self._meet(result.lowest, X, journal)
         if kept == 1 and result.values[0] <= result.zero:
             journal.warn(
                 "the points do not vary in feature space: every score is zero; give points that differ, or "

@@ -14,6 +14,7 @@ from mercer import data
 from mercer.config import memory_budget, settings, thread_count
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
+from mercer.estimators.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
@@ -74,7 +75,7 @@ class KernelRegressorMixin(RegressorMixin):
         return tags
 
 
-class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimator):
+class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMixin, BaseEstimator):
     r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖².
 
     The solution is f = Σᵢ aᵢ k(xᵢ, ·), a = (K + αI)⁻¹ (y - b); without iterating where K fits. With the
@@ -94,6 +95,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
     solver : "cholesky"; "primal", on the features of a linear or polynomial kernel; "cg", conjugate
         gradients, which never stores K; "auto" takes the primal where there are so many fewer features than
         points that it is less work, and "cg" where K does not fit the memory budget
+    indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
     tol : for "cg", the residual relative to y
     max_iter : for "cg", iterations at most
     max_time, progress, checkpoint, resume : for "cg", control over a long run; see
@@ -126,6 +128,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         "lam": nonnegative(None, per_column=1.0, optional=True),
         "fit_intercept": flag(True),
         "solver": choice("auto", ("auto", "cholesky", "primal", "cg")),
+        "indefinite": INDEFINITE,
         "tol": positive(1e-10),
         "max_iter": whole(1000),
         **IterativeMixin.CONTROL,
@@ -142,6 +145,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         lam: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
+        indefinite: str = "refuse",
         tol: float = 1e-10,
         max_iter: int = 1000,
         max_time: float | None = None,
@@ -157,6 +161,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.indefinite = indefinite
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -178,6 +183,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         )
         present = np.flatnonzero(weight)  # a point of weight zero is as if it were not there
         points, Y, weight = data.take(X, present), Y[present], weight[present]
+        self._require_definite(points, self.fit_intercept)
         with limited_blas():
             solution = self._solve(plan, points, Y, alphas, weight, journal)
         self._keep(solution.anchors, solution.coef, solution.intercept, y.ndim == 1)
@@ -227,6 +233,14 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         given = np.asarray(self.alpha if self.lam is None else self.lam)
         if not np.all(given > 0):
             return dense_plan(_EIGEN, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs)
+        if self._must_clip(X):
+            if self.solver == "cg":
+                raise InputError(
+                    "indefinite='clip' takes the eigenvalues of K, got solver='cg', which never stores it: "
+                    "pass solver='auto'"
+                )
+            clipped = ("K may have negative eigenvalues, which are to be clipped",)
+            return dense_plan(_EIGEN, n, 10.0, clipped, 2.2, n_outputs)
         plans = self._plans(X, n, n_outputs, len(np.unique(given)))
         if self.solver != "auto":
             if self.solver not in plans:
@@ -281,7 +295,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         gram = Gram(self.kernel_, X, cache=0)
         if plan.solver == _CG:
             return self._iterate(gram, X, Y, alphas, weight, journal)
-        if plan.solver == _EIGEN:
+        if not alphas.all():
             if alphas.any():
                 raise InputError(
                     f"alpha must be positive for all targets or zero for all, got {self.alpha!r}: "
@@ -289,8 +303,8 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
                 )
             result = minimum_norm(gram, Y, weight, self.fit_intercept)
         else:
-            result = ridge(gram, Y, alphas, weight, self.fit_intercept)
-        _warn_if_repaired(journal, self.kernel_, result.clipped)
+            result = ridge(gram, Y, alphas, weight, self.fit_intercept, clip=plan.solver == _EIGEN)
+        self._meet(result.clipped, X, journal)
         return _Solution(X, result.coef, result.intercept, result.objective, result.errors)
 
     def _in_features(self, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray) -> _Solution | None:
@@ -352,7 +366,7 @@ class KernelRidge(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimat
         return _Solution(X, root * Z, intercept, objective, None, facts)
 
 
-class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
+class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseEstimator):
     r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)²; among all such f the one of least norm ‖f‖.
 
     The limit of kernel ridge for α → 0. K may be singular: eigenvalues up to ``rcond`` times the largest
@@ -362,6 +376,7 @@ class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
     ----------
     kernel, gamma, degree, coef0 : as for KernelRidge
     fit_intercept : whether there is a b
+    indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
     rcond : eigenvalues of K up to rcond · λmax count as zero; by default n ε
 
     Attributes
@@ -381,6 +396,7 @@ class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
 
     _declared: ClassVar[dict[str, Parameter]] = {
         "fit_intercept": flag(True),
+        "indefinite": INDEFINITE,
         "rcond": fixed(
             None,
             "a number between 0 and 1",
@@ -398,6 +414,7 @@ class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
         degree: int = 3,
         coef0: float = 1.0,
         fit_intercept: bool = True,
+        indefinite: str = "refuse",
         rcond: float | None = None,
     ) -> None:
         self.kernel = kernel
@@ -405,6 +422,7 @@ class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
         self.degree = degree
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
+        self.indefinite = indefinite
         self.rcond = rcond
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -416,10 +434,11 @@ class KernelLeastSquares(KernelRegressorMixin, KernelMixin, BaseEstimator):
         present = np.flatnonzero(weight)
         points, Y, weight = data.take(X, present), y[present], weight[present]
         Y = Y.astype(np.float64).reshape(len(Y), -1)
+        self._require_definite(points, self.fit_intercept)
         with limited_blas():
             gram = Gram(self.kernel_, points, cache=0)
             result = minimum_norm(gram, Y, weight, self.fit_intercept, rcond=self.rcond)
-        _warn_if_repaired(journal, self.kernel_, result.clipped)
+        self._meet(result.clipped, points, journal)
         self._keep(points, result.coef, result.intercept, y.ndim == 1)
         self.rank_ = result.rank
         self.report_ = journal.report(plan)
@@ -449,12 +468,3 @@ def dense_plan(
     itemsize = np.dtype(settings().dtype).itemsize
     memory = int(matrices * n * n * itemsize) + 8 * n * (6 * n_outputs + 12) + extra
     return Plan(solver, n, memory, cubes * float(n) ** 3, why)
-
-
-def _warn_if_repaired(journal: Journal, kernel: Any, clipped: float) -> None:
-    if clipped < 0:
-        journal.warn(
-            f"{kernel!r} is not positive definite on these points: the eigenvalue {clipped:.3g} of K and all "
-            "other negative ones were taken as zero, which makes K the nearest kernel matrix; mercer.certify "
-            "tells more"
-        )

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from mercer import data
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
+from mercer.estimators.definite import DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
 from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
 from mercer.gram import Gram
@@ -37,7 +38,7 @@ def _is_path(value: Any) -> bool:
     return bool(((entries > 0) & np.isfinite(entries)).all())
 
 
-class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstimator):
+class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMixin, BaseEstimator):
     r"""Kernel ridge over a path of penalties α and a list of kernels, the best by leave-one-out error.
 
     The errors are exact, those of n fits without one point each, and the whole path takes one reduction of K
@@ -139,6 +140,8 @@ class KernelRidgeCV(KernelRegressorMixin, KernelMixin, IterativeMixin, BaseEstim
         plan.require_memory("use KernelRidge on the whole and choose alpha on fewer points")
         kernels = self._candidates(points, None if sample_weight is None else weight[present])
         weight = weight[present]
+        for kernel in kernels:
+            self._require_definite(points, self.fit_intercept, kernel)
         alphas = self._path(Gram(kernels[0], points, cache=0), weight)
         search = _Search(Y, alphas, weight, self.fit_intercept, self.scoring, self.alpha_per_target)
         control = self._control("kernels", len(kernels), points, Y, weight, kernels)

@@ -80,10 +80,13 @@ def fisher(
     alpha: float | None = None,
     weight: Any = None,
     copies: Any = None,
+    clip: bool = False,
 ) -> FisherResult:
     """Solve the problem of the module; ``codes`` are the classes 0 … n_classes - 1, alpha=None chooses α.
 
     ``copies`` says how many equal points a point stands for, 1 by default; one of them is left out at a time.
+    ``clip``: K may have negative eigenvalues, and they count as zero; without it K is left as it is where
+    K + αI is positive definite.
     """
     n = K.shape[0]
     weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
@@ -101,11 +104,13 @@ def fisher(
         )
     least = 4 * eps * size
     is_given, alpha = alpha is not None, None if alpha is None else max(alpha, least)
-    inverse = None if alpha is None else _by_cholesky(M, Z, total * alpha)
+    inverse = None if alpha is None or clip else _by_cholesky(M, Z, total * alpha)
     path, errors, lowest = np.empty(0), np.empty(0), 0.0
     negative = np.empty((n, 0))  # eigenvectors
     if inverse is None:
-        if is_given:  # the factorisation destroyed M, and failed: K is not positive semi-definite
+        if (
+            is_given and not clip
+        ):  # the factorisation destroyed M, and failed: K is not positive semi-definite
             M = _centred(K, root, unit, M)[0]
         # in place where the plan is for one matrix
         spectrum, V = eigh(M.T, overwrite_a=True, check_finite=False, driver="ev" if is_given else "evr")

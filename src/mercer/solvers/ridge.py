@@ -20,6 +20,7 @@ machines, Neural Networks 17 (2004), 1467-1475.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +65,13 @@ def ridge(
     alphas: np.ndarray,  # (t,) > 0
     weight: np.ndarray,  # (n,) > 0
     fit_intercept: bool = True,
+    *,
+    clip: bool = False,
 ) -> RidgeResult:
     """By Cholesky factorisation, one for each different α, all in the memory of one matrix.
+
+    ``clip``: by eigenvalues, of which the negative ones count as zero. Without it a K is left as it is where
+    K + αI is positive definite.
 
     >>> from mercer import Gram, Linear
     >>> K = Gram(Linear(), [[0.0], [1.0], [2.0]])
@@ -76,16 +82,21 @@ def ridge(
     n, t = Y.shape
     coef, intercept, objective = np.empty((n, t)), np.zeros(t), np.zeros(t)
     clipped, rank = 0.0, n
+    errors = np.empty((n, t)) if clip else None
     M = np.empty(K.shape, K.dtype)
     for alpha in np.unique(alphas):
         mine = np.flatnonzero(alphas == alpha)
-        try:
-            factor = _factor(K, M, weight, alpha)
-        except LinAlgError:
+        factor = None
+        if not clip:
+            with suppress(LinAlgError):
+                factor = _factor(K, M, weight, alpha)
+        if factor is None:
             result = minimum_norm(K, Y[:, mine], weight, fit_intercept, alpha=alpha, out=M)
             clipped, rank = min(clipped, result.clipped), min(rank, result.rank)
             coef[:, mine], intercept[mine] = result.coef, result.intercept
             objective[mine] = result.objective
+            if errors is not None:
+                errors[:, mine] = result.errors
             if len(mine) == t:
                 return result
             continue
@@ -98,7 +109,7 @@ def ridge(
         coef[:, mine] = root[:, None] * Z
         objective[mine] = alpha * (coef[:, mine] * (Y[:, mine] - intercept[mine])).sum(axis=0)
     _require_finite(coef)
-    return RidgeResult(coef, intercept, objective, None, clipped, rank)
+    return RidgeResult(coef, intercept, objective, errors, clipped, rank)
 
 
 def leave_one_out(
