@@ -10,12 +10,13 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.calculus import differentiate
 from mercer.kernels.compose import _Unary
-from mercer.kernels.expression import Expression
-from mercer.kernels.pair import Pair, ParameterLeaf, derivative, scale_derivative
+from mercer.kernels.expression import Expression, Number
+from mercer.kernels.pair import Pair, ParameterLeaf, Quantity, derivative, scale_derivative
 from mercer.kernels.parameters import fixed, is_vector
 
-__all__ = ["Derivative"]
+__all__ = ["Derivative", "RadialSlope", "differentiable"]
 
 _NAME = re.compile(r"(?P<path>[^\[\]]+)(\[(?P<index>\d+)\])?$")
 
@@ -46,7 +47,7 @@ class Derivative(_Unary):
         if parameter is None or not parameter.symbolic:
             raise InputError(
                 f"{self.kernel!r} has no derivative by {self.name!r}: "
-                f"it can be differentiated by {', '.join(_names(self.kernel)) or 'nothing'}"
+                f"it can be differentiated by {', '.join(differentiable(self.kernel)) or 'nothing'}"
             )
         value, path = vars(owner)[last], (*pair.path, "kernel", *down, last)
         if value is None:
@@ -61,12 +62,47 @@ class Derivative(_Unary):
         return scale_derivative(self.inner(pair), path, column) * rate
 
 
+class RadialSlope(_Unary):
+    r"""κ'(s) of a kernel k(x, x') = κ(s), s = Σⱼ (xⱼ - x'ⱼ)² of columns that a parameter θ multiplies by θ^p.
+
+    Every ∂k/∂ log θⱼ = 2p κ'(s) (zⱼ - z'ⱼ)², z the multiplied columns, comes from this one matrix. ``of`` a
+    kernel that is not of this form is None.
+
+    >>> from mercer import Gaussian
+    >>> RadialSlope.of(Gaussian(sigma=[2.0]), "sigma")([[0.0]], [[2.0]]).round(6)  # -k/2, s = 1
+    array([[-0.303265]])
+    """
+
+    kernel: Kernel = fixed(None)
+
+    @classmethod
+    def of(cls, kernel: Kernel, name: str) -> RadialSlope | None:
+        """The slope of a kernel whose parameter ``name``, one value per column, scales all its columns."""
+        leaf = _squared_distance(kernel.expression())
+        if leaf is None or [getattr(step, "path", None) for step in leaf.view.steps] != [(name,)]:
+            return None
+        return cls(kernel)
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        inner = self.inner(pair or Pair())
+        leaf = _squared_distance(inner)
+        assert leaf is not None
+        return differentiate(inner, leaf)
+
+
+def _squared_distance(expression: Expression) -> Quantity | None:
+    """‖z - z'‖², if the formula depends on the points by nothing else."""
+    quantities = {leaf for leaf in expression.leaves() if not isinstance(leaf, Number | ParameterLeaf)}
+    leaf = quantities.pop() if len(quantities) == 1 else None
+    return leaf if isinstance(leaf, Quantity) and leaf.kind == "sqdist" else None
+
+
 def _has_formula(kernel: Kernel) -> bool:
     """Whether its values are worked out by a formula, not counted or compared outside of any."""
     return not (hasattr(kernel, "pairs") or hasattr(kernel, "features"))
 
 
-def _names(kernel: Kernel, prefix: str = "") -> Iterator[str]:
+def differentiable(kernel: Kernel, prefix: str = "") -> Iterator[str]:
     """The parameters a kernel can be differentiated by."""
     if not _has_formula(kernel):
         return
@@ -74,4 +110,4 @@ def _names(kernel: Kernel, prefix: str = "") -> Iterator[str]:
         if parameter.symbolic and vars(kernel)[name] is not None:
             yield prefix + name
     for name, child in kernel.children().items():
-        yield from _names(child, f"{prefix}{name}__")
+        yield from differentiable(child, f"{prefix}{name}__")

@@ -1,0 +1,49 @@
+r"""What the estimators that choose a kernel share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import as_kernel
+from mercer.kernels.parameters import positive
+from mercer.kernels.stationary import Gaussian
+from mercer.selection.families import Family, default_families, family
+
+__all__ = ["AUTO", "AutoMixin"]
+
+AUTO = {"max_time": positive(None, optional=True)}
+
+
+class AutoMixin:
+    """For estimators with the parameters kernel, max_time, random_state and progress."""
+
+    kernel: Any
+    random_state: Any
+
+    def _given(self) -> list[Kernel]:
+        """The kernels that were asked for; none stands for the default ones."""
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            return []
+        given = list(self.kernel) if isinstance(self.kernel, list | tuple) else [self.kernel]
+        if not given:
+            raise InputError("kernel is an empty list: pass 'auto', a kernel, or a list of at least one")
+        return [as_kernel(kernel, "scale", 3, 1.0) for kernel in given]
+
+    def _kernel(self) -> Kernel:
+        given = self._given()
+        return given[0] if given else Gaussian()
+
+    def _families(self, X: Any) -> list[Family]:
+        given = self._given()
+        if not given:
+            return list(default_families(X))
+        return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
+
+    def _seed(self) -> int:
+        if self.random_state is None or isinstance(self.random_state, int):
+            return int(self.random_state or 0)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -1,0 +1,98 @@
+r"""Classification with a kernel that was chosen for the data."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from mercer.estimators.base import KernelMixin
+from mercer.estimators.classes import KernelClassifierMixin, signs
+from mercer.estimators.svc import SVC
+from mercer.expansion import Expansion
+from mercer.kernels.parameters import Parameter
+from mercer.report import Journal, Plan, Report
+from mercer.selection.auto import AUTO, AutoMixin
+from mercer.selection.scores import machine_errors
+from mercer.selection.search import Clock, Search, Trial
+
+__all__ = ["AutoKernelClassifier"]
+
+_LEARNED = 2000  # points that the parameters of the winner are learned on
+_SCORED = 4000  # points that the last C is chosen on
+
+
+class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEstimator):
+    r"""A support vector machine with a kernel, its parameters and C chosen for the data.
+
+    Kernels are learned by gradient steps on the evidence (`mercer.selection.evidence`), of the labels as ±1,
+    and compared by the errors of support vector machines over five folds of points that they were not learned
+    from; see `mercer.selection.search`.
+
+    Parameters
+    ----------
+    kernel : "auto" for the default list on vectors; a kernel, or a list of kernels, on anything: their
+        parameters with derivatives are learned, from where they are
+    max_time : seconds that the search takes at most, about; the last fit comes on top
+    random_state : seed of the cut into points to learn on and to score on
+    progress : as everywhere
+
+    Attributes
+    ----------
+    trials_ : every kernel that was tried, with its score
+    model_ : the SVC
+    kernel_, C_, classes_, expansion_, report_ : its kernel, penalty, labels, functions and report
+    best_score_ : the errors of the winner in the search, a part; not honest of the choice itself (see
+        ``mercer.selection.nested_error``)
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = AUTO
+
+    model_: SVC
+    trials_: list[Trial]
+    expansion_: Expansion
+    report_: Report
+
+    def __init__(
+        self,
+        kernel: Any = "auto",
+        *,
+        max_time: float | None = None,
+        random_state: Any = 0,
+        progress: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.max_time = max_time
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose and fit on the points X and their labels y."""
+        journal = Journal()
+        X, y = self._validate_fit(X, y)
+        codes = self._encode(y)
+        self._require_two_classes(np.bincount(codes))
+        Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
+        score = machine_errors(X, codes, self._seed())
+        search = Search(X, Y, score, clock=Clock(self.max_time), seed=self._seed())
+        winner = search.run(self._families(X))
+        kernel, noise = search.finish(winner, _LEARNED)
+        last = score(kernel, noise, search.order[:_SCORED])
+        self.trials_, self.C_ = search.trials, last.penalty
+        self.model_ = SVC(kernel=kernel, C=self.C_).fit(X, y)
+        self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
+        self.report_ = journal.report(self.model_.report_.plan, self.model_.report_.stopped)
+        self.best_score_ = winner.score.error
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+        """f(x), or of several classes one value each."""
+        return np.asarray(self.model_.decision_function(self._validate_new(X)))
+
+    def predict(self, X: Any) -> np.ndarray:  # (n,)
+        """The class of each point."""
+        return np.asarray(self.model_.predict(self._validate_new(X)))
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        return SVC(kernel=self.kernel_)._plan(X, n_outputs)

@@ -1,0 +1,212 @@
+r"""Continuous parameters of a kernel, learned by gradient steps on the evidence.
+
+y = f + noise, f drawn from the Gaussian process with the covariance s²k, noise of variance s²λ. With s² at its
+best value the negative logarithm of the probability of y is, up to a constant,
+
+    L(θ, λ) = (n/2) log(q/n) + ½ log |M|,     M = K(θ) + λI,   q = yᵀM⁻¹y
+
+and, with G = M⁻¹ - (n/q) M⁻¹y yᵀM⁻¹, its derivatives are ∂L/∂θ = ½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂θ. Several targets share K, and
+q is their mean. The derivatives of K are the kernels' own; length scales per column, of which there may be
+many, all come from one matrix where the kernel is a function of the distance. Kernel ridge regression with the
+penalty λ is what such θ and λ are for.
+
+Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 5.4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
+from scipy.optimize import minimize
+
+from mercer import data
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.derivative import RadialSlope
+from mercer.kernels.parameters import is_vector
+
+__all__ = ["Learned", "evidence", "learn"]
+
+#: how far a parameter may go from where it began, as a factor; relevance beyond that is none or all
+_REACH = 1e4
+_NOISE = (1e-8, 1e3)
+#: pull of a column's logarithm towards its beginning, so that an irrelevant one stays finite
+_PULL = 0.01
+_REFUSED = 1e10
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A kernel with learned parameters."""
+
+    kernel: Kernel
+    #: λ beside K
+    noise: float
+    #: L per point; comparable between kernels on the same points
+    value: float
+    #: how often L was computed
+    evaluations: int
+
+
+def evidence(
+    kernel: Kernel,
+    X: Any,
+    Y: np.ndarray,  # (n, t), of mean zero
+    noise: float,
+    names: Sequence[str] = (),
+) -> tuple[float, dict[str, np.ndarray], float]:
+    """L, its derivatives by the logarithms of the parameters, by name, and that by log λ.
+
+    >>> from mercer import Gaussian
+    >>> x, y = np.array([[0.0], [1.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
+    >>> value, slopes, by_noise = evidence(Gaussian(sigma=1.0), x, y, 0.1, ["sigma"])
+    >>> step = [evidence(Gaussian(sigma=np.exp(h)), x, y, 0.1)[0] for h in (-1e-5, 1e-5)]
+    >>> bool(abs((step[1] - step[0]) / 2e-5 - slopes["sigma"]) < 1e-6)
+    True
+    """
+    n, t = Y.shape
+    M = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
+    M.flat[:: n + 1] += noise
+    factor = cho_factor(M.T, lower=True, overwrite_a=True, check_finite=False)
+    A = cho_solve(factor, Y, check_finite=False)
+    q = max(float((Y * A).sum()) / t, 1e-300)
+    value = n / 2 * np.log(q / n) + float(np.log(np.diagonal(factor[0])).sum())
+    if not names:
+        return value, {}, 0.0
+    inverse, _ = lapack.dpotri(factor[0], lower=1, overwrite_c=1)
+    G = np.tril(inverse, -1)
+    G += G.T
+    G.flat[:: n + 1] = np.diagonal(inverse)
+    G -= (n / (q * t)) * (A @ A.T)
+    slopes = {name: _slopes(kernel, X, name, G) for name in names}
+    return value, slopes, 0.5 * noise * float(np.trace(G))
+
+
+def learn(
+    kernel: Kernel,
+    X: Any,
+    Y: np.ndarray,  # (n, t)
+    names: Sequence[str],
+    noise: float = 0.1,
+    *,
+    tied: bool = False,
+    iterations: int = 40,
+    deadline: float = np.inf,
+) -> Learned:
+    """The parameters ``names`` of the kernel, and λ, where L is least: from where they are, downhill.
+
+    ``names`` are those of ``kernel.get_params()``, their values positive numbers, or one per column; ``tied``
+    columns keep their ratios. Ends when ``monotonic()`` passes the deadline, with the best so far.
+
+    >>> from mercer import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2))
+    >>> learned = learn(Gaussian(sigma=[1.0, 1.0]), X, np.sin(2 * X[:, :1]), ["sigma"])
+    >>> first, second = learned.kernel.sigma
+    >>> bool(second > 10 * first)  # the second column does not matter
+    True
+    """
+    Y = Y - Y.mean(axis=0)
+    space = _Space.of(kernel, names, tied)
+    start = np.append(np.zeros(space.size), np.log(min(max(noise, _NOISE[0]), _NOISE[1])))
+    pull = np.append(space.pull, 0.0)
+    best, at_best, count = np.inf, start, 0
+
+    def objective(at: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal best, at_best, count
+        if monotonic() > deadline and np.isfinite(best):
+            raise _OutOfTimeError
+        count += 1
+        try:
+            value, slopes, by_noise = evidence(space.kernel(at[:-1]), X, Y, float(np.exp(at[-1])), names)
+        except LinAlgError:  # singular to rounding: not there
+            return _REFUSED, np.zeros_like(at)
+        value += float(pull @ at**2)
+        if value < best:
+            best, at_best = value, at.copy()
+        return value, np.append(space.gather(slopes), by_noise) + 2 * pull * at
+
+    reach = (-np.log(_REACH), np.log(_REACH))
+    bounds = [reach] * space.size + [(np.log(_NOISE[0]), np.log(_NOISE[1]))]
+    with suppress(_OutOfTimeError):
+        minimize(
+            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations}
+        )
+    return Learned(space.kernel(at_best[:-1]), float(np.exp(at_best[-1])), best / len(Y), count)
+
+
+class _OutOfTimeError(Exception):
+    pass
+
+
+@dataclass(frozen=True, eq=False)
+class _Space:
+    """The logarithms of chosen parameters of a kernel, relative to where they begin."""
+
+    start: Kernel
+    values: dict[str, np.ndarray]  # one or more positive numbers each
+    #: how many variables each parameter is
+    sizes: tuple[int, ...]
+    pull: np.ndarray
+
+    @classmethod
+    def of(cls, kernel: Kernel, names: Sequence[str], tied: bool) -> _Space:
+        given = kernel.get_params()
+        values = {name: np.atleast_1d(np.asarray(given[name], dtype=np.float64)) for name in names}
+        sizes = tuple(1 if tied else len(value) for value in values.values())
+        pull = [np.full(size, _PULL if size > 1 else 0.0) for size in sizes]
+        return cls(kernel, values, sizes, np.concatenate([np.empty(0), *pull]))
+
+    @property
+    def size(self) -> int:
+        return sum(self.sizes)
+
+    def kernel(self, at: np.ndarray) -> Kernel:
+        """The kernel with its parameters multiplied by exp(at)."""
+        given, parts = self.start.get_params(), np.split(np.exp(at), np.cumsum(self.sizes)[:-1])
+        changed = {}
+        for (name, value), part in zip(self.values.items(), parts, strict=True):
+            changed[name] = value * part if is_vector(given[name]) else float(value[0] * part[0])
+        result = self.start.__sklearn_clone__()
+        result.set_params(**changed)
+        return result
+
+    def gather(self, slopes: dict[str, np.ndarray]) -> np.ndarray:
+        """The derivatives by the variables, from those by the parameters."""
+        parts = zip(self.values, self.sizes, strict=True)
+        return np.concatenate(
+            [np.empty(0), *(slopes[n] if len(slopes[n]) == size else [slopes[n].sum()] for n, size in parts)]
+        )
+
+
+def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
+    """½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂ log θ, for each entry of the parameter θ."""
+    value = kernel.get_params()[name]
+    if not is_vector(value):
+        D = Gram(kernel.derivative(name), X, cache=0).dense()
+        return np.array([0.5 * float(value) * float(np.einsum("ij,ij->", G, D))])
+    slope = RadialSlope.of(kernel, name)
+    if slope is None:
+        sums = [
+            float(np.einsum("ij,ij->", G, Gram(kernel.derivative(f"{name}[{j}]"), X, cache=0).dense()))
+            for j in range(len(value))
+        ]
+        return 0.5 * np.asarray(value, dtype=np.float64) * np.array(sums)
+    W = np.asarray(Gram(slope, X, cache=0).dense(), dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        W *= G
+    # where two points are equal the slope may be infinite, and multiplies a difference of zero
+    W[~np.isfinite(W)] = 0.0
+    W.flat[:: len(W) + 1] = 0.0
+    exponent = kernel._parameters[name].per_column
+    assert exponent is not None
+    Z = data.as_vectors(X) * np.asarray(value, dtype=np.float64) ** exponent
+    Z = Z - Z.mean(axis=0)
+    squares = 2 * (W.sum(axis=1) @ Z**2 - np.einsum("ij,ij->j", Z, W @ Z))
+    return np.asarray(exponent * squares)

@@ -1,0 +1,74 @@
+r"""What a search tries: kernels with the continuous parameters that are learned.
+
+On vectors, by default: Gaussian, Matérn ½ and 3/2, rational quadratic, with one length scale per column, that
+begins at √d times the spread of the column; and the ℓ₁ Laplacian. Rough kernels are among them because real
+tables often are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.kernels.base import Kernel
+from mercer.kernels.derivative import differentiable
+from mercer.kernels.parameters import is_vector
+from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+
+__all__ = ["Family", "default_families", "family"]
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A kernel at its beginning, and the parameters to learn from there."""
+
+    kernel: Kernel
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> int:
+        """How many parameters there are beyond one for each name."""
+        given = self.kernel.get_params()
+        return sum(len(given[name]) - 1 for name in self.names if is_vector(given[name]))
+
+
+def family(kernel: Kernel) -> Family:
+    """Of a kernel with numbers for parameters: those that are positive and have a derivative.
+
+    >>> from mercer import Gaussian, Linear
+    >>> family(2.0 * Gaussian(sigma=1.0) + 0.5 * Linear()).names
+    ('k1__scale', 'k1__kernel__sigma', 'k2__scale')
+    """
+    given = kernel.get_params()
+    return Family(kernel, tuple(name for name in differentiable(kernel) if _is_positive(given[name])))
+
+
+def default_families(X: Any) -> Iterator[Family]:  # X: (n, d)
+    """The families for vectors."""
+    spread = _spread(X)
+    d = len(spread)
+    scale = spread * np.sqrt(d)
+    yield Family(Gaussian(sigma=scale), ("sigma",))
+    yield Family(Matern(nu=1.5, length_scale=scale), ("length_scale",))
+    yield Family(Matern(nu=0.5, length_scale=scale), ("length_scale",))
+    yield Family(RationalQuadratic(alpha=1.0, length_scale=scale), ("length_scale",))
+    yield Family(Laplacian(gamma=1 / (2 * d * spread)), ("gamma",))
+
+
+def _spread(X: Any) -> np.ndarray:  # (d,)
+    """The standard deviation of each column; 1 for one that is constant."""
+    if sparse.issparse(X):
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0.0))
+    else:
+        spread = np.asarray(X, dtype=np.float64).std(axis=0)
+    return np.where(spread > 1e-12 * max(float(spread.max(initial=0.0)), 1e-300), spread, 1.0)
+
+
+def _is_positive(value: Any) -> bool:
+    values = np.asarray(value)
+    return values.dtype.kind in "iuf" and bool((values > 0).all())

@@ -1,0 +1,204 @@
+r"""The search: kernels with learned parameters, compared on points that they were not learned from.
+
+1. The points are shuffled and cut into a part to learn on and a part to score on; where there are few, it is
+   done both ways.
+2. Each family is learned twice from the evidence: with the ratios of its columns as they are, and then with one
+   parameter per column where there are points enough for that. Each of the two is a trial.
+3. The best trials go on to more points (successive halving), from the parameters they have.
+4. The winner is learned on as many points as one can afford.
+
+The score of a trial is the task's: see `mercer.selection.scores`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from mercer import data
+from mercer.kernels.base import Kernel
+from mercer.selection.evidence import learn
+from mercer.selection.families import Family
+
+__all__ = ["Clock", "Score", "Search", "Trial"]
+
+_RUNGS = (1000, 2000)  # points that are learned on, in turn
+_KEPT = 3  # trials that go on
+_PER_COLUMN = 5  # points that a parameter of its own takes
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a kernel is worth on some points, at the best penalty that was tried."""
+
+    #: the error: less is better
+    error: float
+    #: what decides between equal errors: less is better
+    tie: float
+    #: the penalty
+    penalty: float
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One kernel that was tried."""
+
+    kernel: Kernel
+    #: λ beside K, by the evidence
+    noise: float
+    score: Score
+    #: points it was learned on, and as many to score it
+    points: int
+    #: whether each column has a parameter of its own
+    per_column: bool
+    seconds: float
+    family: Family
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """By which trials on the same points are ordered."""
+        return self.score.error, self.score.tie
+
+    def __str__(self) -> str:
+        return f"{self.score.error:.4g} on {self.points} points, {self.seconds:.1f} s: {self.kernel!r}"
+
+
+class Clock:
+    """A time limit that is shared out: ``part(0.5)`` is over when half of what is left is gone."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.began = monotonic()
+        self.end = np.inf if seconds is None else self.began + seconds
+
+    def part(self, share: float) -> Clock:
+        clock = Clock(None)
+        clock.end = (
+            self.began_again + share * (self.end - self.began_again) if np.isfinite(self.end) else np.inf
+        )
+        return clock
+
+    @property
+    def began_again(self) -> float:
+        return monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        return monotonic() >= self.end
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - monotonic()
+
+
+ScoreOf = Callable[[Kernel, float, np.ndarray], Score]
+
+
+class Search:
+    """Trials of families on the points X with the targets Y, scored by ``score(kernel, noise, which)``."""
+
+    def __init__(
+        self,
+        X: Any,
+        Y: np.ndarray,  # (n, t) targets of the evidence
+        score: ScoreOf,
+        *,
+        clock: Clock,
+        seed: int = 0,
+        step: Callable[[Trial], bool] = lambda trial: True,
+    ) -> None:
+        self.X, self.Y, self.score = X, Y, score
+        self.clock = clock
+        self.order = np.random.default_rng(seed).permutation(len(Y))
+        #: told of every trial; False ends the search
+        self.step = step
+        self.trials: list[Trial] = []
+
+    def run(self, families: Sequence[Family]) -> Trial:
+        """All trials; the best one."""
+        best = self._rung(self._first(families), min(_RUNGS[0], len(self.Y)))
+        for points in _RUNGS[1:]:
+            if len(self.Y) <= points or self.clock.is_over:
+                break
+            best = (
+                self._rung(((t.family, t.kernel, t.noise, t.per_column) for t in best[:_KEPT]), points)
+                or best
+            )
+        return best[0]
+
+    def finish(self, trial: Trial, points: int) -> tuple[Kernel, float]:
+        """The parameters of a trial learned on more points: kernel and λ."""
+        if not trial.family.names or self.clock.is_over:
+            return trial.kernel, trial.noise
+        which = self.order[: min(points, len(self.Y))]
+        learned = self._learn(trial.family, trial.kernel, trial.noise, which, not trial.per_column)
+        return learned.kernel, learned.noise
+
+    # --- the steps -------------------------------------------------------------------------------------------
+
+    def _first(self, families: Sequence[Family]) -> Iterator[tuple[Family, Kernel, float, bool]]:
+        """Each family: as it is, then from what that gave, with a parameter for each column."""
+        points = min(_RUNGS[0], len(self.Y)) // 2 if len(self.Y) < 2 * _RUNGS[0] else _RUNGS[0]
+        for family in families:
+            yield family, family.kernel, 0.1, False
+            done = self.trials[-1] if self.trials and self.trials[-1].family is family else None
+            if done is not None and family.columns > 0 and points >= _PER_COLUMN * (family.columns + 1):
+                yield family, done.kernel, done.noise, True
+
+    def _rung(self, candidates: Any, points: int) -> list[Trial]:
+        """Trials of the candidates on so many points, the best first."""
+        made: list[Trial] = []
+        for family, kernel, noise, per_column in candidates:
+            if made and self.clock.is_over:
+                break
+            began = monotonic()
+            scores, learned = [], None
+            for learn_on, score_on in self._parts(points):
+                learned = self._learn(family, kernel, noise, learn_on, not per_column)
+                scores.append(self.score(learned.kernel, learned.noise, score_on))
+            assert learned is not None
+            trial = Trial(
+                learned.kernel,
+                learned.noise,
+                _mean(scores),
+                points,
+                per_column,
+                monotonic() - began,
+                family,
+            )
+            self.trials.append(trial)
+            made.append(trial)
+            if not self.step(trial):
+                self.clock.end = -np.inf
+        return sorted(made, key=lambda trial: trial.rank)
+
+    def _parts(self, points: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Points to learn on and points to score on; both ways where there are few."""
+        n = len(self.Y)
+        if n >= 2 * points:
+            return [(self.order[:points], self.order[points : 2 * points])]
+        half = n // 2
+        first, second = self.order[:half], self.order[half:]
+        return [(first, second), (second, first)]
+
+    def _learn(self, family: Family, kernel: Kernel, noise: float, which: np.ndarray, tied: bool) -> Any:
+        return learn(
+            kernel,
+            data.take(self.X, which),
+            self.Y[which],
+            family.names,
+            noise,
+            tied=tied,
+            deadline=self.clock.end,
+        )
+
+
+def _mean(scores: list[Score]) -> Score:
+    middle = scores[len(scores) // 2]
+    error, tie = (float(np.mean([getattr(s, name) for s in scores])) for name in ("error", "tie"))
+    penalty = float(np.exp(np.mean([np.log(s.penalty) for s in scores])))
+    return replace(middle, error=error, tie=tie, penalty=penalty)
