@@ -19,7 +19,8 @@ from mercer.kernels.expression import exp
 from mercer.kernels.histogram import ChiSquared, Min
 from mercer.kernels.mixture import ConditionalExpectation
 from mercer.kernels.objects import FromFunction, Precomputed
-from mercer.kernels.spectral import Radial, Spectral
+from mercer.kernels.radial import Radial
+from mercer.kernels.spectral import Spectral
 from mercer.kernels.stationary import (
     BallIndicator,
     BSpline,
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
     from mercer.kernels.bags import Intersection
     from mercer.kernels.columns import ColumnKernel
     from mercer.kernels.documents import BagOfWords
-    from mercer.kernels.invariance import Invariant, compositions, rotations, shifts, slants, zooms
+    from mercer.kernels.images import bends, rotations, shifts, slants, strokes, zooms
+    from mercer.kernels.invariance import Invariant, compositions
     from mercer.kernels.mismatch import Mismatch
     from mercer.kernels.random_walk import RandomWalk
     from mercer.kernels.sets import GeneralSetKernel, SetKernel
@@ -99,12 +101,14 @@ _LATER = {
     "SubtreeKernel": "mercer.kernels.tree_kernels",
     "WeightedDegree": "mercer.kernels.strings",
     "WeisfeilerLehman": "mercer.kernels.weisfeiler_lehman",
+    "bends": "mercer.kernels.images",
     "compositions": "mercer.kernels.invariance",
-    "rotations": "mercer.kernels.invariance",
-    "shifts": "mercer.kernels.invariance",
-    "slants": "mercer.kernels.invariance",
+    "rotations": "mercer.kernels.images",
+    "shifts": "mercer.kernels.images",
+    "slants": "mercer.kernels.images",
     "smoothness": "mercer.certify.smoothness",
-    "zooms": "mercer.kernels.invariance",
+    "strokes": "mercer.kernels.images",
+    "zooms": "mercer.kernels.images",
 }
 
 __all__ = [
@@ -170,6 +174,7 @@ __all__ = [
     "WeightedDegree",
     "WeisfeilerLehman",
     "Wendland",
+    "bends",
     "certify",
     "compositions",
     "config",
@@ -180,6 +185,7 @@ __all__ = [
     "shifts",
     "slants",
     "smoothness",
+    "strokes",
     "zooms",
 ]
 

@@ -48,7 +48,9 @@ def _find(item: Any, m: int, labels: list[Any] | None, name: str) -> list[int]:
     """Where one column is: a position, or a name (which data frames may repeat)."""
     if isinstance(item, int | np.integer) and not isinstance(item, bool):
         if not -m <= item < m:
-            raise InputError(f"{name} has no column {item}: it has {m} columns, 0 to {m - 1}")
+            names = labels or []
+            remedy = f"; a number is a position, pass {names.index(item)}" if item in names else ""
+            raise InputError(f"{name} has no column {item}: it has {m} columns, 0 to {m - 1}{remedy}")
         return [int(item) % m]
     if labels is None:
         raise InputError(

@@ -106,7 +106,7 @@ def test_a_density_takes_numbers_and_arrays():
         (Linear(), 1, "not known to be a function of x - x'"),
         (BSpline() * Gaussian(1.0), 2, "in ℝ\\^2 no density can be computed"),
         (Gaussian(sigma="median"), 1, "waits for data"),
-        (Gaussian(sigma=[1.0, 2.0]) * Linear(), 2, "no density"),
+        (Gaussian(sigma=[1.0, 2.0]) * Linear(), 2, "one length scale per column"),
     ],
 )
 def test_kernels_without_a_density(kernel, dim, message):

@@ -11,6 +11,7 @@ from mercer import (
     Cosine,
     Delta,
     Gaussian,
+    GeneralSetKernel,
     Laplacian,
     Linear,
     Matern,
@@ -18,6 +19,7 @@ from mercer import (
     Periodic,
     Polynomial,
     RationalQuadratic,
+    SetKernel,
     Sigmoid,
     Wendland,
     certify,
@@ -29,6 +31,7 @@ from mercer.kernels import compose, fixed, positive
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import Derivative
 from mercer.kernels.expression import minimum, tanh
+from mercer.kernels.invariance import Invariant
 from mercer.testing import example_kernels, own_kernels
 
 BALL, GAUSS, POINTS = BallIndicator(), Gaussian(1.0), np.array([[0.0], [1.0], [2.5]])
@@ -206,12 +209,52 @@ def test_kernels_on_nonnegative_points_say_so():
     assert not is_proved(Formula(lambda pair: pair.sum(minimum)))
 
 
-def test_a_feature_map_may_make_points_negative():
+def test_what_a_part_sees_must_be_nonnegative_too():
+    """Such a kernel refuses points whose images are negative: where it is defined it is proved."""
     for kernel in (Min() @ np.sin, Min().on(0) @ np.sin, (Min() + 1) @ np.sin, ChiSquared() ** 0.5 @ np.sin):
-        assert prove(kernel, Setting()).reason.endswith(
-            "needs points ≥ 0, and nothing is known of the values of a feature map"
-        )
-    assert not is_proved(FormulaOnHistograms(lambda pair: pair.sum(minimum)) @ np.sin)
+        assert prove(kernel, Setting()).conditions == ("values of the feature map ≥ 0",)
+        assert certify(kernel, np.array([[0.1], [3.0]])).verdict == "proved"
+        with pytest.raises(ValueError, match="Negative values in data"):
+            certify(kernel, np.array([[0.1], [4.0]]))
+    own = FormulaOnHistograms(lambda pair: pair.sum(minimum))
+    assert prove(own @ np.sin, Setting()).conditions == ("values of the feature map ≥ 0",)
+
+
+def test_a_witness_is_a_point_where_the_kernel_can_be_computed():
+    """min(x, x') - x x'/8 on x ≥ 0 is refuted far out, and not by images that are negative."""
+
+    class Bent(Kernel):
+        domain = "nonnegative"
+
+        def formula(self, pair):
+            return pair.sum(minimum) - pair.dot / 8
+
+    certificate = certify(Bent() @ np.sinh)
+    assert certificate.verdict == "refuted"
+    assert np.isfinite((Bent() @ np.sinh)(certificate.points)).all()
+    with pytest.raises(ValueError, match="Negative values in data"):
+        certify(Min(), [[-1.0], [1.0]])
+
+
+def test_what_is_known_of_the_elements_of_sets():
+    assert prove(SetKernel(Min()), Setting()).conditions == ("elements ≥ 0",)
+    assert prove(SetKernel(SetKernel(Min())), Setting()).conditions == ("elements ≥ 0",)
+    assert prove(SetKernel(Wendland(dim=3)), Setting()).conditions == ("elements in ℝ^m, m ≤ 3",)
+    bags = [{"rose": 3.0, "thorn": 1.0}, {"rose": 2.0}]
+    assert prove(GeneralSetKernel(Delta(), Min()), Setting(points=bags)).conditions == ()
+    assert prove(GeneralSetKernel(Min(), Min()), Setting()).conditions == ("elements ≥ 0",)
+    flat = Wendland(dim=1)
+    assert prove(GeneralSetKernel(Delta(), flat), Setting()).conditions == ()
+    assert prove(GeneralSetKernel(flat, flat), Setting()).conditions == ("elements in ℝ^m, m ≤ 1",)
+    assert prove(Invariant(Min(), [np.fliplr]), Setting(dim=2)).conditions == (
+        "points and their variants ≥ 0",
+    )
+    assert prove(Invariant(Wendland(dim=1), []), Setting(dim=1)).conditions == ()
+    on_a_plane = [[[0.0, 1.0]], [[1.0, 1.0], [2.0, 0.0]]]
+    assert isinstance(prove(SetKernel(flat), Setting(points=on_a_plane)), Open)
+    assert isinstance(prove(SetKernel(SetKernel(flat)), Setting(points=[on_a_plane, on_a_plane])), Open)
+    assert prove(SetKernel(Wendland(dim=2)), Setting(points=on_a_plane)).conditions == ()
+    assert isinstance(prove(SetKernel(Sigmoid()), Setting()), Open)
 
 
 def test_negative_values_in_the_columns_of_a_histogram_are_refused():
@@ -274,3 +317,11 @@ def test_a_users_formula_is_proved_by_its_shape():
 def test_what_waits_for_data_is_no_obstacle_to_a_lemma():
     assert is_proved(Gaussian("median") + Polynomial(3, gamma="scale"))
     assert prove(Sigmoid("scale"), Setting()).reason.startswith("eta='scale' of Sigmoid(")
+
+
+def test_a_sum_with_what_is_no_kernel_may_be_one():
+    """In ℝ⁵ the transform of Wendland's kernel of ℝ³ is below zero, by less than the Laplacian's is above."""
+    setting, local = Setting(dim=5), Wendland(dim=3)
+    assert prove(2 * local, setting).fails
+    for kernel in (local + 100 * Laplacian(norm=2), local * Gaussian(), local**2):
+        assert not prove(kernel, setting).fails

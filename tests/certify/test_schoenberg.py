@@ -23,7 +23,7 @@ from mercer import (
 from mercer.certify.schoenberg import negative_frequency
 from mercer.kernels import fixed
 from mercer.kernels.expression import exp, maximum, sqrt
-from mercer.kernels.spectral import sphere_wave
+from mercer.kernels.radial import sphere_wave
 
 
 class Formula(Kernel):

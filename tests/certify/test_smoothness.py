@@ -14,6 +14,7 @@ from mercer import (
     Matern,
     RationalQuadratic,
     Spectral,
+    Spectrum,
     Wendland,
     smoothness,
 )
@@ -168,3 +169,26 @@ def test_several_functions_are_taken_one_at_a_time():
 
 def test_the_zero_function():
     assert smoothness(Expansion(Gaussian(1.0), [[0.0]], [0.0])).share == 0
+
+
+def test_of_a_fitted_estimator(rng):
+    X = rng.normal(size=(30, 2))
+    model = KernelRidge(kernel=Gaussian(1.0), alpha=0.1)
+    with pytest.raises(ValueError, match="has learned no function yet"):
+        smoothness(model)
+    model.fit(X, np.sin(X[:, 0]))
+    learned = smoothness(model)
+    assert learned.norm == pytest.approx(float(model.expansion_.norm())) and 0 < learned.share <= 1
+    assert learned.share == smoothness(model.expansion_).share
+
+
+def test_length_scales_of_columns_have_no_radial_density():
+    with pytest.raises(ValueError, match="one length scale per column"):
+        smoothness(2 * Gaussian([1.0, 3.0]))
+
+
+def test_frequencies_of_functions_of_texts_are_refused():
+    model = KernelRidge(kernel=Spectrum(2)).fit(["abab", "bb", "ab"], [1.0, 2.0, 3.0])
+    assert smoothness(model).norm > 0
+    with pytest.raises(ValueError, match="frequencies are of functions of vectors"):
+        smoothness(model).spectrum([1.0])

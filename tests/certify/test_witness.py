@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from mercer import BallIndicator, Gaussian, Kernel, Min, Sigmoid
+from mercer import BallIndicator, Gaussian, Kernel, Min, Radial, SetKernel, Sigmoid, certify
 from mercer.certify import witness
 from mercer.certify.optimise import descended, share
 from mercer.certify.rounding import gram_with_error
@@ -195,3 +195,39 @@ def test_descent_goes_down():
     assert share(formula, end) < share(formula, start) - 0.01
     inside = descended(formula, abs(start), inside=abs)
     assert (inside >= 0).all() and share(formula, inside) < share(formula, abs(start))
+
+
+# --- scales, and the fewest points ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-9, 1e9, 1e40])
+def test_a_witness_is_found_at_the_scale_of_the_kernel(scale):
+    ball = certify(BallIndicator(scale))
+    assert ball.verdict == "refuted"
+    np.testing.assert_allclose(ball.eigenvalues, [1 + np.sqrt(2), 1.0, 1 - np.sqrt(2)])
+    assert 0.1 * scale < abs(ball.points).max() < 10 * scale
+    mixed = certify(Gaussian(1.0) + 0.01 * BallIndicator(min(scale, 1 / scale)))  # two scales far apart
+    assert mixed.verdict == "refuted" and len(mixed.points) == 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dim", "fewest"),
+    [(Radial([1.0], dim=3), 4, 6), (Radial([1.0], dim=1), 2, 3), (BallIndicator(), 1, 3)],
+)
+def test_no_point_of_a_witness_can_be_left_out(kernel, dim, fewest):
+    """Fewer were not found by descent from hundreds of random sets."""
+    certificate = certify(kernel, dim=dim)
+    assert len(certificate.points) == fewest
+    K = kernel(certificate.points)
+    assert certificate.vector @ K @ certificate.vector < 0
+    for i in range(fewest):
+        rest = np.delete(np.delete(K, i, axis=0), i, axis=1)
+        assert np.linalg.eigvalsh(rest)[0] > -1e-12
+
+
+def test_sets_of_one_element_refute_a_set_kernel():
+    certificate = certify(SetKernel(BallIndicator()))
+    assert certificate.verdict == "refuted" and certificate.points == [[[1.0]], [[2.0]], [[3.0]]]
+    K = SetKernel(BallIndicator())(certificate.points)
+    assert certificate.vector @ K @ certificate.vector == pytest.approx(1 - np.sqrt(2))
+    assert certify(SetKernel(Gaussian(1.0))).verdict == "proved"

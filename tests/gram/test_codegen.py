@@ -76,3 +76,22 @@ def test_import_is_light():
         print(sorted(heavy & set(sys.modules)))
     """
     assert run(script, "unused-cache-folder") == "[]"
+
+
+def test_threads_wait_for_each_other(tmp_path):
+    """A module is in sys.modules before it is complete: a second thread must not take it then."""
+    script = """
+        from concurrent.futures import ThreadPoolExecutor
+        from threading import Barrier
+        from mercer import Gaussian
+
+        together = Barrier(4)
+
+        def value(i):
+            together.wait()
+            return float(Gaussian(sigma=1.0)([[0.0], [1.0]])[0, 1])
+
+        with ThreadPoolExecutor(4) as pool:
+            print(len(set(pool.map(value, range(4)))))
+    """
+    assert run(script, tmp_path) == "1"

@@ -1,7 +1,7 @@
 """ColumnKernel against sums and products of kernels on single columns, on frames of both libraries."""
 
 import pickle
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import numpy as np
 import pandas as pd
@@ -13,19 +13,25 @@ from sklearn.preprocessing import FunctionTransformer
 
 from mercer import (
     SVC,
+    BagOfWords,
     ColumnKernel,
     Delta,
     Gaussian,
     Gram,
     Intersection,
     KernelRidge,
+    Laplacian,
     Linear,
+    Min,
+    PartialTree,
     Periodic,
     Spectrum,
+    Wendland,
     certify,
+    config,
 )
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.columns import choose
+from mercer.kernels.column_kinds import choose
 
 AGES = [31.0, 45.0, 23.0, 31.0, 60.0, 52.0]
 CITIES = ["Rome", "Oslo", "Rome", "Lima", "Oslo", "Oslo"]
@@ -88,6 +94,10 @@ def test_sums_and_products_of_columns(backend, frame):
     first, *_, last = kernels
     weighted = ColumnKernel(kernels, weights={first: 0.5, last: 3.0})
     np.testing.assert_allclose(weighted(X), 0.5 * a + c + d + 3 * t, rtol=1e-12)
+    every = ColumnKernel(kernels, "anova", {first: 0.5})
+    np.testing.assert_allclose(
+        every(X), (1 + 0.5 * a) / 1.5 * (1 + c) / 2 * (1 + d) / 2 * (1 + t) / 2, rtol=1e-12
+    )
     np.testing.assert_allclose(weighted(X, X[1:3]), (0.5 * a + c + d + 3 * t)[:, 1:3], rtol=1e-12)
     np.testing.assert_allclose(Gram(weighted, X).diag(), np.diag(weighted(X)), rtol=1e-12)
 
@@ -145,32 +155,146 @@ def test_choosing_by_what_is_in_a_column():
     assert choose([[1.0, "a"], [2.0, "b"]]) == {0: gauss, 1: Delta()}
 
 
-def test_choosing_for_free_text():
-    documents = pytest.importorskip("mercer.kernels.documents")
+def test_choosing_for_texts():
     X = pd.DataFrame({"text": TEXTS})
-    assert choose(X) == {"text": documents.BagOfWords().normalized()}
-    K = ColumnKernel()(X)
-    np.testing.assert_allclose(np.diag(K), 1, rtol=1e-12)
-    np.testing.assert_allclose(K[0, 1], 6 / 7, rtol=1e-12)
+    kernel = BagOfWords(weighting="tf-idf").normalized()
+    assert choose(X) == {"text": kernel}
+    np.testing.assert_allclose(ColumnKernel()(X), kernel.resolve(TEXTS)(TEXTS), rtol=1e-12)
+    names = [f"{first}{last}" for first in ("Ann", "Bob", "Cleo", "Dan", "Eve", "Fay") for last in "abcdefg"]
+    assert choose(pd.DataFrame({"who": names})) == {"who": Spectrum(3).normalized()}
+    assert choose(pd.DataFrame({"who": names[:40]})) == {"who": Delta()}
+
+
+def test_choosing_for_times():
+    days = pd.date_range("2020-01-01", periods=3 * 365, freq="D")
+    smooth, year, day = Gaussian(sigma="median"), Periodic(period=365.25), Periodic(period=1.0)
+    third = 1 / 3
+    assert choose(pd.DataFrame({"t": days[:700]})) == {"t": smooth}
+    assert choose(pd.DataFrame({"t": days})) == {"t": 0.5 * smooth + 0.5 * year}
+    hours = pd.date_range("2020-01-01", periods=100, freq="h")
+    assert choose(pd.DataFrame({"t": hours})) == {"t": 0.5 * smooth + 0.5 * day}
+    odd = days + pd.to_timedelta(np.arange(len(days)) % 5, unit="h")
+    assert choose(pd.DataFrame({"t": odd})) == {"t": third * smooth + third * year + third * day}
+    assert choose(pd.DataFrame({"t": [time(8, 30), time(20)]})) == {"t": day}
+    assert choose(pd.DataFrame({"t": pd.period_range("2024-01", periods=5, freq="M")})) == {"t": smooth}
+
+
+@pytest.mark.usefixtures("plain")
+def test_numbers_name_positions():
+    """Whatever the columns are called: a kernel chosen for one must not be used on another."""
+    rows = [[1.0, "a"], [2.0, "b"], [4.0, "a"]]
+    wanted = ColumnKernel()(rows)
+    names = [
+        [1, 0],
+        [10, 20],
+        ["0", 0],
+        [1.5, 2.5],
+        [None, "b"],
+        pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]),
+    ]
+    for columns in names:
+        X = pd.DataFrame(rows, columns=columns)
+        assert ColumnKernel.of(X).columns == {0: Gaussian("median"), 1: Delta()}
+        np.testing.assert_array_equal(ColumnKernel()(X), wanted)
+    with pytest.raises(InputError, match=r"no column 20.*a number is a position, pass 1"):
+        ColumnKernel({20: Delta()})(pd.DataFrame(rows, columns=[10, 20]))
+
+
+def test_a_choice_written_out():
+    X = pandas_frame()
+    kernel = ColumnKernel.of(X, combine="anova")
+    assert kernel.columns == choose(X) and not kernel.is_resolved()
+    assert kernel.resolve(X) == ColumnKernel("auto", "anova").resolve(X)
+    X["nothing"] = None
+    assert "nothing" not in ColumnKernel.of(X).columns
 
 
 @pytest.mark.parametrize(
     ("table", "error", "words"),
     [
         (pd.DataFrame({"x": [None, None]}), InputError, "nothing but missing"),
+        (pd.DataFrame(index=[0, 1]), InputError, "the table has no columns"),
         (pd.DataFrame({"x": [1, "a"]}), InputTypeError, "holds int, str"),
+        (pd.DataFrame({"x": [1j, 2j]}), InputTypeError, "holds complex"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), InputError, "more than one column 'a'"),
-        (pd.DataFrame({"x": [1.0, np.nan]}), InputError, "row 1 of column 'x'|NaN"),
-        (
-            pd.DataFrame({"x": pd.to_datetime(["2020-01-01", None])}),
-            InputError,
-            "'x' has 1 missing dates.*row 1",
-        ),
+        (pd.DataFrame({"x": [1.0, np.inf]}), InputError, "row 1 of column 'x'"),
     ],
 )
 def test_tables_that_do_not_do(table, error, words):
     with pytest.raises(error, match=words):
         ColumnKernel()(table)
+
+
+def test_a_name_is_that_of_one_column():
+    X = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", "a"])
+    for kernel in (Gaussian(), Delta(), Spectrum(2)):
+        with pytest.raises(InputError, match=r"2 columns 'a'.*position"):
+            ColumnKernel({"a": kernel})(X)
+    with pytest.raises(InputError, match="one column, got columns"):
+        ColumnKernel({("a", "b"): Spectrum(2)})(pd.DataFrame({"a": ["x"], "b": ["y"]}))
+
+
+MISSING = [
+    (Gaussian(sigma=2.0), [1.0, None, 3.0, None]),
+    (Gaussian(sigma="median"), pd.array([1, None, 3, None], dtype="Int64")),
+    (Min(), [1.0, float("nan"), 3.0, np.nan]),
+    (Gaussian(sigma=5.0), pd.to_datetime(["2020-01-01", None, "2020-01-03", None])),
+    (Gaussian(sigma=5.0), [date(2020, 1, 1), None, date(2020, 1, 3), pd.NaT]),
+    (Delta(), ["a", None, "b", float("nan")]),
+    (0.5 * Delta() + 0.5 * Delta(), ["a", None, "b", None]),
+    (
+        BagOfWords(weighting="tf-idf").normalized(),
+        pd.array(["one two", None, "two three", None], dtype="string"),
+    ),
+    (Spectrum(1), ["ab", None, "b", pd.NA]),
+    (Intersection(), [["a", "b"], None, ["b"], None]),
+    (PartialTree().normalized(), ["(S a)", None, "(S b)", None]),
+]
+
+
+@pytest.fixture
+def plain():
+    """Without compiling a formula for every case: that of gaps is compiled where backends are compared."""
+    with config(backend="numpy"):
+        yield
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(("kernel", "values"), MISSING, ids=[repr(kernel) for kernel, _ in MISSING])
+def test_a_missing_value_is_one_of_its_own(kernel, values):
+    X = pd.DataFrame({"x": values})
+    there = X.iloc[[0, 2]]
+    whole = ColumnKernel({"x": kernel}).resolve(X)
+    K = whole(X)
+    assert K[1].tolist() == K[3].tolist() == [0, 1, 0, 1]
+    # of what is there, as if nothing were missing: words such as "median" included
+    np.testing.assert_array_equal(
+        K[np.ix_([0, 2], [0, 2])], ColumnKernel({"x": kernel}).resolve(there)(there)
+    )
+    np.testing.assert_array_equal(whole(X, X.iloc[[1]]), K[:, [1]])  # rows that have nothing else
+    np.testing.assert_array_equal(Gram(whole, X).diag(), np.diag(K))
+    with pytest.raises(InputError, match="column 'x' has 2 missing values, the first in row 1"):
+        ColumnKernel({"x": kernel}, missing="error").resolve(X)(X)
+
+
+@pytest.mark.usefixtures("plain")
+def test_missing_in_one_of_several_columns():
+    X = pd.DataFrame({"x": [1.0, None, 1.0], "y": [2.0, 2.0, 2.5]})
+    K = ColumnKernel({("x", "y"): Gaussian()})(X)
+    np.testing.assert_allclose(K, [[1, 0, np.exp(-0.125)], [0, 1, 0], [np.exp(-0.125), 0, 1]], rtol=1e-14)
+
+
+@pytest.mark.usefixtures("plain")
+def test_missing_in_polars_frames():
+    polars = pytest.importorskip("polars")
+    X = polars.DataFrame({"n": [1, None, 3], "t": ["a", "b", None], "l": [["a"], None, ["a", "b"]]})
+    K = ColumnKernel({"n": Gaussian(), "t": Delta(), "l": Intersection()})(X)
+    np.testing.assert_allclose(K, [[3, 0, np.exp(-2) + 1], [0, 3, 0], [np.exp(-2) + 1, 0, 4]], rtol=1e-14)
+    odd = polars.DataFrame(
+        {"s": [{"a": 1}, {"a": 2}], "d": polars.Series(["1.5", "2.5"]).cast(polars.Decimal(9, 2))}
+    )
+    assert choose(odd) == {"s": Intersection().normalized(), "d": Gaussian("median")}
+    assert ColumnKernel()(odd).shape == (2, 2)
 
 
 def test_missing_categories_are_a_category():
@@ -184,12 +308,8 @@ def test_missing_categories_are_a_category():
         assert K.tolist() == [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0], [0, 1, 0, 1]]
 
 
-def test_missing_objects_are_named():
-    X = pd.DataFrame({"word": ["a", None, "b"], "bag": [["a"], ["b"], None], "n": [1.0, 2.0, 3.0]})
-    with pytest.raises(InputError, match="column 'word' has 1 missing values, the first in row 1"):
-        ColumnKernel({"word": Spectrum(1)})(X)
-    with pytest.raises(InputTypeError, match="bag 2"):
-        ColumnKernel({"bag": Intersection()})(X)
+def test_bags_and_counts():
+    X = pd.DataFrame({"n": [1.0, 2.0, 3.0]})
     np.testing.assert_array_equal(ColumnKernel({"n": Intersection()})(X), [[1, 1, 1], [1, 2, 2], [1, 2, 3]])
 
 
@@ -231,9 +351,17 @@ def test_parameters_are_named_after_columns():
         copy.set_params(age__sigma=1.0, height__sigma=2.0)
     assert copy.columns["age"].sigma == 7.0  # all or nothing
     assert pickle.loads(pickle.dumps(kernel)) == kernel and hash(clone(kernel)) == hash(kernel)
-    step = ColumnKernel({"age": Gaussian(sigma=3.0)}).derivative("age__sigma")
-    X = pd.DataFrame({"age": [0.0, 2.0]})
-    np.testing.assert_allclose(step(X)[0, 1], np.exp(-4 / 18) * 4 / 27, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("name", ["age", "a__b", "height [cm]", "weights", "x[1]"])
+def test_derivatives_by_parameters_of_columns(name):
+    kernel = ColumnKernel({name: Gaussian(sigma=3.0), "city": Delta()}, weights={name: 2.0})
+    X = pd.DataFrame({name: [0.0, 2.0, None], "city": ["a", "b", "a"]})
+    step = kernel.derivative(f"{kernel._name(name)}__sigma")(X)
+    wanted = np.zeros((3, 3))
+    wanted[0, 1] = wanted[1, 0] = 2 * np.exp(-4 / 18) * 4 / 27
+    np.testing.assert_allclose(step, wanted, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +374,8 @@ def test_parameters_are_named_after_columns():
         ({"columns": {"a": Delta()}, "weights": {"b": 1.0}}, "no keys of columns"),
         ({"columns": {"a": Delta()}, "weights": {"a": -1.0}}, "zero or more"),
         ({"columns": {"a": Delta()}, "weights": {"a": 1.0}, "combine": "product"}, "combine='sum'"),
-        ({"combine": "mean"}, "one of 'sum', 'product'"),
+        ({"combine": "mean"}, "one of 'sum', 'product', 'anova'"),
+        ({"missing": "drop"}, "one of 'value', 'error'"),
     ],
 )
 def test_wrong_parameters(arguments, words):
@@ -257,6 +386,16 @@ def test_wrong_parameters(arguments, words):
 def test_certificates():
     assert certify(ColumnKernel(KERNELS)).verdict == "proved"
     assert certify(ColumnKernel(KERNELS, "product")).verdict == "proved"
+    assert certify(ColumnKernel(KERNELS, "anova")).verdict == "proved"
+    assert certify(ColumnKernel()).verdict == "proved"
+    # in as many dimensions as there are columns
+    local = Wendland(dim=3)
+    assert certify(ColumnKernel({("x", "y", "z"): local, "u": local, "v": Min()})).verdict == "proved"
+    assert certify(ColumnKernel({("x", "y", "z", "u"): local})).verdict == "refuted"
+    many = ("x", "y", "z", "u")
+    # of a sum with it nothing is known: that may be a kernel
+    assert certify(ColumnKernel({many: local, "v": Laplacian()})).verdict == "unknown"
+    assert certify(ColumnKernel({many: local}, weights={many: 0.0})).verdict == "proved"
 
 
 def people(n, rng):

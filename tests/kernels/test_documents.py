@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from mercer import SVC, BagOfWords, KernelRidge, certify
 from mercer.errors import InputError, InputTypeError
+from mercer.kernels.documents import DocumentFrequencies
 
 TEXTS = [
     "To be, or not to be: that is the question!",
@@ -107,6 +108,28 @@ def test_the_state_is_part_of_the_kernel():
         kernel(TEXTS, NEW)
 
 
+@pytest.mark.parametrize("change", [{"n": 2}, {"lowercase": False}, {"pattern": r"\w+"}])
+def test_frequencies_are_learned_anew_once_words_are_others(change):
+    kernel = BagOfWords(weighting="tf-idf").resolve(TEXTS)
+    same = clone(kernel).set_params(n=1, weighting="tf-idf")
+    assert same.is_resolved() and same.resolve(NEW) is same
+    changed = clone(kernel).set_params(**change)
+    assert not changed.is_resolved()
+    assert changed.resolve(TEXTS) == BagOfWords(weighting="tf-idf", **change).resolve(TEXTS)
+    model = KernelRidge(kernel=clone(kernel)).set_params(
+        **{f"kernel__{name}": v for name, v in change.items()}
+    )
+    fresh = KernelRidge(kernel=BagOfWords(weighting="tf-idf", **change))
+    y = np.arange(len(TEXTS))
+    np.testing.assert_array_equal(model.fit(TEXTS, y).predict(NEW), fresh.fit(TEXTS, y).predict(NEW))
+
+
+def test_frequencies_that_somebody_made_fit_any_words():
+    frequencies = DocumentFrequencies(9.0, {("zebra",): 4.0})
+    kernel = BagOfWords(weighting="tf-idf", frequencies=frequencies)
+    assert kernel(["zebra"], ["zebra zebra"])[0, 0] == pytest.approx(2 * (np.log(2) + 1) ** 2)
+
+
 def test_learners_keep_what_they_learned():
     texts = ["win money now", "cheap money win", "lunch at noon", "see you at noon"]
     y = np.array(["spam", "spam", "ham", "ham"])
@@ -151,4 +174,11 @@ def test_what_is_refused():
         BagOfWords()(["text", None])
     with pytest.raises(InputTypeError, match="hashable"):
         BagOfWords()([[["nested"]]])
+    with pytest.raises(InputTypeError, match=r"got a Counter: pass list\(Counter\(x\)\.elements"):
+        BagOfWords()([Counter(to=2, be=2)])  # its keys would have been taken for the words
+    with pytest.raises(InputTypeError, match="only once"):
+        BagOfWords()([iter(["to", "be"])])
+    with pytest.raises(InputTypeError, match="no order"):
+        BagOfWords(2)([{"to", "be"}])
+    np.testing.assert_array_equal(BagOfWords()([{"to", "be"}, {"be"}]), [[2.0, 1.0], [1.0, 1.0]])
     np.testing.assert_array_equal(BagOfWords()(["", "."]), np.zeros((2, 2)))

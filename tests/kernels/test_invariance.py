@@ -21,7 +21,8 @@ from mercer import (
     shifts,
 )
 from mercer.errors import InputError
-from mercer.kernels.invariance import Rotation, Shift, Slant, Zoom, compositions, slants, zooms
+from mercer.kernels.images import Bend, Rotation, Shift, Slant, Stroke, Zoom, bends, slants, strokes, zooms
+from mercer.kernels.invariance import compositions
 from mercer.testing.objects import OBJECTS
 
 
@@ -131,6 +132,53 @@ def test_slants_and_zooms_move_pixels():
     assert larger.sum() == 2.25
     assert [zoom.amount for zoom in zooms((5, 5), 1.25)] == [0.8, 1.25]
     assert [slant.amount for slant in slants((5, 5), 0.2)] == [-0.2, 0.2]
+
+
+def test_bends_move_rows():
+    image = np.zeros((5, 6))
+    image[:, 2] = 1.0
+    bent = Bend((5, 6), 2.0)(image.reshape(1, -1)).reshape(5, 6)
+    # (1, ½, 0, ½, 1) of 2 pixels, less one: rows move by 1, -½, -1, -½, 1
+    assert bent.argmax(axis=1).tolist() == [3, 1, 1, 1, 3] and bent[1].tolist() == [0, 0.5, 0.5, 0, 0, 0]
+    assert [bend.amount for bend in bends((5, 6), 1.5)] == [-1.5, 1.5]
+
+
+def test_cubic_pieces_keep_images_sharp(rng):
+    rows, columns = np.mgrid[:9, :9] - 4.0
+    smooth = rows * columns + columns**2 - rows  # reproduced where all neighbours are in sight
+    for change, at in ((Zoom((9, 9), 1.3, 0.0, True), (rows / 1.3, columns / 1.3)),
+                       (Slant((9, 9), 0.2, 0.0, True), (rows, columns + 0.2 * rows))):  # fmt: skip
+        found = change(smooth.reshape(1, -1)).reshape(9, 9)
+        wanted = at[0] * at[1] + at[1] ** 2 - at[0]
+        np.testing.assert_allclose(found[2:7, 2:7], wanted[2:7, 2:7], atol=1e-7)  # places are rounded to 1e-9
+    image = rng.normal(size=(1, 64))
+    np.testing.assert_allclose(
+        Rotation((8, 8), 90.0, 0.0, True)(image), Rotation((8, 8), 90.0)(image), atol=1e-12
+    )
+    sharp, blurred = (Slant((8, 8), 0.3, 0.0, cubic)(image) for cubic in (True, False))
+    assert np.linalg.norm(blurred) < np.linalg.norm(sharp)
+    np.testing.assert_allclose(Zoom((4, 6), 1.2, 2.5, True)(np.full((2, 24), 2.5)), 2.5, rtol=1e-12)
+
+
+def test_strokes_become_thick_and_thin(rng):
+    image = np.zeros((4, 5))
+    image[1:3, 1:4] = 8.0
+    thick = Stroke((4, 5), 0.5)(image.reshape(1, -1)).reshape(4, 5)
+    assert thick.tolist() == [[0, 4, 4, 4, 0], [4, 8, 8, 8, 4], [4, 8, 8, 8, 4], [0, 4, 4, 4, 0]]
+    thin = Stroke((4, 5), -0.5)(image.reshape(1, -1)).reshape(4, 5)
+    assert thin.tolist() == [[0] * 5, [0, 4, 4, 4, 0], [0, 4, 4, 4, 0], [0] * 5]
+    full = np.full((2, 20), 3.0)  # there is nothing beyond the edge
+    assert (Stroke((4, 5), -1.0)(full) == 3).all() and (Stroke((4, 5), 1.0)(full) == 3).all()
+    coloured = rng.normal(size=(3, 4, 5, 2))
+    both = Stroke((4, 5, 2), 0.3)(coloured.reshape(3, -1)).reshape(3, 4, 5, 2)
+    for channel in (0, 1):
+        alone = Stroke((4, 5), 0.3)(coloured[..., channel].reshape(3, -1)).reshape(3, 4, 5)
+        np.testing.assert_array_equal(both[..., channel], alone)
+    assert Stroke((4, 5), 0.3)(np.zeros((2, 20), np.float32)).dtype == np.float32
+    assert [change.amount for change in strokes((4, 5), [0.2, 0.4])] == [0.2, 0.4]
+    for amount in (0.0, 1.5, [0.2, -2.0], float("nan")):
+        with pytest.raises(InputError, match="part of at most 1"):
+            strokes((4, 5), amount)
 
 
 def test_compositions():

@@ -104,6 +104,26 @@ def test_blocks_meet(monkeypatch, rng):
     np.testing.assert_allclose(np.diag(whole), diagonal, rtol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sums_of_every_kind_of_formula(dtype, rng):
+    """Rows of several sets in one tile: planes, point values and coordinates begin where a set does."""
+    X = [rng.random((n, 20)) for n in (3, 70, 1, 0, 200, 33)]
+    stacked, ends = np.concatenate(X), np.cumsum([0, *map(len, X)])
+    bases = [
+        Gaussian() + Polynomial(2),  # two planes
+        Polynomial(2).normalized(),  # point values
+        Min() * Gaussian(),  # a sum over coordinates
+        (Linear() + Laplacian()).normalized() + Min().normalized(),
+    ]
+    for base in bases:
+        K = base(stacked)
+        wanted = [[K[a:b, c:d].sum() for c, d in pairwise(ends)] for a, b in pairwise(ends)]
+        with config(dtype=dtype):
+            found = SetKernel(base)(X)
+        # float32: a few roundings of 6e-8 in each value; the sums are of float64
+        np.testing.assert_allclose(found, wanted, rtol=1e-12 if dtype == "float64" else 2e-6)
+
+
 def test_threads_change_nothing(rng):
     X = [rng.normal(size=(rng.integers(0, 9), 3)) for _ in range(600)]
     with config(threads=1):

@@ -6,11 +6,22 @@ from math import gamma, pi, sqrt
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import jv
+from scipy.special import gammaln, jv
 
-from mercer import Gaussian, KernelRidge, Laplacian, Matern, Radial, Spectral, certify, config
+from mercer import (
+    Gaussian,
+    KernelRidge,
+    Laplacian,
+    Matern,
+    Radial,
+    RationalQuadratic,
+    Spectral,
+    certify,
+    config,
+)
+from mercer.certify import density
 from mercer.kernels.quadrature import mass, panels, reach
-from mercer.kernels.spectral import sphere_wave
+from mercer.kernels.radial import sphere_wave
 
 R = np.linspace(0.0, 12.0, 61)
 
@@ -239,6 +250,13 @@ def test_what_is_no_density(density, message):
         ({"dim": 0}, "dim must be a whole number"),
         ({"dim": 1.5}, "dim must be a whole number"),
         ({"dim": 151}, "dim must be at most 150"),
+        ({"dim": True}, "dim must be a whole number"),
+        ({"nodes": [1.0], "density": bell}, "nodes with weights, or a density, got both"),
+        ({"density": lambda t: -t}, "a Schoenberg density is zero or more"),
+        ({"density": lambda t: 1 / t, "dim": np.inf}, "falls too slowly"),
+        ({"density": lambda t: np.exp(-5e5 * (t - 100) ** 2), "dim": 1}, "2048 waves are too few"),
+        ({"density": 3.0}, "density must be a function"),
+        ({"extent": 2.0}, "extent is for a density"),
     ],
 )
 def test_what_is_no_measure(options, message):
@@ -282,3 +300,155 @@ def test_panels_integrate_waves():
 def test_sphere_waves_are_finite_and_bounded_everywhere(dim):
     wave = sphere_wave(dim, np.geomspace(1e-9, 1e7, 400))
     assert (abs(wave) <= 1 + 1e-12).all()  # means of cosines; NaN would fail
+
+
+# --- continuous measures of Schoenberg -----------------------------------------------------------
+
+
+def gamma_mixture(alpha):
+    """The density of t when t² is drawn from a Gamma distribution: Gaussians mixed to (1 + r²/2)^-α."""
+    return lambda t: 2 * np.exp((2 * alpha - 1) * np.log(t) - t * t - gammaln(alpha))
+
+
+FAR = np.append(0.0, np.geomspace(1e-4, 1e4, 200))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.5, 1.0, 2.5, 40.0])  # 0.5 is the inverse multiquadric
+def test_a_gamma_mixture_of_gaussians_is_the_rational_quadratic(alpha):
+    kernel = Radial(density=gamma_mixture(alpha), dim=np.inf)
+    assert kernel.error < (1e-6 if alpha < 0.5 else 1e-11)  # the mass of t < 1e-12 is lost, and that is said
+    np.testing.assert_allclose(kernel.profile(FAR), (1 + FAR**2 / 2) ** -alpha, rtol=0, atol=kernel.error)
+    length = RationalQuadratic(alpha, length_scale=1 / sqrt(alpha))
+    X = np.array([[0.3, -1.0, 2.0], [4.0, 0.0, 1.0], [0.3, -1.0, 2.0]])
+    np.testing.assert_allclose(kernel(X), length(X), rtol=0, atol=kernel.error + 1e-15)
+
+
+def heavy(t):  # exp(-r): 1/t² is drawn from a Gamma distribution
+    return sqrt(2 / pi) * np.exp(-0.5 / t**2) / t**2
+
+
+def test_a_heavy_tail_of_widths_is_the_laplacian():
+    kernel = Radial(density=heavy, dim=np.inf)
+    assert kernel.error < 1e-11
+    np.testing.assert_allclose(kernel.profile(FAR), np.exp(-FAR), rtol=0, atol=kernel.error)
+
+
+def maxwell(dim):
+    """The length of a normal vector in ℝ^dim: the measure of exp(-r²/2)."""
+    return lambda t: 2 ** (1 - dim / 2) / gamma(dim / 2) * t ** (dim - 1.0) * np.exp(-t * t / 2)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5, 8])
+def test_lengths_of_normal_vectors_give_the_gaussian(dim, rng):
+    kernel = Radial(density=maxwell(dim), dim=dim)
+    assert kernel.error < 1e-11
+    X = rng.normal(size=(30, dim))
+    X[3] = X[4]
+    np.testing.assert_allclose(kernel(X), Gaussian(1.0)(X), rtol=0, atol=kernel.error + 1e-14)
+    v = density(kernel, dim)
+    omega = np.array([0.3, 1.0, 2.5])
+    np.testing.assert_allclose(v(omega), density(Gaussian(1.0), dim)(omega), rtol=1e-12)
+    assert v.is_exact and certify(kernel, X).verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    ("f", "phi"),
+    [
+        (lambda t: np.where((t > 1) & (t < 2), 1.0, 0.0), lambda r: (np.sin(2 * r) - np.sin(r)) / r),
+        (
+            lambda t: np.exp(-50 * (t - 9) ** 2) * sqrt(50 / pi),
+            lambda r: np.exp(-r * r / 200) * np.cos(9 * r),
+        ),
+        (
+            lambda t: t**-0.5 * np.exp(-t),
+            lambda r: sqrt(pi) * (1 + r * r) ** -0.25 * np.cos(np.arctan(r) / 2),
+        ),
+    ],
+)
+def test_jumps_peaks_and_singularities_are_followed(f, phi):
+    kernel = Radial(density=f, dim=1)
+    r = np.linspace(1e-3, kernel._mixture().mixture.extent, 301)
+    assert kernel.error < 1e-5
+    np.testing.assert_allclose(kernel.profile(r), phi(r), rtol=0, atol=kernel.error)
+
+
+@pytest.mark.parametrize(("density", "dim"), [(heavy, np.inf), (maxwell(3), 3), (maxwell(2), 2)])
+def test_the_table_is_the_sum(density, dim):
+    table = Radial(density=density, dim=dim)._mixture()
+    r = np.concatenate([[0.0, 1e-300, 1e-9], np.linspace(0, 1.5 * min(table.stop, 100.0), 4001)])
+    np.testing.assert_allclose(table(r), table.mixture(r), rtol=0, atol=3e-15)
+
+
+@pytest.mark.parametrize(("dim", "columns"), [(np.inf, 1), (np.inf, 4), (3, 3), (3, 2)])
+def test_frequencies_of_a_continuous_measure(dim, columns, rng):
+    kernel = Radial(density=gamma_mixture(1.5), dim=dim)
+    omega = kernel.sample(40_000, rng, dim=columns)
+    x = np.full(columns, 0.6)
+    wanted = kernel(np.zeros((1, columns)), x[None])[0, 0] / kernel.profile(0.0)
+    assert np.cos(omega @ x).mean() == pytest.approx(wanted, abs=5 / 200)
+    with pytest.raises(ValueError, match="frequencies in ℝ"):
+        Radial(dim=3).sample(5, rng, dim=4)
+
+
+def test_certificates_of_continuous_measures():
+    everywhere = Radial(density=heavy, dim=np.inf)
+    assert certify(everywhere, dim=50).verdict == "proved" and certify(everywhere).reason.startswith(
+        "a mixture of G"
+    )
+    assert certify(Radial([1.0, 2.0], dim=np.inf)).verdict == "proved"
+    kernel = Radial(density=maxwell(2), dim=2)
+    assert certify(kernel).dimension == 2 and certify(kernel, dim=2).verdict == "proved"
+    # exp(-r²/2) is a kernel in ℝ³ as well, and nothing known of the density says so
+    assert certify(kernel, dim=3).verdict == "unknown"
+
+
+def test_learning_with_a_measure(rng):
+    X = rng.uniform(-2, 2, size=(80, 2))
+    y = np.sin(2 * X[:, 0]) * X[:, 1]
+    model = KernelRidge(kernel=Radial(density=maxwell(2), dim=2) + 0.1, alpha=1e-6).fit(X, y)
+    assert model.score(X, y) > 0.99
+    again = pickle.loads(pickle.dumps(Radial(density=heavy, dim=np.inf)))
+    np.testing.assert_array_equal(again(X), Radial(density=heavy, dim=np.inf)(X))
+
+
+# --- derivatives by the length scale -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("density", "columns", "backend"),
+    [
+        ((1.0, 1.0), 1, "numpy"),
+        ((2.0, -1.0, 0.3), 3, "numpy"),
+        ((1.0, 2.0, 1.0), 2, "numba"),
+        (bell, 1, "numba"),
+        (bell, 3, "numpy"),
+    ],
+)
+def test_the_derivative_by_the_length_scale(density, columns, backend, rng):
+    X, Y = rng.normal(size=(9, columns)), rng.normal(size=(7, columns))
+    X[2] = Y[3]
+    h = 1e-5
+    with config(backend=backend):
+        slope = Spectral(density, length_scale=1.3).derivative("length_scale")(X, Y)
+        ahead, behind = (Spectral(density, length_scale=1.3 + d)(X, Y) for d in (h, -h))
+    # the difference errs by h² and by rounding / h
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=0, atol=1e-8)
+    assert abs(slope[2, 3]) < 1e-12 and abs(slope).max() > 0.01
+
+
+def test_derivatives_know_their_place_in_a_tree(rng):
+    X = rng.normal(size=(6, 2))
+    one = Spectral(bell, length_scale=0.8)
+    total = one + 2 * one  # the same kernel twice, two parameters
+    first = total.derivative("k1__length_scale")(X)
+    np.testing.assert_allclose(total.derivative("k2__kernel__length_scale")(X), 2 * first)
+    np.testing.assert_allclose(first, one.derivative("length_scale")(X))
+    np.testing.assert_allclose(
+        (one * Gaussian(1.0)).derivative("k1__length_scale")(X), first * Gaussian(1.0)(X)
+    )
+    h = 1e-5
+    ahead, behind = (Spectral(bell, length_scale=0.8 + d).normalized().on(1)(X) for d in (h, -h))
+    slope = one.normalized().on(1).derivative("kernel__kernel__length_scale")(X)
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=0, atol=1e-8)
+    with pytest.raises(ValueError, match="no second derivative"):
+        one.derivative("length_scale").derivative("kernel__length_scale")(X)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer import SVC, Gram, LocalAlignment, Subsequence, certify, config
-from mercer.errors import InputError, InputTypeError
+from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.kernels.lanes import LANES
 
 TEXTS = ["abracadabra", "", "a", "cadabra", "bracad", "ab", "αβγ🎈αβ"]
@@ -94,6 +94,20 @@ def test_a_long_string_with_itself():
 def test_subsequences_longer_than_any_string_cost_nothing():
     K = Gram(Subsequence(10**9), ["ab", "b"])
     assert not K.dense().any() and not K.diag().any()
+
+
+def test_values_that_floats_cannot_hold_are_refused():
+    with pytest.raises(InputError, match="use a smaller decay"):
+        Subsequence(200, 3.0)(["a" * 250])
+    with pytest.raises(InputError, match="use a larger decay"):
+        Subsequence(60, 1e-3).normalized()(["ab" * 100, "abb" * 50])
+    K = Subsequence(30, 0.01).normalized()(["ab" * 40, "abb" * 20])  # 1e-120, and still right
+    np.testing.assert_allclose(np.diag(K), 1.0, rtol=1e-12)
+
+
+def test_long_subsequences_keep_to_the_memory():
+    with config(memory="10MiB"), pytest.raises(MemoryBudgetError, match="shorter length"):
+        Subsequence(100)(["ab" * 500])
 
 
 def test_subsequence_learns_and_is_proved():

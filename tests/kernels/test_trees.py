@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mercer import (
     SVC,
+    Delta,
     FromFunction,
     Gaussian,
     Gram,
@@ -22,7 +23,8 @@ from mercer import (
     certify,
     config,
 )
-from mercer.errors import InputError, InputTypeError
+from mercer.errors import InputError, InputTypeError, MemoryBudgetError
+from mercer.kernels import tree_matching
 from mercer.kernels.trees import Tree, as_tree, encode_trees
 from mercer.testing.objects import OBJECTS
 
@@ -312,9 +314,9 @@ def test_labels_of_any_kind():
 @pytest.mark.parametrize(
     ("bad", "error", "words"),
     [
-        ("(S (NP dog)", InputError, "tree 1 leaves 1 brackets open"),
+        ("(S (NP dog)", InputError, "tree 1 leaves 1 brackets open.*close every bracket"),
         ("(S (NP dog)) (", InputError, "tree 1 leaves 1 brackets open"),
-        ("(S (NP dog)))", InputError, "tree 1 closes a bracket that it did not open"),
+        ("(S (NP dog)))", InputError, "tree 1 closes a bracket that it did not open.*-RRB-"),
         ("(S a) (S b)", InputError, "tree 1 goes on after its root is complete, at 'S'"),
         ("dog bites", InputError, "tree 1 goes on after its root is complete, at 'bites'"),
         ("(S ())", InputError, "tree 1 has a pair of brackets without a label"),
@@ -358,6 +360,55 @@ def test_deep_trees():
         value = kernel([text, nested])
         assert np.isfinite(value).all() and (value == value[0, 0]).all()
         assert value[0, 0] > 0
+
+
+def caterpillar(height):
+    return "(n n " * height + "n" + ")" * height
+
+
+def caterpillars(height, other, decay, gap):
+    """Σ Δ over the nodes of two of them: Δ depends only on the smaller of two heights."""
+    leaf = decay * gap**2
+    delta = [leaf]
+    for _ in range(max(height, other)):
+        # a leaf and a caterpillar below: four pairs of single children, one of both
+        single = 3 * leaf + delta[-1]
+        delta.append(decay * gap**2 * (1 + single + gap**2 * leaf * delta[-1]))
+    heights = [np.r_[np.zeros(h + 1, int), np.arange(1, h + 1)] for h in (height, other)]
+    return np.array(delta)[np.minimum.outer(*heights)].sum()
+
+
+@pytest.mark.parametrize(("height", "other"), [(3, 5), (600, 500)])
+def test_room_for_values_is_used_again(height, other):
+    """600 × 500 nodes with children are more values than are kept at a time."""
+    if height > 100:
+        assert height * other > tree_matching._KEPT
+    K = PartialTree(0.7, 0.9)([caterpillar(height)], [caterpillar(other)])
+    # rows of some hundred values are added up, then their sums: ε for each addition
+    np.testing.assert_allclose(K, caterpillars(height, other, 0.7, 0.9), rtol=1e-12)
+    smooth = PartialTree(0.7, 0.9, labels=Delta())
+    np.testing.assert_allclose(smooth([caterpillar(height)], [caterpillar(other)]), K, rtol=1e-12)
+
+
+def test_room_for_values_of_subset_trees_is_used_again():
+    height, other = 600, 609
+    chains = ["(a " * h + "b" + ")" * h for h in (height, other)]
+    # (a a) at g nodes of one above (a b), at g' of the other: fragments of 1, 2, … nodes up to the nearer end
+    heights = np.arange(1, height), np.arange(1, other)
+    longest = np.minimum.outer(*heights) + np.equal.outer(*heights)
+    wanted = np.cumsum(0.9 ** np.arange(1, height + 1))[longest - 1].sum() + 0.9
+    np.testing.assert_allclose(SubsetTree(0.9)(chains[:1], chains[1:]), wanted, rtol=1e-12)
+
+
+def test_large_trees_in_little_memory():
+    deep = caterpillar(5000)  # 10,001 nodes, all with the same label: 25 million pairs of nodes with children
+    bush = ("S", *(("A", "b") for _ in range(1500)))
+    with config(memory="12MiB", threads=1):
+        assert np.isfinite(SubsetTree(0.4)([deep])).all()
+        for kernel in (SubsetTree(0.01), PartialTree(0.01, 0.4)):
+            with pytest.raises(MemoryBudgetError, match="cut trees into smaller ones"):
+                kernel([bush])
+    assert np.isfinite(PartialTree(0.01, 0.4)([bush])).all()
 
 
 def test_wide_trees():

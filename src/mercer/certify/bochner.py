@@ -31,7 +31,8 @@ from mercer.kernels.names import as_kernel
 from mercer.kernels.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.quadrature import mass, panels, reach
-from mercer.kernels.spectral import Radial, Spectral, sphere_wave
+from mercer.kernels.radial import Radial, sphere_wave
+from mercer.kernels.spectral import Spectral
 from mercer.kernels.stationary import BSpline, Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = ["Density", "density", "line_profile", "radial_profile", "transform"]
@@ -92,9 +93,9 @@ class Density:
 def density(kernel: Any, dim: int = 1) -> Density:
     """The spectral density of a kernel of x - x' on ℝ^dim.
 
-    Known in closed form: Gaussian, Laplacian, Matern, RationalQuadratic, BSpline, Spectral, their sums and
-    multiples. Any other kernel that is a function of ‖x - x'‖, or of x - x' in one dimension, is transformed
-    numerically if it falls off fast enough to be integrable.
+    Known in closed form: Gaussian, Laplacian, Matern, RationalQuadratic, BSpline, Spectral, Radial of a
+    density, their sums and multiples. Any other kernel that is a function of ‖x - x'‖, or of x - x' in one
+    dimension, is transformed numerically if it falls off fast enough to be integrable.
 
     >>> from mercer import Wendland
     >>> v = density(Wendland(smoothness=0, dim=1))  # the hat: its transform is a square
@@ -106,6 +107,11 @@ def density(kernel: Any, dim: int = 1) -> Density:
         raise InputError(f"dim must be a whole number of at least 1, got {dim!r}: pass the number of columns")
     if not kernel.is_resolved():
         raise InputError(f"{kernel!r} waits for data: call kernel.resolve(X) first")
+    if any(map(_has_length_scales, kernel.parts())):
+        raise InputError(
+            f"{kernel!r} has one length scale per column, and its density another scale in each direction: "
+            "divide the columns by them, and ask for the kernel with a single one"
+        )
     known = _known(kernel, dim)
     if known is not None:
         function, is_product = known
@@ -139,9 +145,13 @@ def _known(kernel: Kernel, dim: int) -> tuple[Function, bool] | None:
             return None
         return (lambda omega: np.sum([part[0](omega) for part in parts if part], axis=0)), False
     rule = _KNOWN.get(type(kernel))
-    if rule is None or any(is_vector(v) and n != "density" for n, v in kernel.get_params(deep=False).items()):
-        return None
-    return rule(kernel, dim)
+    return None if rule is None else rule(kernel, dim)
+
+
+def _has_length_scales(kernel: Kernel) -> bool:
+    """Whether a parameter has one value per column."""
+    values = kernel.get_params(deep=False)
+    return any(is_vector(values[n]) for n, p in kernel._parameters.items() if p.per_column is not None)
 
 
 def _gaussian(kernel: Gaussian, dim: int) -> tuple[Function, bool]:
@@ -190,12 +200,30 @@ def _b_spline(kernel: BSpline, dim: int) -> tuple[Function, bool]:
     return (lambda omega: h / sqrt(2 * pi) * np.sinc(omega * h / (2 * pi)) ** power), True
 
 
-_KNOWN: dict[type[Kernel], Callable[[Any, int], tuple[Function, bool]]] = {
+def _radial(kernel: Radial, dim: int) -> tuple[Function, bool] | None:
+    """From dμ(t) = 2^{1-d/2}/Γ(d/2) t^{d-1} v(t) dt; of Gaussians, Σ wₖ tₖ^{-d} exp(-ω²/2tₖ²)."""
+    t, w = kernel.measure()
+    if kernel.dim == np.inf and t.min() > 0:
+        scaled = w * t ** float(-dim)
+        return (lambda omega: np.exp(-(np.divide.outer(omega, t) ** 2) / 2) @ scaled), False
+    if kernel.density is None or kernel.dim != dim:
+        return None
+    size = gamma(dim / 2) * 2 ** (dim / 2 - 1)
+
+    def v(omega: np.ndarray) -> np.ndarray:
+        omega = np.maximum(omega, 1e-12 * t.max())  # the density is asked for t > 0
+        return np.asarray(size * kernel.density(omega) * omega ** (1.0 - dim))
+
+    return v, False
+
+
+_KNOWN: dict[type[Kernel], Callable[[Any, int], tuple[Function, bool] | None]] = {
     Gaussian: _gaussian,
     Laplacian: _laplacian,
     Matern: _matern,
     RationalQuadratic: _rational_quadratic,
     BSpline: _b_spline,
+    Radial: _radial,
     Spectral: lambda kernel, dim: (kernel.spectrum, True),
 }
 

@@ -29,10 +29,14 @@ REAL: Interval = (-INF, INF)
 
 @dataclass(frozen=True)
 class Space:
-    """Where the points live: ``nonnegative`` says that each coordinate is ≥ 0, ``dim`` how many there are."""
+    """Where the points live: ``nonnegative`` says that each coordinate is ≥ 0, ``dim`` how many there are.
+
+    ``seen`` is what they are called: points, or what a part of a kernel sees of them.
+    """
 
     nonnegative: bool = False
     dim: int | None = None
+    seen: str = "points"
 
     def inside(self, view: View) -> Space:
         """The same for the coordinates seen through a view: only a feature map can change signs."""

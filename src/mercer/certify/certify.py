@@ -41,6 +41,7 @@ from mercer.gram.points import check_domain
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
+from mercer.kernels.sets import SetKernel
 from mercer.threads import single_threaded_blas
 
 __all__ = ["Certificate", "certify"]
@@ -180,6 +181,9 @@ def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | N
     """What a search for a witness makes of a kernel that is not proved."""
     reason = why.reason if evidence is None else f"{why.reason}; {evidence}"
     if kernel.domain == "objects" or isinstance(kernel, Precomputed) or not kernel.is_resolved():
+        witness = _of_single_elements(kernel)
+        if witness is not None:
+            return _refuted(kernel, witness)
         advice = "" if evidence is not None else "; pass points to look for a witness among them"
         return Certificate("unknown", reason + advice, kernel)
     frequency, found, tried = _in_dimension(kernel, dim)
@@ -202,6 +206,18 @@ def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | N
     return Certificate(
         "unknown", f"{reason}; no witness {where}", kernel, conditional=order, conditional_steps=steps
     )
+
+
+def _of_single_elements(kernel: Kernel) -> Witness | None:
+    """A witness of sets with one element each, on which a set kernel is its base."""
+    if type(kernel) is not SetKernel or not kernel.is_resolved() or kernel.base.domain == "any":
+        return None
+    base = certify(kernel.base)
+    if base.points is None:
+        return None
+    points = base.points.tolist() if isinstance(base.points, np.ndarray) else base.points
+    found = examine(kernel, [[point] for point in points])
+    return found if isinstance(found, Witness) else None
 
 
 def _in_dimension(

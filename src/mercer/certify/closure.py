@@ -16,20 +16,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from mercer import data
 from mercer.certify.bounds import Space
-from mercer.certify.formula import Prover, is_ours, is_trusted
+from mercer.certify.formula import Prover, fails, is_ours, is_trusted
 from mercer.certify.proof import Open, Step
 from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
+from mercer.kernels.columns import ColumnKernel
 from mercer.kernels.expression import Expression
 from mercer.kernels.histogram import ChiSquared
+from mercer.kernels.invariance import Invariant
 from mercer.kernels.pair import External, Mapping
 from mercer.kernels.parameters import is_vector
-from mercer.kernels.spectral import Radial
+from mercer.kernels.radial import Radial
+from mercer.kernels.sets import GeneralSetKernel, SetKernel, stack_elements
 from mercer.kernels.stationary import Delta, Matern, Wendland
 
 __all__ = ["Setting", "prove"]
@@ -41,8 +45,10 @@ class Setting:
 
     dim: int | None = None  # how many columns they have
     points: Any = None  # some of them
-    is_mapped: bool = False  # whether they come out of a feature map, which may do anything
+    seen: str = "points"  # what a part of a kernel sees of them: "values of the feature map", "elements", …
 
+
+_MULTIPLICITIES = "multiplicities"  # zero or more, always
 
 Result = Step | Open
 Rule = Callable[[Any, Setting], Result]
@@ -72,17 +78,17 @@ def _rule(*kinds: type[Kernel]) -> Callable[[Rule], Rule]:
 
 def _leaf(kernel: Kernel, setting: Setting) -> Result:
     if is_ours(kernel) and kernel.closure is not None:
-        return _from_parts(kernel, kernel.closure, Setting(is_mapped=True))
+        return _from_parts(kernel, kernel.closure, Setting(seen="what is compared"))
     if not is_trusted(kernel):
         return _by_formula(kernel, setting)
-    if kernel.domain == "nonnegative" and setting.is_mapped:
-        return Open(f"{kernel!r} needs points ≥ 0, and nothing is known of the values of a feature map")
     assert kernel.lemma is not None
-    return Step(repr(kernel), kernel.lemma, needs=_needs(kernel))
+    return Step(repr(kernel), kernel.lemma, needs=_needs(kernel, setting))
 
 
-def _needs(kernel: Kernel) -> tuple[str, ...]:
-    return ("points ≥ 0",) if kernel.domain == "nonnegative" else ()
+def _needs(kernel: Kernel, setting: Setting) -> tuple[str, ...]:
+    """What a kernel asks of the points, and refuses to be computed without."""
+    is_so = kernel.domain != "nonnegative" or setting.seen == _MULTIPLICITIES
+    return () if is_so else (f"{setting.seen} ≥ 0",)
 
 
 def _by_formula(kernel: Kernel, setting: Setting) -> Result:
@@ -91,15 +97,22 @@ def _by_formula(kernel: Kernel, setting: Setting) -> Result:
         return expression
     proof = _prover(kernel, setting).kernel(expression)
     if proof is not None:
-        return Step(repr(kernel), f"by its formula, {proof.rule}", (proof,), _needs(kernel))
+        return Step(repr(kernel), f"by its formula, {proof.rule}", (proof,), _needs(kernel, setting))
     if isinstance(expression, External):
         return Open(f"{kernel!r} is computed outside any formula, so nothing can be proved about it")
+    why = fails(expression, _space(kernel, setting))
+    if why is not None:
+        return Open(f"{kernel!r}: {why}", fails=True)
     claim = "" if kernel.lemma is None else f" (its lemma, {kernel.lemma!r}, is a claim that was not checked)"
     return Open(f"no rule proves {kernel!r}, k = {_short(expression)}{claim}")
 
 
 def _prover(kernel: Kernel, setting: Setting) -> Prover:
-    return Prover(Space(kernel.domain == "nonnegative" and not setting.is_mapped, setting.dim))
+    return Prover(_space(kernel, setting))
+
+
+def _space(kernel: Kernel, setting: Setting) -> Space:
+    return Space(kernel.domain == "nonnegative", setting.dim, setting.seen)
 
 
 def _expression(kernel: Kernel) -> Expression | Open:
@@ -126,12 +139,17 @@ def _wendland(kernel: Wendland, setting: Setting) -> Result:
 @_rule(Radial)
 def _radial(kernel: Radial, setting: Setting) -> Result:
     """Ω_d is the transform of the sphere of ℝ^d. Were a mixture of some a kernel in ℝ^{d+1}, its spheres
-    there would cast shadows on ℝ^d that fill balls, not spheres.
+    there would cast shadows on ℝ^d that fill balls, not spheres. A density may do so: it is left open.
     """
     t, w = kernel.measure()
     if not w[t > 0].any():
         return Step(repr(kernel), "a constant that is zero or more")
-    return _up_to(kernel, int(kernel.dim), "(Schoenberg: a mixture of spheres' transforms)", setting)
+    if kernel.dim == inf:
+        return Step(repr(kernel), "a mixture of Gaussians, positive definite in every dimension (Schoenberg)")
+    largest = int(kernel.dim)
+    if kernel.density is not None and setting.dim is not None and setting.dim > largest:
+        return Open(f"{kernel!r} is a mixture of waves on spheres of ℝ^{largest}, not of ℝ^{setting.dim}")
+    return _up_to(kernel, largest, "(Schoenberg: a mixture of spheres' transforms)", setting)
 
 
 def _up_to(kernel: Kernel, largest: int, why: str, setting: Setting) -> Result:
@@ -141,12 +159,15 @@ def _up_to(kernel: Kernel, largest: int, why: str, setting: Setting) -> Result:
         return Open(
             f"{kernel!r} is positive definite in ℝ^m for m ≤ {largest}, not in ℝ^{dim} {why}", fails=True
         )
-    of = "values of the feature map" if setting.is_mapped else "points"
-    needs = () if dim is not None else (f"{of} in ℝ^m, m ≤ {largest}",)
+    needs = () if dim is not None else (f"{setting.seen} in ℝ^m, m ≤ {largest}",)
     return Step(repr(kernel), f"positive definite in ℝ^m for m ≤ {largest} {why}", needs=needs)
 
 
 # --- the algebra ---------------------------------------------------------------------------------
+
+
+#: what is no kernel where its part is none
+_FAITHFUL = (compose.Scaled, compose.Normalized, compose.OnColumns)
 
 
 def _from_parts(kernel: Kernel, rule: str, setting: Setting, of_part: Rule = prove) -> Result:
@@ -154,8 +175,8 @@ def _from_parts(kernel: Kernel, rule: str, setting: Setting, of_part: Rule = pro
     parts = []
     for child in kernel.children().values():
         part = of_part(child, setting)
-        if isinstance(part, Open):
-            return part
+        if isinstance(part, Open):  # a sum, a product or a power may be a kernel all the same
+            return part if type(kernel) in _FAITHFUL else replace(part, fails=False)
         parts.append(part)
     return Step(repr(kernel), rule, tuple(parts))
 
@@ -223,6 +244,21 @@ def _on_columns(kernel: compose.OnColumns, setting: Setting) -> Result:
     return _from_parts(kernel, "a kernel on some of the columns", _below(kernel, setting))
 
 
+@_rule(ColumnKernel)
+def _column_kernel(kernel: ColumnKernel, setting: Setting) -> Result:
+    """The kernel of a column sees as many columns as its key names, whatever else is in the table."""
+    if isinstance(kernel.columns, str):
+        return _leaf(kernel, setting)
+    parts = []
+    for key, part in kernel.columns.items():
+        result = prove(part, Setting(len(key) if isinstance(key, tuple) else 1, seen="values of the columns"))
+        if isinstance(result, Open):
+            is_part = len(kernel.columns) > 1 or kernel.combine == "anova" or kernel.weights
+            return replace(result, fails=False) if is_part else result
+        parts.append(result)
+    return Step(repr(kernel), kernel.closure, tuple(parts))
+
+
 @_rule(compose.Mapped)
 def _mapped(kernel: compose.Mapped, setting: Setting) -> Result:
     return _from_parts(kernel, "k(φ(x), φ(x')), for any map φ", _below(kernel, setting))
@@ -232,16 +268,16 @@ def _below(kernel: Kernel, setting: Setting) -> Setting:
     """What is known of the points that the parts of a kernel see."""
     points = setting.points
     if isinstance(kernel, compose.OnColumns):
-        if points is not None:
-            points = data.columns(points, list(kernel.columns))
-            if kernel.kernel.domain == "nonnegative" and not setting.is_mapped:
-                vectors = data.as_vectors(points, "points")
-                data.require_nonnegative(vectors, "points", type(kernel.kernel).__name__)
+        points = None if points is None else data.columns(points, list(kernel.columns))
         return replace(setting, dim=len(kernel.columns), points=points)
     if isinstance(kernel, compose.Mapped):
         points = None if points is None else Mapping(kernel.function)(points)
-        return Setting(None if points is None else data_width(points), points, is_mapped=True)
+        return _setting(points, "values of the feature map")
     return setting
+
+
+def _setting(points: Any, seen: str) -> Setting:
+    return Setting(None if points is None else data_width(points), points, seen)
 
 
 def data_width(points: Any) -> int | None:
@@ -251,6 +287,32 @@ def data_width(points: Any) -> int | None:
         return int(shape[1]) if len(shape) == 2 else None
     first = points[0] if isinstance(points, list | tuple) and points else None
     return len(first) if isinstance(first, list | tuple) else None
+
+
+# --- sets ----------------------------------------------------------------------------------------
+
+
+@_rule(SetKernel)
+def _set(kernel: SetKernel, setting: Setting) -> Result:
+    sets = setting.points
+    elements = None if sets is None else stack_elements(kernel.base, sets)[0]
+    return _from_parts(kernel, kernel.closure, _setting(elements, "elements"))
+
+
+@_rule(GeneralSetKernel)
+def _general_set(kernel: GeneralSetKernel, setting: Setting) -> Result:
+    elements = None if setting.points is None else kernel._read(setting.points)[0]
+    element = prove(kernel.element, _setting(elements, "elements"))
+    count = prove(kernel.count, Setting(1, seen=_MULTIPLICITIES))
+    if isinstance(element, Open):
+        return element
+    return count if isinstance(count, Open) else Step(repr(kernel), kernel.closure, (element, count))
+
+
+@_rule(Invariant)
+def _invariant(kernel: Invariant, setting: Setting) -> Result:
+    """A point is one of its variants, so they all have its columns."""
+    return _from_parts(kernel, kernel.closure, Setting(setting.dim, seen="points and their variants"))
 
 
 # --- every power ---------------------------------------------------------------------------------
@@ -286,5 +348,8 @@ def _every_power(kernel: Kernel, setting: Setting) -> Result:
     if proof is None:
         return Open(f"no rule proves that every power of {kernel!r} is a kernel")
     return Step(
-        repr(kernel), f"every power is a kernel, by its formula, {proof.rule}", (proof,), _needs(kernel)
+        repr(kernel),
+        f"every power is a kernel, by its formula, {proof.rule}",
+        (proof,),
+        _needs(kernel, setting),
     )

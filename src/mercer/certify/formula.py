@@ -9,9 +9,10 @@ Three statements are proved about a formula of a pair of points, each from the o
 The rules are theorems (Schoenberg 1938; Berg, Christensen and Ressel 1984, chapters 3 and 4):
 
 - positive definite: ⟨x, x'⟩; constants ≥ 0; f(x) f(x'); cos(h(x) - h(x')); the hat (c - |h(x) - h(x')|)₊;
-  the truncated power (c - ‖x - x'‖)₊^j in ℝ^m for m ≤ 2j - 1 (Askey 1973);
-  sums, products, whole powers; Σₖ and Πₖ over coordinates of what is positive definite in one
-  dimension; N(x, 0) + N(0, x') - N(x, x') - N(0, 0) for N of negative type; Matérn's three closed forms;
+  the truncated power (c - ‖x - x'‖)₊^δ in ℝ^m for m ≤ 2δ - 1 (Askey 1973), and for no other m (Golubov 1981);
+  sums, some differences (``mercer.certify.differences``), products, whole powers; Σₖ and Πₖ over
+  coordinates of what is positive definite in one dimension; N(x, 0) + N(0, x') - N(x, x') - N(0, 0) for N of
+  negative type; Matérn's three closed forms;
 - with every power: exp(-N) and, for N > 0, N^{-α}; min(f(x), f(x')) for f ≥ 0; [N = 0]; products, powers;
 - of negative type: see ``mercer.certify.negative``.
 
@@ -36,6 +37,7 @@ import sys
 from collections.abc import Callable
 
 from mercer.certify.bounds import Space, bounds
+from mercer.certify.differences import power_series, spectral_sum
 from mercer.certify.factors import factors
 from mercer.certify.negative import lower_bound, negative_term, negative_type
 from mercer.certify.parts import (
@@ -54,7 +56,7 @@ from mercer.certify.proof import Step, step
 from mercer.kernels.expression import Apply, Expression
 from mercer.kernels.pair import External, Quantity
 
-__all__ = ["Prover", "is_ours", "is_trusted"]
+__all__ = ["Prover", "fails", "is_ours", "is_trusted"]
 
 _CONSTANT = "a constant that is zero or more"
 _SCHOENBERG = "N(x, 0) + N(0, x') - N(x, x') - N(0, 0) for N of negative type (Schoenberg)"
@@ -134,11 +136,15 @@ def _sum(prover: Prover, node: Expression) -> Step | None:
     constant, linear = terms(node)
     left, right, pair = split(linear)
     if left or right or constant < 0 or any(c < 0 for c in pair.values()):
-        return _from_negative_type(prover, node, constant, left, right, pair)
-    parts = [prover.kernel(term) for term in pair]
-    if constant or not pair:
-        parts.append(Step(f"{constant:g}", _CONSTANT))
-    return step(repr(node), "a sum of kernels", *parts)
+        found = _from_negative_type(prover, node, constant, left, right, pair)
+        if found is None and not left and not right:
+            found = spectral_sum(prover, node, constant, pair)
+    else:
+        parts = [prover.kernel(term) for term in pair]
+        if constant or not pair:
+            parts.append(Step(f"{constant:g}", _CONSTANT))
+        found = step(repr(node), "a sum of kernels", *parts)
+    return found or power_series(prover, node)
 
 
 def _from_negative_type(
@@ -189,11 +195,11 @@ def _factor(prover: Prover, base: Expression, p: float, every_power: bool) -> St
         if inner is None or not lower_bound(base, prover.space) > 0:
             return None
         return Step(text, f"N^-α for α = {-p:g} > 0 and N > 0 of negative type", (inner,))
+    if not every_power and isinstance(base, Apply) and base.operation == "maximum":
+        truncated = _truncated_power(prover, base, p)
+        if truncated is not None:
+            return truncated
     if p.is_integer() and not every_power:
-        if isinstance(base, Apply) and base.operation == "maximum":
-            truncated = _truncated_power(prover, base, p)
-            if truncated is not None:
-                return truncated
         return step(text, "a whole power of a kernel", prover.kernel(base))
     return step(text, "a power of a kernel of which every power is one", prover.kernel(base, True))
 
@@ -238,27 +244,67 @@ def _whole_power(prover: Prover, node: Apply, every_power: bool) -> Step | None:
 
 
 def _truncated_power(prover: Prover, base: Apply, exponent: float) -> Step | None:
-    """max(c - s‖x - x'‖, 0)**j, j a whole number."""
+    """max(c - s‖x - x'‖, 0)**δ."""
+    distance = _truncated(base, prover.space)
+    largest = int(2 * exponent - 1) if exponent >= 1 else 0
+    dim = None if distance is None else prover.space.columns(distance.view)
+    if distance is None or largest < (1 if dim is None else dim):
+        return None
+    needs = () if dim is not None else (f"{prover.space.seen} in ℝ^m, m ≤ {largest}",)
+    rule = f"(c - ‖x - x'‖)₊^{exponent:g}, a kernel in ℝ^m for m ≤ {largest} (Askey)"
+    return Step(_power_text(base, exponent), rule, needs=needs)
+
+
+def _truncated(base: Expression, space: Space) -> Quantity | None:
+    """The ‖x - x'‖² of max(c - s‖x - x'‖, 0), c > 0 and s > 0."""
+    if not (isinstance(base, Apply) and base.operation == "maximum"):
+        return None
     for inner, zero in (base.arguments, base.arguments[::-1]):
         constant, linear = terms(inner)
-        if number(zero) != 0 or constant < 0 or len(linear) != 1:
+        if number(zero) != 0 or constant <= 0 or len(linear) != 1:
             continue
         ((term, slope),) = linear.items()
-        _, powers = factors(term, prover.space)
-        ((squared, power),) = powers.items() if len(powers) == 1 else [(term, 0.0)]
-        if not (slope < 0 and power == 0.5 and isinstance(squared, Quantity) and squared.kind == "sqdist"):
-            continue
-        dim, largest = prover.space.columns(squared.view), int(2 * exponent - 1)
-        if dim is not None and dim > largest:
-            return None
-        needs = () if dim is not None else (f"points in ℝ^m, m ≤ {largest}",)
-        rule = f"(c - ‖x - x'‖)₊^{exponent:g}, a kernel in ℝ^m for m ≤ {largest} (Askey)"
-        return Step(_power_text(base, exponent), rule, needs=needs)
+        squared = _distance(term, space)
+        if slope < 0 and squared is not None:
+            return squared
     return None
 
 
+def _distance(term: Expression, space: Space) -> Quantity | None:
+    """The ‖x - x'‖² of a positive multiple of ‖x - x'‖."""
+    scale, powers = factors(term, space)
+    ((squared, power),) = powers.items() if len(powers) == 1 else [(term, 0.0)]
+    is_root = power == 0.5 and scale > 0
+    return squared if is_root and isinstance(squared, Quantity) and squared.kind == "sqdist" else None
+
+
+def fails(node: Expression, space: Space) -> str | None:
+    """Why a formula is no kernel in this dimension, by a theorem; None where none applies.
+
+    (c - ‖x - x'‖)₊^δ is a kernel in ℝ^m for m ≤ 2δ - 1 and for no other m.
+    """
+    scale, powers = factors(node, space)
+    if scale <= 0 or len(powers) != 1:
+        return None
+    ((base, exponent),) = powers.items()
+    distance = _truncated(base, space)
+    dim = None if distance is None else space.columns(distance.view)
+    if dim is None or exponent <= 0 or dim <= 2 * exponent - 1:
+        return None
+    largest = max(int(2 * exponent - 1), 0)
+    where = f"in ℝ^m for m ≤ {largest} and" if largest else "in ℝ^m for no m,"
+    return f"(c - ‖x - x'‖)₊^{exponent:g} is positive definite {where} not in ℝ^{dim} (Golubov 1981)"
+
+
 def _cosine(prover: Prover, node: Apply, every_power: bool) -> Step | None:
-    if not every_power and is_difference(node.arguments[0]):
+    if every_power:
+        return None
+    phase = node.arguments[0]
+    if isinstance(phase, Apply) and phase.operation == "absolute":
+        phase = phase.arguments[0]  # cos is even
+    distance = _distance(phase, prover.space)
+    is_line = distance is not None and prover.space.columns(distance.view) == 1
+    if is_line or is_difference(phase):
         return Step(repr(node), "cos(h - h') = cos h cos h' + sin h sin h'")
     return None
 

@@ -154,6 +154,8 @@ class _Evaluation:
         if (view, side) not in self._matrices:
             X = self._seen(view)[side]
             matrix: Any = label_codes(X, self.codes) if view.labels else data.as_vectors(X)
+            if view.nonnegative_for:
+                data.require_nonnegative(matrix, "points", view.nonnegative_for)
             dense = matrix.toarray() if sparse.issparse(matrix) else matrix
             self._matrices[view, side] = np.asarray(dense, dtype=np.float64)
         return self._matrices[view, side]

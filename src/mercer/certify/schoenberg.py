@@ -29,7 +29,7 @@ from mercer.kernels.expression import ZERO, Apply, Expression, Number, Symbol
 from mercer.kernels.names import as_kernel
 from mercer.kernels.pair import Quantity
 from mercer.kernels.quadrature import reach
-from mercer.kernels.spectral import Radial, sphere_wave
+from mercer.kernels.radial import Radial, sphere_wave
 
 __all__ = ["Frequency", "largest_dimension", "negative_frequency"]
 
@@ -102,7 +102,10 @@ def negative_frequency(kernel: Kernel, dim: int) -> Frequency | None:
 
 def wave_number(kernel: Kernel) -> float | None:
     """The largest frequency of a kernel whose spectrum is spheres, on which a density cannot be plotted."""
-    return float(np.max(kernel.nodes)) or None if isinstance(kernel, Radial) else None
+    if not isinstance(kernel, Radial) or kernel.density is not None:
+        return None
+    t, w = kernel.measure()
+    return float(t[w > 0].max(initial=0.0)) or None
 
 
 def _most_negative(

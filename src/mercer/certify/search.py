@@ -1,9 +1,9 @@
 r"""The search for a witness when no points are given: simple sets of points first, then descent.
 
-Lines, grids, simplices and random clouds in one to three dimensions, at scales from 10⁻⁴ to 10⁴; balls of
-lattices that are fine enough for a given frequency; then the smallest eigenvalue of a few points is minimised
-over their coordinates. A witness of many points loses one after the other, the rest moving to make up for it.
-Seeded: the same kernel has the same witness every time.
+Lines, grids, simplices and random clouds in one to three dimensions, at scales from 10⁻⁴ to 10⁴ times those
+at which the kernel changes; balls of lattices that are fine enough for a given frequency; then the smallest
+eigenvalue of a few points is minimised over their coordinates. A witness of many points loses one after the
+other, the rest moving to make up for it. Seeded: the same kernel has the same witness every time.
 
 >>> from mercer import Sigmoid
 >>> found, _ = search(Sigmoid(eta=1.0))
@@ -14,6 +14,7 @@ Seeded: the same kernel has the same witness every time.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,15 @@ from mercer.certify.rounding import EPSILON, gram_with_error
 from mercer.certify.witness import Witness, witness_at
 from mercer.kernels.base import Kernel
 from mercer.kernels.expression import Expression
-from mercer.kernels.pair import Columns, Scaling
+from mercer.kernels.pair import Columns, External, Scaling
 
 __all__ = ["search"]
 
 _SEED = 20240229
 _SCALES = sorted((10.0 ** (k / 8) for k in range(-32, 33)), key=lambda s: (abs(np.log10(s)), -s))
-_SMALL, _LARGE = 4, 24  # sizes of a witness between which points are moved to make do with fewer
+_SMALL, _LARGE = 3, 64  # sizes of a witness between which points are moved to make do with fewer
+_MEDIUM, _TRIED = 12, 6  # up to this size several points are left out in turn, before it is given up
+_FEW = 32  # points of a set when a Python function is called for every pair of them
 _CLEAR = -1e-4  # an eigenvalue this negative, relative to ‖K‖, needs no better witness
 
 
@@ -40,9 +43,11 @@ def search(kernel: Kernel, dim: int | None = None, omega: float | None = None) -
     """
     expression = kernel.expression()
     space = _Trials(expression, _is_nonnegative(kernel))
+    largest = _FEW if _is_slow(expression) else np.inf
     for d in [dim] if dim else _dimensions(expression):
-        for shape in _shapes(d, space.nonnegative):
-            found = space.best_at_scales(shape)
+        units = space.units(d)
+        for shape, unit in product(_shapes(d, space.nonnegative), units):
+            found = space.best_at_scales(shape * unit) if len(shape) <= largest else None
             if found is not None:
                 return found, space.tried
     found = space.on_lattices(dim, omega) if dim and omega else None
@@ -57,6 +62,24 @@ class _Trials:
         self.nonnegative = nonnegative
         self.tried = 0
         self.promising: list[tuple[float, np.ndarray]] = []  # the smallest eigenvalue share, points
+
+    def units(self, d: int) -> list[float]:
+        """Scales at which the kernel changes from one power of ten to the next: 1, if it does so near 1 or
+        nowhere, and the near ends of other ranges of such scales.
+        """
+        powers = np.arange(-60, 61)
+        axis = np.append(0.0, 10.0**powers)[:, None] * np.eye(1, d)
+        try:
+            K, _ = gram_with_error(self.expression, axis, bounded=False)
+        except Exception:  # as below
+            return [1.0]
+        values = np.stack([K[1:-1, 0], np.diagonal(K)[1:-1], np.diagonal(K, 1)[1:]])
+        with np.errstate(all="ignore"):
+            change = abs(np.diff(values)) / np.maximum(abs(values[:, 1:]), abs(values[:, :-1]))
+        changing = powers[:-2][(change > 1e-6).any(axis=0)]
+        ranges = np.split(changing, np.flatnonzero(np.diff(changing) > 1) + 1)
+        ends = sorted((min(run, key=abs) for run in ranges if len(run)), key=abs)
+        return [10.0 ** float(end) if abs(end) > 3 else 1.0 for end in ends[:3]] or [1.0]
 
     def best_at_scales(self, shape: np.ndarray) -> Witness | None:  # (n, d)
         """The witness of fewest points among all scales of a shape; the first clear one of those."""
@@ -99,12 +122,21 @@ class _Trials:
 
     def _fewer(self, found: Witness) -> Witness:
         """Without one point after the other, the rest moved to where the kernel still fails."""
+        random = np.random.default_rng(_SEED)
         while _SMALL < len(found.gram) <= _LARGE and found.vector is not None:
-            kept = np.sort(np.argsort(-abs(found.vector), kind="stable")[:-1])
-            fewer = self._witness(self._descended(found.points[kept]))
-            if fewer is None or len(fewer.gram) >= len(found.gram):
+            size, is_small = float(abs(found.points).max()), len(found.gram) <= _MEDIUM
+            out = np.argsort(abs(found.vector), kind="stable")[: _TRIED if is_small else 1]
+            for i, noise in product(out, (0.0, 0.3) if is_small else (0.0,)):
+                rest = np.delete(
+                    found.points, i, axis=0
+                )  # noise leads away from what symmetry makes stationary
+                rest = rest + noise * size * random.normal(size=rest.shape)
+                fewer = self._witness(self._descended(self._inside(rest)))
+                if fewer is not None and len(fewer.gram) < len(found.gram):
+                    found = fewer
+                    break
+            else:
                 break
-            found = fewer
         return found
 
     def _inside(self, points: np.ndarray) -> np.ndarray:
@@ -132,13 +164,24 @@ class _Trials:
         """The same witness with rounder coordinates, if it stays about as clear."""
         for digits in (1, 2, 3):
             unit = 10.0 ** (np.floor(np.log10(abs(found.points).max() or 1.0)) - digits + 1)
-            points = np.round(np.round(found.points / unit) * unit, 12) + 0.0  # -0.0 is 0
+            points = _decimal(np.round(found.points / unit) * unit)
             if self._share(points) > 0.5 * self._share(found.points):
                 continue
             rounder = self._witness(points)
             if rounder is not None and len(rounder.gram) <= len(found.gram):
                 return rounder
         return found
+
+
+def _decimal(values: np.ndarray) -> np.ndarray:
+    """The numbers of at most 12 digits next to these: 0.3 for 3 · 0.1, and 0 for -0."""
+    return np.array([float(f"{value:.12g}") for value in values.ravel()]).reshape(values.shape) + 0.0
+
+
+def _is_slow(expression: Expression) -> bool:
+    return any(
+        isinstance(leaf, External) and getattr(leaf.source, "is_slow", False) for leaf in expression.leaves()
+    )
 
 
 def _rank(witness: Witness) -> tuple[int, float]:

@@ -112,6 +112,10 @@ class Learned:
 
     def spectrum(self, omega: Any) -> np.ndarray:  # (m,) or (m, d) to (m,)
         """|f̂(ω)|² / v(ω) = v(ω) |Σᵢ αᵢ e^{-i⟨ω, xᵢ⟩}|²: its integral, times (2π)^{-d/2}, is ‖f‖²."""
+        if self.function.kernel.domain not in ("vectors", "nonnegative"):
+            raise InputError(
+                f"frequencies are of functions of vectors, and {self.function.kernel!r} takes others"
+            )
         anchors = np.asarray(_dense(self.function.anchors), dtype=float)
         d = anchors.shape[1]
         v = density(self.function.kernel, d)
@@ -133,15 +137,20 @@ def smoothness(what: Any, dim: int | None = None, points: Any = None) -> Any:
 
     Parameters
     ----------
-    what : a kernel, gives a ``Smoothness``; or an Expansion, gives a ``Learned``
+    what : a kernel, gives a ``Smoothness``; an Expansion or a fitted estimator, gives a ``Learned``
     dim : of a kernel, the number of columns of the points; 1 when not given
-    points : of an Expansion, where |f(x)| is compared with its bound; its anchors when not given
+    points : of a learned function, where |f(x)| is compared with its bound; its anchors when not given
 
     >>> from mercer import Gaussian
     >>> f = Expansion(Gaussian(sigma=1.0), [[0.0], [1.0]], [1.0, -1.0])
     >>> print(smoothness(f))
     ‖f‖ = 0.887096; |f(x) - b| ≤ ‖f‖ √k(x, x) = 0.887096 √k(x, x), of which f uses up to 44.4 %
     """
+    if hasattr(what, "fit") and not hasattr(what, "expansion_"):
+        raise InputError(
+            f"{what!r} has learned no function yet, or none in the space of its kernel: call fit"
+        )
+    what = getattr(what, "expansion_", what)
     if isinstance(what, Expansion):
         return _learned(what, points)
     kernel = as_kernel(what)

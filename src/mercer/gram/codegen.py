@@ -15,6 +15,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 
 __all__ = ["load"]
@@ -58,12 +59,28 @@ def _salt() -> str:
     return hashlib.sha256("".join(text).encode()).hexdigest()
 
 
+_guard = RLock()  # a module is in sys.modules before it is complete: one thread at a time
+
+
+def _after_fork() -> None:
+    """A child has none of the threads that may have been inside."""
+    global _guard
+    _guard = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def load(source: str, in_memory: str) -> ModuleType:
     """The module with the given source; ``in_memory`` is the variant for when it has no file."""
     digest = hashlib.sha256((_salt() + source).encode()).hexdigest()[:24]
     name = f"mercer_generated_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
+    with _guard:
+        return sys.modules.get(name) or _load(name, source, in_memory)
+
+
+def _load(name: str, source: str, in_memory: str) -> ModuleType:
     folder = cache_folder()
     path = folder / f"{name}.py" if folder else None
     if path is None or not _write(path, source):

@@ -11,7 +11,7 @@ them, on the mean of the right side, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from scipy import sparse
 
 from mercer import data
 from mercer.errors import InputError, InputTypeError
+from mercer.gram.sparse_rows import Columns, sort_columns
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import evaluate
 from mercer.kernels.expression import Expression
@@ -44,7 +45,7 @@ class ViewData:
     norms: np.ndarray  # (n,) squared norms of the centred rows, empty for objects
     shift: np.ndarray  # (n,) what shifts a product of centred rows back
     centre: np.ndarray | None = None  # (d,) what is taken from every row
-    overlap: float = 0.0  # of CSR: in how many columns two rows of the right side are both not 0, on average
+    columns: Columns | None = None  # of CSR: which are common on the right side
 
     @property
     def is_sparse(self) -> bool:
@@ -69,7 +70,7 @@ class ViewData:
 
     def take(self, index: Any) -> ViewData:
         norms, shift = (v[index] if v.size else v for v in (self.norms, self.shift))
-        return ViewData(data.take(self.matrix, index), norms, shift, self.centre, self.overlap)
+        return ViewData(data.take(self.matrix, index), norms, shift, self.centre, self.columns)
 
 
 @dataclass(frozen=True)
@@ -130,12 +131,16 @@ def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
             if left[v].dtype != right[v].dtype:
                 left[v], right[v] = left[v].astype(np.float64), right[v].astype(np.float64)
     centres = [_centre(view, matrix, program) for view, matrix in zip(program.views, right, strict=True)]
-    overlaps = [_overlap(matrix) if sparse.issparse(matrix) else 0.0 for matrix in right]
-    known = list(zip(centres, overlaps, strict=True))
+    columns = [
+        sort_columns(matrix) if sparse.issparse(matrix) and _is_numeric(view, program) else None
+        for view, matrix in zip(program.views, right, strict=True)
+    ]
+    known = list(zip(centres, columns, strict=True))
     theirs = _side(program, X if Y is None else Y, right, known, 1, codes, mean_of)
     if Y is None:
         # one set of points: one copy of its views, two sets of point values
-        return Sides(replace(theirs, values=_values(program.left, X, theirs.n, codes, mean_of)), theirs)
+        values = _values(program.left, _Shown(X, program, right), theirs.n, codes, mean_of)
+        return Sides(replace(theirs, values=values), theirs)
     return Sides(_side(program, X, left, known, 0, codes, mean_of), theirs)
 
 
@@ -178,30 +183,25 @@ def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
     return np.asarray(matrix.mean(axis=0, dtype=np.float64))
 
 
-def _overlap(matrix: Any) -> float:
-    """In how many columns two rows are both not 0, on average: what a product of sparse rows costs."""
-    counts = np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.float64)
-    return float((counts * counts).sum()) / max(matrix.shape[0], 1) ** 2
-
-
 def _side(
     program: Program,
     raw: Any,
     matrices: list[Any],
-    known: list[tuple[np.ndarray | None, float]],
+    known: list[tuple[np.ndarray | None, Columns | None]],
     side: int,
     codes: Codes,
     mean_of: MeanOf,
 ) -> Side:
     n = data.n_points(raw)
     views = []
-    for view, matrix, (centre, overlap) in zip(program.views, matrices, known, strict=True):
+    for view, matrix, (centre, columns) in zip(program.views, matrices, known, strict=True):
         if not _is_numeric(view, program):
             views.append(ViewData(matrix, np.empty(0), np.empty(0)))
             continue
         norms, shift = _norms_and_shift(matrix, centre)
-        views.append(ViewData(matrix, norms, shift, centre, overlap))
-    return Side(n, tuple(views), _values((program.left, program.right)[side], raw, n, codes, mean_of))
+        views.append(ViewData(matrix, norms, shift, centre, columns))
+    slots, shown = (program.left, program.right)[side], _Shown(raw, program, matrices)
+    return Side(n, tuple(views), _values(slots, shown, n, codes, mean_of))
 
 
 def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -237,35 +237,52 @@ def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
     run(task, parts, None if n * d >= _WORTH_THREADS else 1)
 
 
-def _values(slots: list[Expression], raw: Any, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
-    return np.array([point_values(slot, raw, n, codes, mean_of) for slot in slots]).reshape(len(slots), n)
+@dataclass(frozen=True)
+class _Shown:
+    """Raw points, and what views were seen to show: objects are not read again for their k(x, x)."""
+
+    raw: Any
+    program: Program | None = None
+    matrices: Sequence[Any] = ()  # what ``_matrix`` made of the views of the program
+
+    def through(self, view: View) -> tuple[Any, bool]:
+        """What the view shows, and whether it is a matrix of numbers already."""
+        if self.program is not None and view in self.program.views:
+            return self.matrices[self.program.views.index(view)], _is_numeric(view, self.program)
+        return view(self.raw), False
+
+
+def _values(slots: list[Expression], shown: _Shown, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
+    return np.array([_point_values(slot, shown, n, codes, mean_of) for slot in slots]).reshape(len(slots), n)
 
 
 def point_values(
     expression: Expression, raw: Any, n: int, codes: Codes, mean_of: MeanOf
 ) -> np.ndarray:  # (n,)
     """A formula of single points, for all of them, in float64."""
+    return _point_values(expression, _Shown(raw), n, codes, mean_of)
 
+
+def _point_values(expression: Expression, shown: _Shown, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
     def leaf(node: Expression) -> Any:
         if isinstance(node, ParameterLeaf):
             return node.value
         if isinstance(node, PointSum):
-            return _point_sum(node, raw, codes)
+            return _point_sum(node, *shown.through(node.view), codes)
         if isinstance(node, ExternalDiagonal):
-            return node.source.self_pairs(node.view(raw))
+            return node.source.self_pairs(shown.through(node.view)[0])
         if isinstance(node, Mean):
             if node.side == 2:
                 return mean_of(node.inner, node.reference, node.reference).mean()
-            return mean_of(node.inner, node.view(raw), node.reference)
+            return mean_of(node.inner, node.view(shown.raw), node.reference)
         raise TypeError(f"{node!r} is not a quantity of one point")
 
     with np.errstate(all="ignore"):
         return np.array(np.broadcast_to(evaluate(expression, leaf), (n,)), dtype=np.float64)
 
 
-def _point_sum(node: PointSum, raw: Any, codes: Codes) -> np.ndarray:  # (n,)
-    X = node.view(raw)
-    matrix: Any = _label_codes(X, codes) if node.view.labels else data.as_vectors(X)
+def _point_sum(node: PointSum, X: Any, is_matrix: bool, codes: Codes) -> np.ndarray:  # (n,)
+    matrix: Any = X if is_matrix else _label_codes(X, codes) if node.view.labels else data.as_vectors(X)
     if sparse.issparse(matrix):
         if node.kind == "sum" and node.term == A * A:
             return _squared_norms(sparse.csr_array(matrix, dtype=np.float64))

@@ -1,7 +1,7 @@
 r"""Sums over segments of a Gram: Σ_{a∈A} Σ_{b∈B} k(a, b) for sets A, B of its points, which is never stored.
 
-A block of values is computed as any other and added up while it is in cache: first the rows of a set, which
-is a vector operation, then their columns.
+A backend adds up the values of a tile while they are in cache: first the rows of a set, which is a vector
+operation, then their columns.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from threading import current_thread, main_thread
+from typing import Any
 
 import numpy as np
-from numba import njit
 
+from mercer.gram.backends.base import Backend, add_segments
 from mercer.gram.gram import Gram
-from mercer.native import OPTIONS
 from mercer.threads import run
 
 __all__ = ["segment_sums"]
 
-_ROWS, _COLUMNS = 256, 1024  # points of a block: its values stay in cache until they are added up
+_ROWS, _COLUMNS = 496, 1984  # points of a block: whole tiles of the compiled loop
 
 Members = tuple[np.ndarray, np.ndarray]  # (points,) positions in the Gram, and the set of each, in order
 
@@ -39,25 +39,17 @@ def segment_sums(
     starts = range(0, len(rows), _ROWS)
     parts: dict[int, np.ndarray] = {}
 
-    def task(i: int) -> None:
-        these = row_sets[i : i + _ROWS] - row_sets[i]
-        # sets with themselves: those that come later are not needed
-        end = (
-            int(np.searchsorted(column_sets, row_sets[i] + these[-1], side="right"))
-            if lower
-            else len(columns)
-        )
+    def task(start: int) -> None:
+        these = row_sets[start : start + _ROWS] - row_sets[start]
+        i = (start, start + len(these))
+        end = len(columns)
+        if lower:  # sets with themselves: those that come later are not needed
+            end = int(np.searchsorted(column_sets, row_sets[start] + these[-1], side="right"))
         total = np.zeros((these[-1] + 1, shape[1]))
-        memory = [np.empty(len(these) * min(_COLUMNS, end), gram.dtype) for gram in grams]
-        for j in range(0, end, _COLUMNS):
-            across = min(_COLUMNS, end - j)
-            blocks = [part[: len(these) * across].reshape(len(these), across) for part in memory]
-            for (backend, x, y), block in zip(sides, blocks, strict=True):
-                backend.block(x, y, (i, i + len(these)), (j, j + across), block, (0, 0), False)
-            for block in blocks[1:]:
-                blocks[0] *= block
-            add_up(blocks[0], these, column_sets[j : j + across], total)
-        parts[i] = total
+        for first in range(0, end, _COLUMNS):
+            j = (first, min(first + _COLUMNS, end))
+            _add_block(sides, i, j, (these, column_sets[slice(*j)]), total)
+        parts[start] = total
 
     # in a thread of its own this is one task of many, else it may use them all
     alone = current_thread() is not main_thread() or any(backend.is_parallel for backend, *_ in sides)
@@ -66,30 +58,26 @@ def segment_sums(
             stack.enter_context(backend.session())
         run(task, starts, 1 if alone else None)
     out = np.zeros(shape)
-    for i in starts:  # in their order: a set may be in two parts, and threads must not change its sum
-        out[row_sets[i] : row_sets[i] + len(parts[i])] += parts.pop(i)
+    for start in starts:  # in their order: a set may be in two parts, and threads must not change its sum
+        out[row_sets[start] : row_sets[start] + len(parts[start])] += parts.pop(start)
     return np.tril(out) + np.tril(out, -1).T if lower else out
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
-def add_up(values, row_sets, column_sets, out):  # type: ignore[no-untyped-def]
-    """out[A, B] += Σ values[a, b] over a in A and b in B; points of a set are neighbours."""
-    n, m = values.shape
-    total = np.empty(m)
-    r = 0
-    while r < n:
-        here = row_sets[r]
-        for c in range(m):
-            total[c] = 0.0
-        while r < n and row_sets[r] == here:
-            row = values[r]
-            for c in range(m):
-                total[c] += row[c]
-            r += 1
-        c = 0
-        while c < m:
-            there, part = column_sets[c], 0.0
-            while c < m and column_sets[c] == there:
-                part += total[c]
-                c += 1
-            out[here, there] += part
+def _add_block(
+    sides: list[tuple[Backend, Any, Any]],
+    i: tuple[int, int],
+    j: tuple[int, int],
+    sets: tuple[np.ndarray, np.ndarray],
+    total: np.ndarray,
+) -> None:
+    """The sums of one block of points; a product of several kernels is stored on the way."""
+    (backend, x, y), *others = sides
+    if not others:
+        backend.sums(x, y, i, j, sets, total)
+        return
+    product: Any = 1.0
+    for backend, x, y in sides:
+        values = np.empty((i[1] - i[0], j[1] - j[0]), backend.dtype)
+        backend.block(x, y, i, j, values, (0, 0), False)
+        product = np.multiply(values, product, out=values)
+    add_segments(product, sets, total)

@@ -3,35 +3,32 @@ r"""Tables with columns of several kinds: one kernel per column, added up or mul
 >>> from mercer import Delta, Gaussian
 >>> k = ColumnKernel({"age": Gaussian(sigma=10.0), "city": Delta()})
 >>> k.set_params(age__sigma=5.0)
-ColumnKernel(columns={'age': Gaussian(sigma=5.0), 'city': Delta()}, combine='sum')
+ColumnKernel(columns={'age': Gaussian(sigma=5.0), 'city': Delta()}, combine='sum', missing='value')
 
-``ColumnKernel()`` looks at the columns when the data come, and chooses (``choose``).
+``ColumnKernel()`` looks at the columns when the data come, and chooses (``column_kinds``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable
 from functools import reduce
 from operator import add, mul
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from mercer import data
-from mercer.errors import InputError, InputTypeError
+from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.cells import Anything, Labels, Numbers, Objects, OneEach, Present
+from mercer.kernels.column_kinds import choose
+from mercer.kernels.compose import OnColumns
 from mercer.kernels.expression import Expression
-from mercer.kernels.pair import Columns, Pair
+from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import choice, fixed
-from mercer.kernels.stationary import Delta, Gaussian, Periodic
+from mercer.kernels.stationary import Delta
 
-__all__ = ["ColumnKernel", "choose"]
-
-_YEAR = 365.25  # days
-_TEXT = 2.5  # words from which, on average, texts are no names of categories
+__all__ = ["ColumnKernel"]
 
 
 def _is_key(key: Any) -> bool:
@@ -55,19 +52,27 @@ def _are_weights(value: Any) -> bool:
 
 
 class ColumnKernel(Kernel):
-    r"""k(x, x') = Σⱼ wⱼ kⱼ(xⱼ, x'ⱼ), or ∏ⱼ kⱼ(xⱼ, x'ⱼ), xⱼ the columns that kⱼ is for.
+    r"""k(x, x') = Σⱼ wⱼ kⱼ(xⱼ, x'ⱼ), or a product, xⱼ the columns that kⱼ is for.
 
     ``columns`` is a dict from a column's name or position, or a tuple of several, to a kernel; other columns
-    are left out. ``"auto"`` chooses by what the columns hold when data come. ``weights``, by column, are 1
-    where they are not given. Dates are numbers of days for kernels on vectors. A missing category is a
-    category of its own; any other missing value is an error.
+    are left out. ``"auto"`` chooses by what the columns hold when data come; ``ColumnKernel.of(table)`` is
+    that choice, written out. ``combine`` is
+
+    - "sum": rows are alike if many columns are
+    - "product": Πⱼ kⱼ, if all of them are
+    - "anova": Πⱼ (1 + wⱼ kⱼ) / (1 + wⱼ), the sum of the products of every choice of columns: what columns say
+      alone, in pairs, and so on
+
+    ``weights``, by column, are 1 where they are not given. Dates are numbers of days for kernels on vectors.
+    A missing value (None, NaN, NaT, NA) is a value of its own, alike to itself and unlike any other:
+    kⱼ(?, ?) = 1 and kⱼ(?, xⱼ) = 0. ``missing="error"`` refuses it.
 
     >>> from mercer import Delta, Gaussian
-    >>> table = np.array([[30.0, "Rome"], [40.0, "Rome"], [30.0, "Oslo"]], dtype=object)
+    >>> table = np.array([[30.0, "Rome"], [40.0, "Rome"], [None, "Oslo"]], dtype=object)
     >>> ColumnKernel({0: Gaussian(sigma=10.0), 1: Delta()}, weights={1: 2.0})(table).round(3)
-    array([[3.   , 2.607, 1.   ],
-           [2.607, 3.   , 0.607],
-           [1.   , 0.607, 3.   ]])
+    array([[3.   , 2.607, 0.   ],
+           [2.607, 3.   , 0.   ],
+           [0.   , 0.   , 3.   ]])
     """
 
     domain = "any"  # a table; what is in its columns is checked on its own
@@ -77,7 +82,7 @@ class ColumnKernel(Kernel):
         _are_kernels,
         "e.g. {'age': Gaussian('median'), 'city': Delta()}",
     )
-    combine: str = choice("sum", ("sum", "product"))
+    combine: str = choice("sum", ("sum", "product", "anova"))
     weights: Any = fixed(
         None,
         "a dict of numbers that are zero or more, by column",
@@ -85,18 +90,32 @@ class ColumnKernel(Kernel):
         "e.g. {'age': 2.0}",
         optional=True,
     )
+    missing: str = choice("value", ("value", "error"))
+
+    @classmethod
+    def of(cls, X: Any, **options: Any) -> Self:
+        """The kernel that "auto" chooses for a table, to be looked at and changed.
+
+        Widths and frequencies of words are still open: a fit takes them from its training rows.
+
+        >>> ColumnKernel.of([[31.0, "Rome"], [45.0, "Oslo"], [23.0, "Rome"]]).columns
+        {0: Gaussian(sigma='median'), 1: Delta()}
+        """
+        return cls(choose(X), **options)
 
     @property
     def closure(self) -> str:  # type: ignore[override]
-        if self.columns == "auto":
-            return "whatever it chooses are kernels, and so is their sum or product"
-        return f"a {self.combine} of kernels on columns"
+        if isinstance(self.columns, str):
+            return "whatever it chooses are kernels, and so are their sums and products"
+        what = "a product of 1 + kernels" if self.combine == "anova" else f"a {self.combine} of kernels"
+        return f"{what} on columns"
 
     def check(self) -> None:
         if self.weights is not None:
             if self.combine == "product":
                 raise InputError(
-                    "weights are for combine='sum': a product is only scaled by them; leave them out"
+                    "weights are for combine='sum' and 'anova': a product is only scaled by them; leave them "
+                    "out"
                 )
             unknown = [key for key in self.weights if self.columns != "auto" and key not in self.columns]
             if unknown:
@@ -170,10 +189,36 @@ class ColumnKernel(Kernel):
         pair = pair or Pair()
         parts = []
         for key, kernel in self.columns.items():
-            part = kernel.expression(_through(pair.below(self._name(key)), _steps(key, kernel)))
-            weight = (self.weights or {}).get(key, 1.0)
-            parts.append(part if weight == 1 else part * float(weight))
+            weight = float((self.weights or {}).get(key, 1.0))
+            part = self._part(pair.below(self._name(key)), key, kernel)
+            part = part if weight == 1 else part * weight
+            parts.append((1 + part) / (1 + weight) if self.combine == "anova" else part)
         return reduce(add if self.combine == "sum" else mul, parts)
+
+    def _part(self, pair: Pair, key: Any, kernel: Kernel) -> Expression:
+        """The kernel on some columns, of which it sees no gaps: p p' k + (1 - p) (1 - p'), p = 0 in a gap."""
+        columns, reader = self._steps(key, kernel)
+        chosen = pair.through(columns)
+        if reader is None:
+            return kernel.expression(chosen)
+        value = kernel.expression(chosen.through(reader))
+        if self.missing == "error" or isinstance(reader, Labels):
+            return value
+        present = chosen.through(Present())
+        p, q = present.xx, present.yy
+        return p * q * value + (1 - p) * (1 - q)
+
+    def _steps(self, key: Any, kernel: Kernel) -> tuple[OneEach, Callable[[Any], Any] | None]:
+        """The columns, and how they are read for the kernel."""
+        columns, strict = OneEach(key if isinstance(key, tuple) else (key,)), self.missing == "error"
+        if all(type(part) is Delta for part in kernel.parts() if not part.children()):
+            return columns, Labels(strict)
+        if kernel.domain in ("vectors", "nonnegative"):
+            return columns, Numbers(strict)
+        if any(isinstance(part, ColumnKernel | OnColumns) for part in kernel.parts()):
+            return columns, None  # a table again
+        kind = next((part.objects for part in kernel.parts() if part.objects is not None), None)
+        return columns, Objects(kind, strict) if kernel.domain == "objects" else Anything(kind, strict)
 
     def resolve(self, X: Any, weight: Any = None) -> Kernel:
         if self.is_resolved():
@@ -181,209 +226,20 @@ class ColumnKernel(Kernel):
         chosen = choose(X) if isinstance(self.columns, str) else self.columns
         resolved = {}
         for key, kernel in chosen.items():
-            if not kernel.is_resolved():
-                seen = X
-                for step in _steps(key, kernel):
-                    seen = step(seen)
-                kernel = kernel.resolve(seen, weight)
-            resolved[key] = kernel
-        return ColumnKernel(resolved, self.combine, self.weights)
+            resolved[key] = kernel if kernel.is_resolved() else self._resolve(key, kernel, X, weight)
+        return ColumnKernel(resolved, self.combine, self.weights, self.missing)
+
+    def _resolve(self, key: Any, kernel: Kernel, X: Any, weight: Any) -> Kernel:
+        """With what its columns say where nothing is missing."""
+        columns, reader = self._steps(key, kernel)
+        seen = columns(X)
+        if reader is None:
+            return kernel.resolve(seen, weight)
+        is_there = Present()(seen)[:, 0] > 0
+        if is_there.any() and not is_there.all() and self.missing == "value":
+            seen = data.take(seen, is_there)
+            weight = None if weight is None else np.asarray(weight)[is_there]
+        return kernel.resolve(reader(seen), weight)
 
     def is_resolved(self) -> bool:
         return not isinstance(self.columns, str) and super().is_resolved()
-
-
-def _through(pair: Pair, steps: list[Any]) -> Pair:
-    for step in steps:
-        pair = pair.through(step)
-    return pair
-
-
-# --- what a kernel sees of its columns -------------------------------------------------------------
-
-
-def _steps(key: Any, kernel: Kernel) -> list[Callable[[Any], Any]]:
-    columns = Columns(key if isinstance(key, tuple) else (key,))
-    if kernel.domain in ("vectors", "nonnegative"):
-        return [columns, _Numbers()]
-    if type(kernel) is Delta:
-        return [columns, _Labels()]
-    return [columns, _Objects()] if kernel.domain == "objects" else [columns]
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """Dates as days since 1970; other columns as they are."""
-
-    def __call__(self, X: Any) -> Any:
-        if sparse.issparse(X) or getattr(X, "dtype", np.dtype("O")).kind in "biuf":
-            return X
-        columns = [_values(X, j) for j in range(X.shape[1])]
-        if not any(map(_is_date, columns)):
-            return X
-        names = list(getattr(X, "columns", range(X.shape[1])))
-        found = [
-            _days(values, name) if _is_date(values) else data.as_vectors(data.columns(X, [j]))[:, 0]
-            for j, (values, name) in enumerate(zip(columns, names, strict=True))
-        ]
-        return np.column_stack(found)
-
-
-@dataclass(frozen=True)
-class _Labels:
-    """Categories of any kind, a missing one as None."""
-
-    def __call__(self, X: Any) -> np.ndarray:  # (n, columns) of objects
-        table = np.empty(X.shape, dtype=object)
-        for j in range(X.shape[1]):
-            values = _values(X, j).tolist()
-            table[:, j] = [None if _is_missing(value) else value for value in values]
-        return table
-
-
-@dataclass(frozen=True)
-class _Objects:
-    """The objects of one column, none of them missing."""
-
-    def __call__(self, X: Any) -> Any:
-        objects = data.as_objects(data.single_column(X))
-        missing = [i for i, value in enumerate(objects) if _is_missing(value)]
-        if missing:
-            name = next(iter(getattr(X, "columns", range(X.shape[1]))))
-            raise InputError(
-                f"column {name!r} has {len(missing)} missing values, the first in row {missing[0]}: drop "
-                "those rows or fill the gaps"
-            )
-        return objects
-
-
-def _values(X: Any, j: int) -> np.ndarray:  # (n,)
-    """One column, as NumPy has it."""
-    if hasattr(X, "iloc"):
-        column = X.iloc[:, j]
-        if type(column.dtype).__name__ == "CategoricalDtype":
-            column = column.astype(object)
-        return np.asarray(column.to_numpy())
-    if hasattr(X, "columns"):
-        return np.asarray(X[:, j].to_numpy())
-    return np.asarray(X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j])
-
-
-def _is_missing(value: Any) -> bool:
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and value != value)
-    )
-
-
-def _present(values: np.ndarray) -> list[Any]:
-    return [value for value in values.tolist() if not _is_missing(value)]
-
-
-def _is_date(values: np.ndarray) -> bool:
-    if values.dtype.kind != "O":
-        return values.dtype.kind in "Mm"
-    first = next((value for value in values if not _is_missing(value)), None)
-    return isinstance(first, date | timedelta)
-
-
-def _days(values: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64
-    """Days since 1970; times with a zone are taken in UTC."""
-    if values.dtype.kind == "O":
-        days = np.array([_day(value, name, i) for i, value in enumerate(values)])
-    else:
-        unit = "datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]"
-        days = np.where(np.isnat(values), np.nan, values.astype(unit).astype(np.int64) / 86400e6)
-    missing = np.flatnonzero(np.isnan(days))
-    if missing.size:
-        raise InputError(
-            f"column {name!r} has {missing.size} missing dates, the first in row {missing[0]}: drop those "
-            "rows or fill the gaps"
-        )
-    return days
-
-
-def _day(value: Any, name: Any, row: int) -> float:
-    if _is_missing(value):
-        return np.nan
-    if isinstance(value, timedelta):
-        return value / timedelta(days=1)
-    if isinstance(value, datetime):
-        zone = UTC if value.tzinfo is not None else None
-        return (value - datetime(1970, 1, 1, tzinfo=zone)) / timedelta(days=1)
-    if isinstance(value, date):
-        return float((value - date(1970, 1, 1)).days)
-    raise InputTypeError(f"column {name!r} has dates, but in row {row} it has {value!r}: pass dates only")
-
-
-# --- choosing -----------------------------------------------------------------------------------------
-
-
-def choose(X: Any) -> dict[Any, Kernel]:
-    """A kernel for every column of a table, by what it holds.
-
-    Numbers: ``Gaussian(sigma="median")``. Categories (words, yes or no): ``Delta()``. Free text, of more than
-    two words on average and mostly different: ``BagOfWords().normalized()``. Dates: the Gaussian of days, and
-    where they span two years half of it from the time of the year, ``Periodic``. Lists and sets:
-    ``Intersection().normalized()``.
-    """
-    if sparse.issparse(X):
-        raise InputTypeError(
-            "ColumnKernel('auto') looks at the columns of a table, got a sparse matrix: use one kernel "
-            "for all of it"
-        )
-    table = X if hasattr(X, "columns") else data.columns(X, slice(None))
-    names = list(table.columns) if hasattr(table, "columns") else list(range(table.shape[1]))
-    doubled = [name for name in names if names.count(name) > 1]
-    if doubled:
-        raise InputError(
-            f"the table has more than one column {doubled[0]!r}: give columns names of their own"
-        )
-    return {name: _kernel_for(_values(table, j), table, j, name) for j, name in enumerate(names)}
-
-
-def _kernel_for(values: np.ndarray, table: Any, j: int, name: Any) -> Kernel:
-    if _is_date(values):
-        days = _days(values, name)
-        smooth = Gaussian(sigma="median")
-        if np.ptp(days) < 2 * _YEAR or values.dtype.kind == "m":
-            return smooth
-        return 0.5 * smooth + 0.5 * Periodic(period=_YEAR)
-    if values.dtype.kind == "b" or _is_categorical(table, j):
-        return Delta()
-    if values.dtype.kind in "iuf":
-        return Gaussian(sigma="median")
-    present = _present(values)
-    if not present:
-        raise InputError(f"column {name!r} holds nothing but missing values: leave it out")
-    if all(isinstance(value, bool | np.bool_) for value in present):
-        return Delta()
-    if all(isinstance(value, int | float | np.number) for value in present):
-        return Gaussian(sigma="median")
-    if all(isinstance(value, str) for value in present):
-        return _kernel_for_words(present)
-    if all(isinstance(value, list | tuple | set | frozenset | Mapping | np.ndarray) for value in present):
-        from mercer.kernels.bags import Intersection
-
-        return Intersection().normalized()
-    kinds = ", ".join(sorted({type(value).__name__ for value in present}))
-    raise InputTypeError(
-        f"column {name!r} holds {kinds}, for which there is no kernel to choose: say which, "
-        f"ColumnKernel({{{name!r}: …}})"
-    )
-
-
-def _is_categorical(table: Any, j: int) -> bool:
-    dtypes = getattr(table, "dtypes", None)
-    dtype = None if dtypes is None else (dtypes.iloc[j] if hasattr(dtypes, "iloc") else dtypes[j])
-    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
-
-
-def _kernel_for_words(texts: list[str]) -> Kernel:
-    words = np.mean([len(text.split()) for text in texts])
-    if words < _TEXT or len(set(texts)) <= len(texts) / 2:
-        return Delta()
-    from mercer.kernels.documents import BagOfWords
-
-    return BagOfWords().normalized()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from mercer.kernels.parameters import fixed, is_vector
 
 __all__ = ["Derivative", "RadialSlope", "differentiable"]
 
-_NAME = re.compile(r"(?P<path>[^\[\]]+)(\[(?P<index>\d+)\])?$")
+_NAME = re.compile(r"(?P<path>.*[^\]])(\[(?P<index>\d+)\])?$")
 
 
 class Derivative(_Unary):
@@ -38,12 +37,8 @@ class Derivative(_Unary):
         pair = pair or Pair()
         match = _NAME.match(self.name)
         assert match is not None
-        *down, last = match["path"].split("__")
-        owner: Any = self.kernel
-        for step in down:
-            owner = owner.children().get(step) if isinstance(owner, Kernel) and _has_formula(owner) else None
-        is_open = isinstance(owner, Kernel) and _has_formula(owner)
-        parameter = owner._parameters.get(last) if is_open else None
+        owner, down, last = _owner(self.kernel, match["path"])
+        parameter = owner._parameters.get(last) if _has_formula(owner) else None
         if parameter is None or not parameter.symbolic:
             raise InputError(
                 f"{self.kernel!r} has no derivative by {self.name!r}: "
@@ -95,6 +90,21 @@ def _squared_distance(expression: Expression) -> Quantity | None:
     quantities = {leaf for leaf in expression.leaves() if not isinstance(leaf, Number | ParameterLeaf)}
     leaf = quantities.pop() if len(quantities) == 1 else None
     return leaf if isinstance(leaf, Quantity) and leaf.kind == "sqdist" else None
+
+
+def _owner(kernel: Kernel, name: str) -> tuple[Kernel, list[str], str]:
+    """The kernel that a nested name leads to, the way there, and the rest of the name.
+
+    Names of parts are looked up, not cut: that of a column may hold two underscores.
+    """
+    down: list[str] = []
+    while True:
+        steps = [step for step in kernel.children() if name.startswith(f"{step}__")]
+        if not steps or not _has_formula(kernel):
+            return kernel, down, name
+        step = max(steps, key=len)
+        kernel, name = kernel.children()[step], name[len(step) + 2 :]
+        down.append(step)
 
 
 def _has_formula(kernel: Kernel) -> bool:

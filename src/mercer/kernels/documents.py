@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,21 @@ from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.kmers import Words, runs_of, table, words
 from mercer.kernels.parameters import choice, fixed, whole
-from mercer.kernels.structured import FeatureKernel, Ragged, encode_labels
+from mercer.kernels.structured import FeatureKernel, Ragged, encode_labels, in_order
 
 __all__ = ["BagOfWords", "DocumentFrequencies"]
 
 
 @dataclass(frozen=True)
 class DocumentFrequencies:
-    """In how many documents each word (or run of words, as a tuple) was: what tf-idf learns."""
+    """In how many documents each word (or run of words, as a tuple) was: what tf-idf learns.
+
+    ``reading`` is how the documents were read, in the order of ``BagOfWords.reading``; None fits any.
+    """
 
     documents: float
     of: dict[tuple[Any, ...], float]
+    reading: tuple[Any, ...] | None = None
 
     def inverse(self, words: Iterable[tuple[Any, ...]]) -> np.ndarray:
         """ln((1 + documents) / (1 + those with the word)) + 1, as if one more document had every word."""
@@ -59,7 +64,8 @@ class BagOfWords(FeatureKernel):
     - "binary": 1 if c > 0
     - "log": 1 + ln c if c > 0
     - "tf-idf": c (ln((1 + N) / (1 + Nᵤ)) + 1), where Nᵤ of the N training documents have u. Learned by
-      ``resolve(X)``, which a fit calls, and kept in the kernel; a word that none had has Nᵤ = 0.
+      ``resolve(X)``, which a fit calls, and kept in the kernel; a word that none had has Nᵤ = 0. They are
+      learned anew once n, shortest, lowercase or pattern have changed.
 
     ``.normalized()`` compares directions, whatever the lengths of documents: with "tf-idf" that is the
     product of the rows which scikit-learn's TfidfVectorizer gives.
@@ -93,8 +99,15 @@ class BagOfWords(FeatureKernel):
                 "shortest … n of them"
             )
 
+    @property
+    def reading(self) -> tuple[Any, ...]:
+        """What decides which words a document has."""
+        return self.shortest, self.n, self.lowercase, self.pattern
+
     def is_resolved(self) -> bool:
-        return self.weighting != "tf-idf" or self.frequencies is not None
+        if self.weighting != "tf-idf":
+            return True
+        return self.frequencies is not None and self.frequencies.reading in (None, self.reading)
 
     def resolve(self, X: Any, weight: Any = None) -> Kernel:
         """The kernel with the document frequencies of X, where it needs them."""
@@ -106,7 +119,7 @@ class BagOfWords(FeatureKernel):
         for bag, w in zip(bags, weights.tolist(), strict=True):
             for run in {tuple(bag[i : i + m]) for m in self._lengths() for i in range(len(bag) - m + 1)}:
                 found[run] += w
-        frequencies = DocumentFrequencies(float(weights.sum()), dict(found))
+        frequencies = DocumentFrequencies(float(weights.sum()), dict(found), self.reading)
         return type(self)(**{**self.get_params(deep=False), "frequencies": frequencies})
 
     def features(self, X: Sequence[Any]) -> sparse.csr_array:
@@ -142,15 +155,19 @@ class BagOfWords(FeatureKernel):
         return range(int(self.shortest), int(self.n) + 1)
 
     def _split(self, X: Sequence[Any]) -> list[list[Any]]:
-        return list(self._bags(X))
-
-    def _bags(self, X: Sequence[Any]) -> Iterator[list[Any]]:
+        """The words of each document."""
         find = re.compile(self.pattern).findall
-        for x in X:
-            if isinstance(x, str):
-                yield find(x.lower() if self.lowercase else x)
-            elif isinstance(x, Iterable) and not isinstance(x, bytes | bytearray):
-                yield list(x)
-            else:
-                remedy = "decode it, x.decode()" if isinstance(x, bytes | bytearray) else "pass one per point"
-                raise InputTypeError(f"a document is a text or a list of words, got {x!r}: {remedy}")
+        return [
+            find(x.lower() if self.lowercase else x) if isinstance(x, str) else self._listed(x) for x in X
+        ]
+
+    def _listed(self, x: Any) -> list[Any]:
+        """The words of a document that is no text."""
+        what = "a document is a text or a list of words"
+        if isinstance(x, bytes | bytearray):
+            raise InputTypeError(f"{what}, got {shortened(x)}: decode it, x.decode()")
+        if isinstance(x, Mapping):
+            raise InputTypeError(
+                f"{what}, got a {type(x).__name__}: pass list(Counter(x).elements()) for counts of words"
+            )
+        return list(x) if isinstance(x, Set) and self.n == 1 else in_order(x, what)

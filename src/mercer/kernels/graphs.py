@@ -1,15 +1,6 @@
-r"""Graphs as points: what one is, how one is read, and many of them as arrays.
+r"""Graphs as points: many of them side by side in arrays, and data sets of them in files.
 
-A graph may be given as
-
-- an adjacency matrix A, dense or sparse (an edge where Aᵤᵥ ≠ 0, and Aᵤᵥ its length);
-- a pair (A, labels), one hashable label per node;
-- a networkx graph, whose nodes and edges may carry a ``label``, nodes also an ``attributes`` vector;
-- a ``Graph``, which may have all of these.
-
->>> ring = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
->>> as_graph((ring, ["C", "C", "O"]))
-Graph(3 nodes, 6 edges, node labels)
+What a single graph is, and what may stand for one, is in ``mercer.kernels.graph``.
 """
 
 from __future__ import annotations
@@ -18,114 +9,18 @@ import io
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from mercer.errors import InputError, InputTypeError
+from mercer.errors import InputError
+from mercer.kernels.graph import Graph, as_graph, from_networkx
 from mercer.kernels.structured import Ranges, encode_labels
 
-__all__ = ["Graph", "Graphs", "as_graph", "encode_graphs", "read_tu"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Graph:
-    """Nodes 0 … n-1 and directed edges; an undirected graph has each edge in both directions.
-
-    Parameters
-    ----------
-    adjacency : (n, n) CSR array of edge lengths
-    labels : a hashable per node, optional
-    edge_labels : a hashable per edge, in the order of ``adjacency``'s entries, optional
-    attributes : (n, d) numbers, optional
-    """
-
-    adjacency: sparse.csr_array
-    labels: Sequence[Any] | None = None
-    edge_labels: Sequence[Any] | None = None
-    attributes: np.ndarray | None = None
-
-    @property
-    def n(self) -> int:
-        return int(self.adjacency.shape[0])
-
-    def __repr__(self) -> str:
-        parts = {
-            "node labels": self.labels,
-            "edge labels": self.edge_labels,
-            "attributes": self.attributes,
-        }
-        has = "".join(f", {name}" for name, value in parts.items() if value is not None)
-        return f"Graph({self.n} nodes, {self.adjacency.nnz} edges{has})"
-
-
-def as_graph(G: Any, name: str = "a graph") -> Graph:
-    """A graph from what stands for one."""
-    if isinstance(G, Graph):
-        return G
-    if hasattr(G, "nodes") and hasattr(G, "edges") and hasattr(G, "adj"):
-        return _from_networkx(G)
-    labels = None
-    if isinstance(G, tuple) and len(G) == 2:
-        G, labels = G
-    adjacency = _adjacency(G, name)
-    if labels is not None:
-        labels = list(labels)
-        if len(labels) != adjacency.shape[0]:
-            raise InputError(
-                f"{name} has {adjacency.shape[0]} nodes and {len(labels)} labels: pass one label per node"
-            )
-    return Graph(adjacency, labels)
-
-
-def _adjacency(A: Any, name: str) -> sparse.csr_array:
-    if not sparse.issparse(A):
-        try:
-            A = np.asarray(A, dtype=float)
-        except (TypeError, ValueError):
-            raise InputTypeError(
-                f"{name} must be an adjacency matrix, a pair (matrix, labels), a networkx graph or a "
-                f"mercer.kernels.graphs.Graph, got a {type(A).__name__}"
-            ) from None
-    if A.ndim != 2 or A.shape[0] != A.shape[1]:
-        raise InputError(f"the adjacency matrix of {name} must be square, got shape {A.shape}")
-    adjacency = sparse.csr_array(A, dtype=np.float64)
-    adjacency.eliminate_zeros()
-    adjacency.sort_indices()
-    if not np.isfinite(adjacency.data).all():
-        raise InputError(f"the adjacency matrix of {name} has entries that are not finite: leave them out")
-    return adjacency
-
-
-def _from_networkx(G: Any) -> Graph:
-    nodes = list(G.nodes)
-    place = {node: i for i, node in enumerate(nodes)}
-    ends = [(place[u], place[v], facts) for u, v, facts in G.edges(data=True)]
-    if not G.is_directed():
-        ends += [(v, u, facts) for u, v, facts in ends if u != v]
-    ends.sort(key=lambda end: end[:2])
-    rows, columns = ([end[side] for end in ends] for side in (0, 1))
-    lengths = [float(facts.get("weight", 1.0)) for *_, facts in ends]
-    adjacency = sparse.csr_array((lengths, (rows, columns)), shape=(len(nodes), len(nodes)))
-    if adjacency.nnz != len(ends):
-        raise InputError("a graph with several edges between two nodes cannot be compared: merge them first")
-    facts = [G.nodes[node] for node in nodes]
-    attributes = _if_all([f.get("attributes") for f in facts])
-    return Graph(
-        adjacency,
-        _if_all([f.get("label") for f in facts]),
-        _if_all([f.get("label") for *_, f in ends]),
-        None if attributes is None else np.array(attributes, float),
-    )
-
-
-def _if_all(values: list[Any]) -> list[Any] | None:
-    return values if values and all(value is not None for value in values) else None
-
-
-# --- many graphs -----------------------------------------------------------------------------------------
+__all__ = ["Graph", "Graphs", "as_graph", "encode_graphs", "from_networkx", "read_tu"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +37,7 @@ class Graphs(Ranges):
     edge_lengths: np.ndarray  # (edges,) float64
     labels: np.ndarray  # (nodes,)
     edge_labels: np.ndarray  # (edges,)
-    attributes: np.ndarray  # (nodes, d); d may be 0
+    attributes: np.ndarray  # (nodes, d), NaN where a graph has none; d may be 0
 
 
 def encode_graphs(X: Sequence[Any]) -> Graphs:
@@ -153,25 +48,26 @@ def encode_graphs(X: Sequence[Any]) -> Graphs:
     (array([0, 1, 0]), array([0, 1]))
     """
     graphs = [as_graph(G, f"graph {i}") for i, G in enumerate(X)]
-    sizes = np.array([G.n for G in graphs], np.int64)
+    matrices = [G.adjacency for G in graphs]
+    sizes = np.array([A.shape[0] for A in matrices], np.int64)
+    edges = np.array([A.nnz for A in matrices], np.int64)
     stops = np.cumsum(sizes)
     starts = stops - sizes
-    degrees = [np.diff(G.adjacency.indptr) for G in graphs]
-    indptr = np.concatenate([[0], np.cumsum(_joined(degrees, np.int64))]).astype(np.int64)
-    neighbours = _joined([G.adjacency.indices + s for G, s in zip(graphs, starts, strict=True)], np.int64)
-    widths = {G.attributes.shape[1] for G in graphs if G.attributes is not None}
+    ends = _joined([A.indptr[1:] for A in matrices], np.int64) + np.repeat(np.cumsum(edges) - edges, sizes)
+    neighbours = _joined([A.indices for A in matrices], np.int64) + np.repeat(starts, edges)
+    widths = {G.attributes.shape[1] for G in graphs if G.attributes is not None and G.n}
     if len(widths) > 1:
         raise InputError(f"nodes have attributes of different lengths, {sorted(widths)}: pass vectors of one")
-    attributes = np.zeros((int(sizes.sum()), widths.pop() if widths else 0))
+    attributes = np.full((int(sizes.sum()), widths.pop() if widths else 0), np.nan)
     for G, start in zip(graphs, starts, strict=True):
-        if G.attributes is not None:
+        if G.attributes is not None and G.n:
             attributes[start : start + G.n] = G.attributes
     return Graphs(
         starts,
         stops,
-        indptr,
+        np.concatenate([[0], ends]),
         neighbours,
-        _joined([G.adjacency.data for G in graphs], np.float64),
+        _joined([A.data for A in matrices], np.float64),
         _codes(graphs, lambda G: G.labels, lambda G: G.n),
         _codes(graphs, lambda G: G.edge_labels, lambda G: G.adjacency.nnz),
         attributes,
@@ -186,9 +82,8 @@ def _codes(graphs: list[Graph], labels: Callable[[Graph], Any], size: Callable[[
     """Numbers for labels of nodes or edges; those of graphs without any are all alike."""
     if all(labels(G) is None for G in graphs):
         return np.zeros(sum(map(size, graphs)), np.int64)
-    return encode_labels(
-        label for G in graphs for label in (labels(G) if labels(G) is not None else [_NO_LABEL] * size(G))
-    )
+    rows = (labels(G) if labels(G) is not None else [_NO_LABEL] * size(G) for G in graphs)
+    return encode_labels(chain.from_iterable(rows))
 
 
 _NO_LABEL = ("a node or an edge without a label",)

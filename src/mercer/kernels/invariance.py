@@ -6,9 +6,8 @@ k(x, x') is the mean of the base kernel over all variants of x and all variants 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -16,7 +15,6 @@ import numpy as np
 from scipy import sparse
 
 from mercer import data
-from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import _kernel
 from mercer.kernels.dotproduct import Linear
@@ -25,19 +23,7 @@ from mercer.kernels.pair import Joint, Mapping, Pair
 from mercer.kernels.parameters import fixed
 from mercer.kernels.sets import Stacked, StackedKernel
 
-__all__ = [
-    "Composed",
-    "Invariant",
-    "Rotation",
-    "Shift",
-    "Slant",
-    "Zoom",
-    "compositions",
-    "rotations",
-    "shifts",
-    "slants",
-    "zooms",
-]
+__all__ = ["Composed", "Invariant", "compositions"]
 
 
 class Invariant(StackedKernel):
@@ -115,161 +101,6 @@ def _dense(X: Any) -> np.ndarray:
     return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 
-# --- transformations of images ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Shift:
-    """Images, one per row, moved down and to the right by whole pixels; what comes in is ``fill``."""
-
-    shape: tuple[int, ...]  # height, width, and perhaps channels
-    down: int
-    right: int
-    fill: float = 0.0
-
-    def __call__(self, X: Any) -> np.ndarray:  # (n, pixels) to (n, pixels)
-        images = _as_images(X, self.shape)
-        out = np.full_like(images, self.fill)
-        height, width = self.shape[:2]
-        (to_rows, rows), (to_columns, columns) = (
-            _ranges(*a) for a in ((height, self.down), (width, self.right))
-        )
-        out[:, to_rows, to_columns] = images[:, rows, columns]
-        return out.reshape(len(images), -1)
-
-
-def _ranges(size: int, step: int) -> tuple[slice, slice]:
-    """Where a line of pixels that is moved goes, and what of it stays in sight."""
-    step = max(-size, min(size, step))
-    return slice(max(step, 0), size + min(step, 0)), slice(max(-step, 0), size - max(step, 0))
-
-
-@dataclass(frozen=True)
-class _Resampled:
-    """Images, one per row, under a linear map about their middle; what comes in is ``fill``.
-
-    Values between pixels are interpolated linearly.
-    """
-
-    shape: tuple[int, ...]
-    amount: float
-    fill: float = 0.0
-
-    def source(self) -> tuple[float, float, float, float]:
-        """The matrix, row by row, from a place (down and right of the middle) to where it comes from."""
-        raise NotImplementedError
-
-    def __call__(self, X: Any) -> np.ndarray:  # (n, pixels) to (n, pixels)
-        images = _as_images(X, self.shape)
-        weights = _resampling(*self.shape[:2], self.source())
-        places = weights.shape[0]
-        columns = images.reshape(len(images), places, -1).transpose(1, 0, 2).reshape(places, -1)
-        moved = weights @ (columns - self.fill) + self.fill
-        out = moved.reshape(places, len(images), -1).transpose(1, 0, 2)
-        return np.ascontiguousarray(out, images.dtype).reshape(len(images), -1)
-
-
-class Rotation(_Resampled):
-    """Images turned counter-clockwise by ``amount`` degrees."""
-
-    def source(self) -> tuple[float, float, float, float]:
-        angle = np.deg2rad(self.amount)  # rows grow downwards
-        return float(np.cos(angle)), float(np.sin(angle)), float(-np.sin(angle)), float(np.cos(angle))
-
-
-class Slant(_Resampled):
-    """Images leaning to the right: a row that is one pixel higher moves ``amount`` pixels further."""
-
-    def source(self) -> tuple[float, float, float, float]:
-        return 1.0, 0.0, self.amount, 1.0
-
-
-class Zoom(_Resampled):
-    """Images ``amount`` times as large."""
-
-    def source(self) -> tuple[float, float, float, float]:
-        return 1 / self.amount, 0.0, 0.0, 1 / self.amount
-
-
-@lru_cache(maxsize=256)
-def _resampling(
-    height: int, width: int, source: tuple[float, float, float, float]
-) -> sparse.csr_array:  # (pixels, pixels)
-    """How much each pixel gets of each other."""
-    middle = np.array([[(height - 1) / 2], [(width - 1) / 2]])
-    at = np.reshape(source, (2, 2)) @ (np.mgrid[:height, :width].reshape(2, -1) - middle) + middle
-    at = np.round(at, 9)  # a turn by a right angle hits pixels exactly
-    corner = np.floor(at).astype(int)
-    rest = at - corner
-    targets, sources, weights = [], [], []
-    for i, j in product((0, 1), repeat=2):
-        row, column = corner[0] + i, corner[1] + j
-        weight = (rest[0] if i else 1 - rest[0]) * (rest[1] if j else 1 - rest[1])
-        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width) & (weight > 0)
-        targets.append(np.flatnonzero(inside))
-        sources.append((row * width + column)[inside])
-        weights.append(weight[inside])
-    places = (np.concatenate(targets), np.concatenate(sources))
-    return sparse.csr_array((np.concatenate(weights), places), shape=(height * width, height * width))
-
-
-def _as_images(X: Any, shape: tuple[int, ...]) -> np.ndarray:  # (n, height, width, …)
-    X = np.asarray(X)
-    X = X if X.dtype.kind == "f" else X.astype(np.float64)
-    if X.ndim != 2 or X.shape[1] != np.prod(shape):
-        raise InputError(
-            f"images of shape {shape} have {np.prod(shape)} pixels, got a table of shape {X.shape}: pass one "
-            "image per row, or the shape that the images have"
-        )
-    return X.reshape(len(X), *shape)
-
-
-def _check_shape(shape: Any) -> tuple[int, ...]:
-    sizes = tuple(int(size) for size in shape)
-    if len(sizes) not in (2, 3) or min(sizes) < 1:
-        raise InputError(
-            f"the shape of an image is (height, width) or (height, width, channels), got {shape!r}"
-        )
-    return sizes
-
-
-def shifts(shape: Sequence[int], distance: float = 1.0, fill: float = 0.0) -> list[Shift]:
-    """All moves of images by whole pixels, no further than ``distance``; without the move by nothing.
-
-    >>> [(move.down, move.right) for move in shifts((8, 8), 1.0)]
-    [(-1, 0), (0, -1), (0, 1), (1, 0)]
-    >>> len(shifts((8, 8), 1.5)), len(shifts((8, 8), 2.0))
-    (8, 12)
-    """
-    shape, reach = _check_shape(shape), int(distance)
-    steps = product(range(-reach, reach + 1), repeat=2)
-    return [Shift(shape, a, b, fill) for a, b in steps if 0 < a * a + b * b <= distance * distance]
-
-
-def rotations(shape: Sequence[int], degrees: float | Sequence[float], fill: float = 0.0) -> list[Rotation]:
-    """Turns of images: by an angle to either side, or by each of a list of angles.
-
-    >>> [turn.amount for turn in rotations((8, 8), 10.0)]
-    [-10.0, 10.0]
-    """
-    return [Rotation(_check_shape(shape), angle, fill) for angle in _either(degrees, lambda a: -a)]
-
-
-def slants(shape: Sequence[int], amount: float | Sequence[float], fill: float = 0.0) -> list[Slant]:
-    """Images leaning to either side, by ``amount`` pixels from row to row, or by each of a list."""
-    return [Slant(_check_shape(shape), step, fill) for step in _either(amount, lambda a: -a)]
-
-
-def zooms(shape: Sequence[int], factor: float | Sequence[float], fill: float = 0.0) -> list[Zoom]:
-    """Images that are larger and smaller by a factor, or by each of a list of factors."""
-    return [Zoom(_check_shape(shape), times, fill) for times in _either(factor, lambda a: 1 / a)]
-
-
-def _either(amount: float | Sequence[float], opposite: Callable[[float], float]) -> list[float]:
-    given = [opposite(amount), amount] if isinstance(amount, int | float) else list(amount)
-    return [float(value) for value in given]
-
-
 @dataclass(frozen=True)
 class Composed:
     """One transformation after the other."""
@@ -285,6 +116,7 @@ class Composed:
 def compositions(*families: Sequence[Any]) -> list[Composed]:
     """All ways to apply at most one transformation of each family, in their order; without doing nothing.
 
+    >>> from mercer import rotations, shifts
     >>> len(compositions(shifts((8, 8), 1.0), rotations((8, 8), 10.0)))  # (1 + 4) (1 + 2) - 1
     14
     """

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
+from mercer.config import require_memory
 from mercer.kernels.counting import count
 from mercer.kernels.structured import Ragged
 from mercer.native import OPTIONS
@@ -161,12 +162,11 @@ def hashed_words(
 
     A letter is hashed by what it prints as, so that the columns are the same in every process.
     """
-    _, at = np.unique(sequences.values, return_index=True)
-    which = np.searchsorted(sequences.stops, at, side="right")
-    labels = [X[i][p] for i, p in zip(which.tolist(), (at - sequences.starts[which]).tolist(), strict=True)]
-    digests = [blake2b(repr(label).encode("utf-8", "backslashreplace"), digest_size=8) for label in labels]
-    letters = np.array([int.from_bytes(digest.digest(), "little") for digest in digests], np.uint64)
+    require_memory(40 * buckets, f"products of rows with {buckets} columns", "use fewer buckets")
     rows, starts = runs_of(sequences, k)
+    if not len(starts):
+        return sparse.csr_array((len(sequences), buckets))
+    letters = np.array([_hashed(letter) for letter in _different_letters(X, sequences)], np.uint64)
     state = np.zeros(len(starts), np.uint64)
     for j in range(k):
         state = (state ^ letters[sequences.values[starts + j]]) * _ODD
@@ -178,3 +178,18 @@ def hashed_words(
     counts = sparse.csr_array((signs, (rows, columns)), shape=(len(sequences), buckets))
     counts.sum_duplicates()
     return counts
+
+
+def _different_letters(X: Sequence[Any], sequences: Ragged) -> list[Any]:
+    """What the numbers 0, 1, … in sequences stand for."""
+    _, at = np.unique(sequences.values, return_index=True)
+    which = np.searchsorted(sequences.stops, at, side="right")
+    rows = {i: list(X[i]) for i in set(which.tolist())}
+    return [rows[i][p] for i, p in zip(which.tolist(), (at - sequences.starts[which]).tolist(), strict=True)]
+
+
+def _hashed(letter: Any) -> int:
+    """64 bits; a NumPy scalar is the Python object that it holds."""
+    text = repr(letter.item() if isinstance(letter, np.generic) else letter)
+    digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")

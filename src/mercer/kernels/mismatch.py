@@ -85,7 +85,7 @@ class Mismatch(FeatureKernel):
         rows, starts = runs_of(sequences, k)
         most = sum(comb(k, i) * max(size - 1, 0) ** i for i in range(m + 1))
         require_memory(
-            40 * len(starts) * most,
+            64 * len(starts) * most,
             f"the {most} neighbours of each of {len(starts)} words of {k} letters",
             "use a smaller m, GappedKmer, or fewer strings at a time",
         )

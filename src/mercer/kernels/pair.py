@@ -330,6 +330,9 @@ def derivative(expression: Expression, leaf: ParameterLeaf) -> Expression:
             return replace(node, kind="sum", term=inner)
         if isinstance(node, Mean):
             return replace(node, inner=derivative(node.inner, leaf), key=hash((node.key, leaf.path)))
+        if isinstance(node, External) and hasattr(node.source, "slope"):
+            slope: Expression = node.source.slope(node.view, leaf)
+            return slope
         return ZERO
 
     return differentiate(expression, leaf, rule)

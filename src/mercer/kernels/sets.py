@@ -218,7 +218,8 @@ class SetKernel(StackedKernel):
 
     @property
     def _has_features(self) -> bool:
-        return type(self.base) is Linear or type(self.base).expression is FeatureKernel.expression
+        is_plain = type(self.base) is Linear or type(self.base).expression is FeatureKernel.expression
+        return is_plain or bool(getattr(self.base, "has_features", False))
 
     def encode(self, X: Sequence[Any]) -> Stacked:
         elements, lengths = stack_elements(self.base, X)

@@ -75,20 +75,24 @@ from mercer.gram.backends.loops import tile_signature
 @cfunc(tile_signature(types.{real}), cache={cache}, **OPTIONS)
 def tile(q_, left_, right_, x, yt_, params, out_, sizes):
     rows, cols = sizes[0], sizes[1]
-    q = carray(q_, ({planes}, rows, cols))
-    left, right = carray(left_, ({left}, rows)), carray(right_, ({right}, cols))
-    yt, out = carray(yt_, 1 << 40), carray(out_, (rows, sizes[{stride}]))
+    height = {height}
+    q = carray(q_, ({planes}, height, cols))
+    left, right = carray(left_, ({left}, height)), carray(right_, ({right}, cols))
+    yt, out = carray(yt_, 1 << 40), carray(out_, (rows, {stride}))
 """
 
 
-def _numba_frame(program: Program, real: str = "float64", cache: bool = True) -> str:
+def _numba_frame(program: Program, real: str = "float64", cache: bool = True, adds_rows: bool = False) -> str:
+    """``tile`` writes row after row; or it adds all of them up, and may be given some rows of its planes."""
+    last = f"sizes[{2 + 3 * len(program.views)}]"
     header = _NUMBA_HEADER.format(
         real=real,
         cache=cache,
         planes=max(1, len(program.planes)),
         left=max(1, len(program.left)),
         right=max(1, len(program.right)),
-        stride=2 + 3 * len(program.views),
+        height=last if adds_rows else "rows",
+        stride="cols" if adds_rows else last,
     )
     used = sorted({leaf.name for leaf in program.body.leaves() if isinstance(leaf, Symbol)})
     constants = [f"c{i} = params[{i}]" for i in range(len(program.constants))]
@@ -98,12 +102,12 @@ def _numba_frame(program: Program, real: str = "float64", cache: bool = True) ->
     once += [f"row_{name} = right[{name[1:]}]" for name in used if name[0] == "r"]
     each = [f"{name} = row_{name}[j]" for name in used if name[0] in "qr"]
     body = statements(program.body, "numba", _names(program.body))
-    body[-1] = body[-1].replace("result = ", "row[j] = ")
+    body[-1] = body[-1].replace("result = ", "row[j] += " if adds_rows else "row[j] = ")
     lines = [
         *constants,
         "for i in range(rows):",
         *(indent(loop, "    ") for loop in sums),
-        *(f"    {line}" for line in [*once, "row = out[i]"]),
+        *(f"    {line}" for line in [*once, "row = out[0]" if adds_rows else "row = out[i]"]),
         "    for j in range(cols):",
         *(f"        {line}" for line in [*each, *body]),
     ]

@@ -1,6 +1,6 @@
-r"""Kernels from their spectrum: from a spectral density (Bochner), or from waves on spheres (Schoenberg).
+r"""Kernels from a spectral density (Bochner): φ(x - x') is one exactly when φ mixes waves with weights ≥ 0.
 
-Bochner: φ(x - x') is a kernel exactly when φ is a mixture of waves with weights ≥ 0. Conventions, in ℝ^d:
+Conventions, in ℝ^d:
 
     φ(r) = (2π)^{-d/2} ∫ v(ω) e^{i⟨ω, r⟩} dω,      v(ω) = (2π)^{-d/2} ∫ φ(r) e^{-i⟨ω, r⟩} dr ≥ 0.
 """
@@ -14,22 +14,18 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy import sparse, special
-from scipy.spatial.distance import cdist
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression, absolute, cos, exp, maximum, sin, where, wrap
-from mercer.kernels.expression import sqrt as root
-from mercer.kernels.pair import Pair
-from mercer.kernels.parameters import fixed, is_vector, positive, whole
+from mercer.kernels.expression import ZERO, Expression, absolute, cos, exp, sin, wrap
+from mercer.kernels.pair import External, Pair, ParameterLeaf, View
+from mercer.kernels.parameters import fixed, is_vector, positive
 from mercer.kernels.poles import Wave, inverse_polynomial, waves
-from mercer.kernels.quadrature import mass, panels, reach
+from mercer.kernels.quadrature import reach
+from mercer.kernels.waves import Mixture, checked_density, mixture, rows
 
-__all__ = ["Radial", "Spectral", "sphere_wave"]
+__all__ = ["Spectral"]
 
-_TOLERANCE = 1e-12  # the error asked of a numerical transform, relative to φ(0)
-_NODES = 2048  # and the largest number of waves spent on it
 _LAPLACE = (sqrt(pi / 2), sqrt(pi / 2))  # v(ω) = √(2/π)/(1 + ω²), the transform of exp(-|r|)
 
 
@@ -65,7 +61,7 @@ class Spectral(Kernel):
         lambda v: callable(v) or (is_vector(v) and _is_list(v) and len(v) > 1),
         "e.g. lambda w: exp(-w**2), or (1.0, 1.0)",
     )
-    length_scale: float = positive(1.0, symbolic=False)
+    length_scale: float = positive(1.0)
     extent: float | None = positive(None, optional=True, symbolic=False)
 
     def check(self) -> None:
@@ -86,8 +82,7 @@ class Spectral(Kernel):
         distance = abs(np.asarray(r, dtype=float)) / self.length_scale
         if self.is_rational:
             return np.asarray(sum(wave(distance) for wave in self._waves()), dtype=float)
-        mixture = self._mixture()
-        return np.asarray(np.cos(np.multiply.outer(distance, mixture.nodes)) @ mixture.weights)
+        return self._mixture()(distance)
 
     def spectrum(self, omega: Any) -> np.ndarray:
         """v(ω), with the length scale: ℓ v(ℓω)."""
@@ -100,8 +95,8 @@ class Spectral(Kernel):
         if self.is_rational:
             size = _sampled(inverse_polynomial(self._coefficients()), rng.random((n, dim)))
         else:
-            mixture = self._mixture()
-            size = rng.choice(mixture.nodes, size=(n, dim), p=mixture.weights / mixture.weights.sum())
+            rule = self._mixture()
+            size = rng.choice(rule.nodes, size=(n, dim), p=rule.weights / rule.weights.sum())
         return size * rng.choice([-1.0, 1.0], size=(n, dim)) / self.length_scale
 
     # --- the two ways to compute it --------------------------------------------------------------
@@ -114,26 +109,8 @@ class Spectral(Kernel):
         return pair.product(profile)
 
     def expression(self, pair: Pair | None = None) -> Expression:
-        return super().expression(pair) if self.is_rational else (pair or Pair()).external(self)
-
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
-        """The product over columns of what a column's features give."""
-        left = _rows(X)
-        right = left if Y is None else _rows(Y)
-        K = np.ones((len(left), len(right)))
-        for x, y in zip(left.T, right.T, strict=True):
-            features = self._features(x)
-            K *= features @ (features if Y is None else self._features(y)).T
-        return K
-
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
-        rows = _rows(X)
-        return np.full(len(rows), float(self.profile(0.0)) ** rows.shape[1])
-
-    def _features(self, x: np.ndarray) -> np.ndarray:  # (n,) to (n, 2 nodes)
-        mixture = self._mixture()
-        phase = np.multiply.outer(x / self.length_scale, mixture.nodes)
-        return np.hstack([np.cos(phase), np.sin(phase)]) * np.sqrt(np.tile(mixture.weights, 2))
+        pair = pair or Pair()
+        return super().expression(pair) if self.is_rational else pair.external(_Waves(self, pair.path))
 
     def _coefficients(self) -> tuple[float, ...]:
         return tuple(float(alpha) for alpha in self.density)
@@ -164,67 +141,94 @@ def _formula(wave: Wave, r: Any) -> Any:
     return decay * (polynomial(wave.cosine) * cos(phase) + polynomial(wave.sine) * sin(phase))
 
 
-def _rows(X: Any) -> np.ndarray:  # (n, d) float64
-    """Points of a table, or one by one in a list."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
 # --- a density as a mixture of waves -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """φ(r) = Σ weights · cos(nodes · r), off by ``error`` at most for r ≤ extent."""
-
-    nodes: np.ndarray
-    weights: np.ndarray
-    extent: float
-    error: float
-
-
 def _mixture(density: Callable[[np.ndarray], np.ndarray], extent: float | None) -> Mixture:
-    """The quadrature rule of √(2/π) ∫ v(ω) cos(ωr) dω, refined until two rules agree."""
-
-    def v(omega: np.ndarray) -> np.ndarray:
-        try:
-            values = np.broadcast_to(np.asarray(density(omega), dtype=float), omega.shape)
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"density must be a function of an array of frequencies, one number for each: {error}"
-            ) from None
-        if (values < 0).any():
-            raise InputError(
-                f"a spectral density is zero or more, got v({omega[values < 0][0]:.6g}) = "
-                f"{values[values < 0][0]:.6g}: its transform is not a kernel (Bochner)"
-            )
-        return values * sqrt(2 / pi)
-
-    peak, end, tail = reach(v, _TOLERANCE / 10)
-    extent = 20 / peak if extent is None else float(extent)
-    r = np.linspace(0, extent, 257)
-    before: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
-    for level in range(5):
-        nodes, weights = panels(peak, end, extent, level, limit=_NODES)
-        weights = weights * v(nodes)
-        phi = np.cos(np.multiply.outer(r, nodes)) @ weights
-        if before is not None:
-            gap = float(abs(phi - before[2]).max())
-            if gap <= _TOLERANCE * phi[0] or 2 * len(nodes) > _NODES or level == 4:
-                nodes, weights = before[:2] if gap <= _TOLERANCE * phi[0] else (nodes, weights)
-                break
-        before = nodes, weights, phi
-    left_away = mass(v, float(nodes[-1]), end)  # frequencies beyond the limit
-    error = gap + left_away + tail * float(phi[0]) + 1e-15 * len(nodes) * float(phi[0])
-    if error > 0.01 * phi[0]:
-        raise InputError(
-            f"the transform of this density is off by {error:.2g}, of {phi[0]:.3g}: it falls too slowly for "
-            f"{_NODES} waves over distances up to {extent:.3g}; pass a smaller extent, or coefficients of 1/v"
-        )
-    keep = weights > 1e-18 * weights.max()
-    return Mixture(nodes[keep], weights[keep], extent, error)
+    """√(2/π) ∫ v(ω) cos(ωr) dω."""
+    v = checked_density(density, "spectral")
+    return mixture(lambda omega: v(omega) * sqrt(2 / pi), np.cos, extent)
 
 
 _kept_mixture = lru_cache(maxsize=64)(_mixture)
+
+
+@dataclass(frozen=True)
+class _Waves:
+    """A kernel computed by matrix products of waves, outside any formula; ``path`` is its place in a tree."""
+
+    kernel: Spectral
+    path: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return repr(self.kernel)
+
+    @property
+    def lemma(self) -> str | None:
+        return self.kernel.lemma
+
+    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+        """The product over columns of what a column's features give."""
+        K: Any = 1.0
+        for x, y in _columns(X, Y):
+            K = K * (self._features(x) @ self._features(y).T)
+        return np.asarray(K)
+
+    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+        table = rows(X)
+        return np.full(len(table), float(self.kernel.profile(0.0)) ** table.shape[1])
+
+    def slope(self, view: View, leaf: ParameterLeaf) -> Expression:
+        """The derivative by a parameter of the tree that the kernel is in."""
+        return (
+            External(view, _Slope(self.kernel, self.path))
+            if leaf.path == (*self.path, "length_scale")
+            else ZERO
+        )
+
+    def _features(self, x: np.ndarray, power: int = 0) -> np.ndarray:  # (n,) to (n, 2 nodes)
+        """√wₖ (cos ωₖx, sin ωₖx), times ωₖ if the power is 1."""
+        rule = self.kernel._mixture()
+        phase = np.multiply.outer(x / self.kernel.length_scale, rule.nodes)
+        return np.hstack([np.cos(phase), np.sin(phase)]) * np.tile(
+            np.sqrt(rule.weights) * rule.nodes**power, 2
+        )
+
+
+class _Slope(_Waves):
+    """∂k/∂ℓ: with u = (x - x')/ℓ, a column's φ(u) = Σ wₖ cos(ωₖu) changes by (u/ℓ) Σ wₖ ωₖ sin(ωₖu)."""
+
+    lemma = None  # it is no kernel
+
+    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+        K: Any = 1.0
+        total: Any = 0.0
+        length = self.kernel.length_scale
+        for x, y in _columns(X, Y):
+            plain, cosines, sines = self._features(x), *np.split(self._features(y, power=1).T, 2)
+            n = len(cosines)
+            waves = plain[:, n:] @ cosines - plain[:, :n] @ sines  # Σ wω sin(ωu)
+            value = plain @ self._features(y).T
+            total = total * value + K * (np.subtract.outer(x, y) / length**2 * waves)
+            K = K * value
+        return np.asarray(total)
+
+    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+        return np.zeros(len(rows(X)))
+
+    def slope(self, view: View, leaf: ParameterLeaf) -> Expression:
+        if leaf.path == (*self.path, "length_scale"):
+            raise InputError(
+                f"{self.kernel!r} has no second derivative by length_scale: its density is a function; "
+                "coefficients of 1/v have them all"
+            )
+        return ZERO
+
+
+def _columns(X: Any, Y: Any | None) -> Any:
+    """The columns of two tables, one pair after the other; Y = None means X with itself."""
+    left = rows(X)
+    return zip(left.T, left.T if Y is None else rows(Y).T, strict=True)
 
 
 def _sampled(v: Callable[[np.ndarray], np.ndarray], uniform: np.ndarray) -> np.ndarray:
@@ -237,121 +241,7 @@ def _sampled(v: Callable[[np.ndarray], np.ndarray], uniform: np.ndarray) -> np.n
     return np.asarray(peak * np.tan(np.interp(uniform, share, angle)))
 
 
-# --- waves on spheres ----------------------------------------------------------------------------
-
-
-def sphere_wave(dim: int, z: Any) -> np.ndarray:
-    r"""Ω_d(z) = Γ(d/2) (2/z)^{(d-2)/2} J_{(d-2)/2}(z): the mean of cos⟨ω, x⟩ over all ω of length 1, z = ‖x‖.
-
-    >>> float(sphere_wave(3, 1.0))  # sin(1)/1
-    0.841471
-    """
-    z = np.asarray(z, dtype=float)
-    if dim == 1:
-        return np.cos(z)
-    if dim == 3:
-        return np.asarray(np.sinc(z / pi))
-    return np.asarray(special.hyp0f1(dim / 2, -z * z / 4))
-
-
-class Radial(Kernel):
-    r"""k(x, x') = φ(‖x - x'‖), φ(r) = Σₖ wₖ Ω_d(r tₖ): a mixture of waves with wave numbers tₖ ≥ 0.
-
-    Ω₁ = cos, Ω₃(r) = sin(r)/r, Ω_d(r) = Γ(d/2) (2/r)^{(d-2)/2} J_{(d-2)/2}(r): every continuous radial kernel
-    on ℝ^d is such a mixture, ∫ Ω_d(rt) dμ(t), with μ ≥ 0 (Schoenberg). ``nodes`` are the tₖ, ``weights`` the
-    wₖ ≥ 0 (equal ones that sum to 1 when not given), ``dim`` is d: the kernel is positive definite in ℝ^m for
-    m ≤ d and for no other m.
-
-    d = 1 and 3 are formulas for every backend; other d go through SciPy's Bessel functions, on the CPU.
-
-    >>> Radial(nodes=[2.0], dim=3)([[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]]).round(6)  # sin(2)/2
-    array([[0.454649]])
-    """
-
-    nodes: Any = fixed(
-        (1.0,),
-        "a list of wave numbers that are zero or more",
-        lambda v: is_vector(v) and _are_weights(v),
-        "e.g. [0.5, 1.0, 2.0]",
-    )
-    weights: Any = fixed(
-        None,
-        "a list of numbers that are zero or more",
-        lambda v: is_vector(v) and _are_weights(v),
-        "one per node",
-        optional=True,
-    )
-    dim: int = whole(3, symbolic=False)
-
-    def check(self) -> None:
-        if self.dim > 150:
-            raise InputError(
-                f"dim must be at most 150, got {self.dim!r}: the waves are then as good as Gaussians; "
-                "add up Gaussian(sigma=sqrt(dim) / t)"
-            )
-        if self.weights is not None and len(self.weights) != len(self.nodes):
-            raise InputError(
-                f"weights must have one entry per node: {len(self.nodes)}, got {len(self.weights)}"
-            )
-
-    def measure(self) -> tuple[np.ndarray, np.ndarray]:
-        """The tₖ and the wₖ."""
-        t = np.asarray(self.nodes, dtype=float)
-        w = np.full(len(t), 1 / len(t)) if self.weights is None else np.asarray(self.weights, dtype=float)
-        return t, w
-
-    def profile(self, r: Any) -> np.ndarray:
-        """φ(r)."""
-        r = np.asarray(r, dtype=float)
-        total = np.zeros(r.shape)
-        for t, w in zip(*self.measure(), strict=True):
-            total += w * sphere_wave(int(self.dim), r * t)
-        return total
-
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:  # (n, dim)
-        """Frequencies ω: their lengths drawn from the measure, their directions from the sphere of ℝ^dim.
-
-        k(x, x') = φ(0) E[cos⟨ω, x - x'⟩].
-        """
-        t, w = self.measure()
-        directions = rng.normal(size=(n, int(self.dim)))
-        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        return directions * rng.choice(t, size=(n, 1), p=w / w.sum())
-
-    def formula(self, pair: Any) -> Any:
-        r = root(pair.sqdist)
-        total: Any = wrap(0.0)
-        for t, w in zip(*self.measure(), strict=True):
-            z = r * float(t)
-            total = total + (_sinc(z) if self.dim == 3 else cos(z)) * float(w)
-        return total
-
-    def expression(self, pair: Pair | None = None) -> Expression:
-        return super().expression(pair) if self.dim in (1, 3) else (pair or Pair()).external(self)
-
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
-        left = _rows(X)
-        return self.profile(cdist(left, left if Y is None else _rows(Y)))
-
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
-        return np.full(len(_rows(X)), float(self.measure()[1].sum()))
-
-
-def _sinc(z: Any) -> Any:
-    """sin(z)/z, by its series near 0."""
-    if z == wrap(0.0):
-        return wrap(1.0)
-    near = 0.01
-    square = z * z
-    series = 1 - square * (1 / 6 - square / 120)
-    return where(z <= near, series, sin(z) / maximum(z, near))
-
-
 def _is_list(values: Any) -> bool:
     """Whether the values are a list of real numbers."""
     array = np.asarray(values)
     return array.ndim == 1 and array.size > 0 and array.dtype.kind in "fiu"
-
-
-def _are_weights(values: Any) -> bool:
-    return _is_list(values) and bool(np.isfinite(values).all()) and bool((np.asarray(values) >= 0).all())

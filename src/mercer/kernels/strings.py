@@ -13,12 +13,15 @@ e1003711; Rätsch, Sonnenburg and Schölkopf, RASE: recognition of alternatively
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
+from math import lgamma, log
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from mercer.config import require_memory
 from mercer.errors import InputError
 from mercer.kernels.kmers import Words, codes_at, hashed_words, runs_of, table, words
 from mercer.kernels.parameters import positive, whole
@@ -26,6 +29,9 @@ from mercer.kernels.structured import FeatureKernel, ObjectKernel, Ragged, encod
 from mercer.kernels.word_pairs import Shifted, add_products, squares
 
 __all__ = ["BlendedSpectrum", "GappedKmer", "Spectrum", "WeightedDegree"]
+
+#: choices of places up to which words with gaps are counted: hours for strings of any use
+_CHOICES = 10**6
 
 
 class Spectrum(FeatureKernel):
@@ -104,6 +110,13 @@ class GappedKmer(ObjectKernel):
                 f"m must be below g, got g={self.g}, m={self.m}: "
                 "of g letters all but m are looked at, so leave at least one"
             )
+        g, m = int(self.g), int(self.m)
+        choices = lgamma(g + 1) - lgamma(m + 1) - lgamma(g - m + 1)  # their logarithm
+        if choices > log(_CHOICES):
+            raise InputError(
+                f"there are about 1e{choices / log(10):.0f} ways to leave {m} of {g} letters out, each of "
+                "which takes its time: use a smaller g, or an m nearer to 0 or to g"
+            )
 
     def features(self, X: Sequence[Any]) -> sparse.csr_array:  # (n, features)
         """The counts, of which the kernel is the inner product."""
@@ -137,13 +150,12 @@ class GappedKmer(ObjectKernel):
         """
         values, g, k = sides[0].values, int(self.g), int(self.g) - int(self.m)
         assert all(side.values is values for side in sides), "sides that were not encoded together"
-        for span in range(k, g + 1):
+        for span in range(k, g + 1) if k > 1 else (1,):
             found = [_places(side, span, g) for side in sides]
             starts = np.concatenate([start for _, start, _, _ in found])
             cuts = np.cumsum([len(start) for _, start, _, _ in found])[:-1]
-            for places in combinations(range(span), k):
-                if (places[0], places[-1]) != (0, span - 1):
-                    continue
+            for between in combinations(range(1, span - 1), max(k - 2, 0)):
+                places = (0, *between, span - 1) if k > 1 else (0,)
                 codes, width = codes_at(values, starts, places)
                 yield [
                     Shifted(Words(rows, code, width), first, last, g - span + 1)
@@ -187,16 +199,29 @@ class WeightedDegree(FeatureKernel):
         sequences, k = encode_sequences(X), int(self.k)
         longest = max(1, int(sequences.lengths.max()))
         beta = ((d, 2 * (k - d + 1) / (k * (k + 1))) for d in range(1, min(k, longest) + 1))
-        return table((self._placed(sequences, d, b) for d, b in beta), len(sequences))
+        copies = min(k, longest) * min(int(self.shift) + 1, longest)
+        require_memory(
+            72 * len(sequences.values) * copies,
+            f"{copies} words that begin at each of {len(sequences.values)} letters",
+            "use a smaller shift or k, or fewer strings at a time",
+        )
+        return table((part for d, b in beta for part in self._placed(sequences, d, b)), len(sequences))
 
-    def _placed(self, sequences: Ragged, d: int, beta: float) -> Words:
-        """Words of d letters, once for every window of places that a word begins in."""
-        found = words(sequences, d).narrow()
+    def _placed(self, sequences: Ragged, d: int, beta: float) -> Iterator[Words]:
+        """Words of d letters, once for every window of places that a word begins in.
+
+        Where the shift s is no less than the last place L, all words share s + 1 - L of their s + 1 windows:
+        those are words wherever they are, and what is left are the windows of the shift L - 1.
+        """
+        shift, found = int(self.shift), words(sequences, d).narrow()
         rows, starts = runs_of(sequences, d)
-        windows, shift = starts - sequences.starts[rows], int(self.shift)
-        codes = [found.codes * (windows.max(initial=0) + shift + 1) + windows + s for s in range(shift + 1)]
-        rows = np.tile(rows, shift + 1)
-        order = np.argsort(rows, kind="stable")
-        width = found.width * int(windows.max(initial=0) + shift + 1)
-        weight = (beta / (shift + 1)) ** 0.5
-        return Words(rows[order], np.concatenate(codes)[order], width, weight)
+        places = starts - sequences.starts[rows]
+        last = int(places.max(initial=0))
+        windows = min(shift + 1, last)
+        if windows <= shift:
+            yield replace(found, weight=(beta * (shift + 1 - windows) / (shift + 1)) ** 0.5)
+        if windows:
+            width = last + windows
+            codes = found.codes[:, None] * width + places[:, None] + np.arange(windows)
+            weight = (beta / (shift + 1)) ** 0.5
+            yield Words(np.repeat(rows, windows), codes.ravel(), found.width * width, weight)

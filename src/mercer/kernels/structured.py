@@ -14,8 +14,9 @@ on paper, a function of two objects.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from reprlib import repr as shortened
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,15 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import Joint, Pair
 
-__all__ = ["FeatureKernel", "ObjectKernel", "Ragged", "Ranges", "encode_labels", "encode_sequences"]
+__all__ = [
+    "FeatureKernel",
+    "ObjectKernel",
+    "Ragged",
+    "Ranges",
+    "encode_labels",
+    "encode_sequences",
+    "in_order",
+]
 
 
 class FeatureKernel(Kernel, abstract=True):
@@ -139,14 +148,30 @@ def encode_sequences(X: Sequence[Any]) -> Ragged:
         is_there[points] = True
         number = np.cumsum(is_there) - 1
         return Ragged.cut(number[points], lengths)
-    for x in X:
-        if not isinstance(x, Iterable):
-            raise InputTypeError(
-                f"a sequence is a text or a list of things to compare, got {x!r}: pass one per point"
-            )
-    rows = [list(x) for x in X]
+    rows = [in_order(x, "a sequence is a text or a list of things to compare") for x in X]
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     return Ragged.cut(encode_labels(label for row in rows for label in row), lengths)
+
+
+def in_order(x: Any, what: str) -> list[Any]:
+    """The parts of x one after the other; refused where they have no order, or can be read only once.
+
+    >>> in_order({"b", "a"}, "a sequence is a list")
+    Traceback (most recent call last):
+    mercer.errors.InputTypeError: a sequence is a list, got a set, which has no order: pass sorted(x), or use
+    a kernel on sets, such as Intersection
+    """
+    if isinstance(x, Set | Mapping):
+        raise InputTypeError(
+            f"{what}, got a {type(x).__name__}, which has no order: pass sorted(x), or use a kernel on sets, "
+            "such as Intersection"
+        )
+    if isinstance(x, Iterator):
+        raise InputTypeError(f"{what}, got a {type(x).__name__}, which can be read only once: pass list(x)")
+    try:
+        return list(x)
+    except TypeError:
+        raise InputTypeError(f"{what}, got {shortened(x)}: pass one per point") from None
 
 
 def encode_labels(labels: Iterable[Hashable]) -> np.ndarray:  # (n,) int64
@@ -155,9 +180,10 @@ def encode_labels(labels: Iterable[Hashable]) -> np.ndarray:  # (n,) int64
     >>> encode_labels(["b", "a", "b"])
     array([0, 1, 0])
     """
-    numbers: dict[Hashable, int] = {}
+    labels = list(labels)
     try:
-        return np.fromiter((numbers.setdefault(label, len(numbers)) for label in labels), np.int64)
+        numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+        return np.fromiter(map(numbers.__getitem__, labels), np.int64, len(labels))
     except TypeError as error:
         raise InputTypeError(
             f"labels must be hashable, such as texts, numbers or tuples of them: {error}"

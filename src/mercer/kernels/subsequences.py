@@ -7,6 +7,7 @@ Lodhi, Saunders, Shawe-Taylor, Cristianini and Watkins, Text classification usin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,17 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from mercer.config import require_memory, thread_count
+from mercer.errors import InputError
 from mercer.kernels.lanes import LANES, paired, self_paired
 from mercer.kernels.parameters import positive, whole
 from mercer.kernels.structured import ObjectKernel, Ragged, encode_sequences
 from mercer.native import INNER, OPTIONS
 
 __all__ = ["Subsequence"]
+
+#: the logarithm of what can still be squared and divided by, as normalising does
+_SMALLEST = -350.0
 
 
 class Subsequence(ObjectKernel):
@@ -50,12 +56,36 @@ class Subsequence(ObjectKernel):
         others = X if Y is None else Y
         if self.length > min(X.lengths.max(), others.lengths.max()):
             return np.zeros((len(X), len(others)))
-        return paired(X, Y, sweep_rows, int(self.length), float(self.decay))
+        return _finite(paired(X, Y, sweep_rows, *self._settings(others)))
 
     def self_pairs(self, X: Ragged) -> np.ndarray:
         if self.length > X.lengths.max():
             return np.zeros(len(X))
-        return self_paired(X, sweep_pairs, int(self.length), float(self.decay))
+        return _finite(self_paired(X, sweep_pairs, *self._settings(X)))
+
+    def _settings(self, others: Ragged) -> tuple[int, float]:
+        """The parameters, if λ^{2 length}, which is all that two strings may have, has a square in floats."""
+        longest = int(others.lengths.max())
+        require_memory(
+            8 * LANES * int(self.length) * (longest + 1) * thread_count(),
+            f"tables for subsequences of {self.length} out of {longest} letters",
+            "use a shorter length, or shorter strings",
+        )
+        if 2 * self.length * log(self.decay) < _SMALLEST:
+            raise InputError(
+                f"values as small as decay^(2 length) are lost in floats, got {self!r}: use a larger decay "
+                "or a shorter length"
+            )
+        return int(self.length), float(self.decay)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    if not np.isfinite(values).all():
+        raise InputError(
+            "the weights of common subsequences add up to more than floats can hold: use a smaller decay or "
+            "a shorter length"
+        )
+    return values
 
 
 # --- a row of the table, in vectors of LANES numbers -------------------------------------------------------

@@ -21,7 +21,8 @@ import numpy as np
 from scipy import sparse
 
 from mercer import data
-from mercer.errors import InputError
+from mercer.config import format_bytes
+from mercer.errors import InputError, MemoryBudgetError
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import choice, fixed, positive
 from mercer.kernels.structured import FeatureKernel, ObjectKernel
@@ -69,16 +70,24 @@ class _NodePairs(ObjectKernel, abstract=True):
 
     objects = "trees"
 
-    def compare(self, X: Keyed, Y: Keyed, same: int) -> np.ndarray:
+    def compare(self, X: Keyed, Y: Keyed, same: int) -> tuple[np.ndarray, int]:
+        """The matrix and 0; or how many values would have to be kept at a time, where they are too many."""
         raise NotImplementedError
 
     def pairs(self, X: Keyed, Y: Keyed | None) -> np.ndarray:
-        return self._finite(self.compare(X, X, 1) if Y is None else self.compare(X, Y, 0))
+        return self._checked(X, X, 1) if Y is None else self._checked(X, Y, 0)
 
     def self_pairs(self, X: Keyed) -> np.ndarray:
-        return self._finite(self.compare(X, X, 2)[:, 0])
+        return self._checked(X, X, 2)[:, 0]
 
-    def _finite(self, K: np.ndarray) -> np.ndarray:
+    def _checked(self, X: Keyed, Y: Keyed, same: int) -> np.ndarray:
+        K, wanted = self.compare(X, Y, same)
+        if wanted:
+            raise MemoryBudgetError(
+                f"{type(self).__name__} needs {format_bytes(8 * wanted)} for two large trees with many nodes "
+                f"that match, more than the {format_bytes(8 * X.room)} a thread may fill: cut trees into "
+                "smaller ones, use SubtreeKernel, or raise the budget with mercer.config(memory=…)"
+            )
         if not np.isfinite(K).all():
             raise InputError(f"{self!r} overflows on large trees: pass a smaller decay")
         return K
@@ -114,8 +123,8 @@ class SubsetTree(_NodePairs):
             productions[trees.first == trees.last] = -1
         return Keyed.of(trees, productions)
 
-    def compare(self, X: Keyed, Y: Keyed, same: int) -> np.ndarray:
-        return subset_trees(*X.nodes, X.starts, X.stops, Y.starts, Y.stops, same, float(self.decay))
+    def compare(self, X: Keyed, Y: Keyed, same: int) -> tuple[np.ndarray, int]:
+        return subset_trees(*X.against(Y, same), float(self.decay))
 
 
 class PartialTree(_NodePairs):
@@ -165,11 +174,8 @@ class PartialTree(_NodePairs):
             return Keyed.of(trees, trees.labels)
         return Keyed.of(trees, np.zeros_like(trees.labels), self.labels(trees.names))
 
-    def compare(self, X: Keyed, Y: Keyed, same: int) -> np.ndarray:
-        return partial_trees(
-            *X.nodes, X.labels, X.alike, X.starts, X.stops, Y.starts, Y.stops,
-            same, float(self.decay), float(self.gap),
-        )  # fmt: skip
+    def compare(self, X: Keyed, Y: Keyed, same: int) -> tuple[np.ndarray, int]:
+        return partial_trees(*X.against(Y, same), X.labels, X.alike, float(self.decay), float(self.gap))
 
     def resolve(self, X: Any, weight: Any = None) -> Kernel:
         """A kernel of labels that waits for data waits for labels."""

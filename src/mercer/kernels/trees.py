@@ -77,6 +77,10 @@ def as_tree(tree: Any, name: str = "the tree") -> Tree:
 # --- reading one -----------------------------------------------------------------------------------------
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
+_BALANCE = (
+    "close every bracket that opens a node; write -LRB- and -RRB- for brackets in a label, or pass nested "
+    "tuples"
+)
 
 
 def _flat(tree: Any, name: str) -> Flat:
@@ -129,9 +133,14 @@ def _read(text: str, name: str) -> Flat:
     for token in _TOKEN.findall(text):
         if token == ")":
             if is_new:
-                raise InputError(f"{name} has a pair of brackets without a label: {_short(text)}")
+                raise InputError(
+                    f"{name} has a pair of brackets without a label, got {_short(text)}: write one after the "
+                    "bracket, (NP dog)"
+                )
             if not inside:
-                raise InputError(f"{name} closes a bracket that it did not open: {_short(text)}")
+                raise InputError(
+                    f"{name} closes a bracket that it did not open, got {_short(text)}: {_BALANCE}"
+                )
             inside.pop()
         elif token == "(" and not is_new:
             is_new = True
@@ -147,7 +156,9 @@ def _read(text: str, name: str) -> Flat:
             is_new = token == "("
             labels.append("" if is_new else token)
     if inside or is_new:
-        raise InputError(f"{name} leaves {len(inside) + is_new} brackets open: {_short(text)}")
+        raise InputError(
+            f"{name} leaves {len(inside) + is_new} brackets open, got {_short(text)}: {_BALANCE}"
+        )
     if not labels:
         raise InputError(f"{name} is an empty text: pass '(S (NP dog) (VP bites))', or leave it out")
     return labels, parents

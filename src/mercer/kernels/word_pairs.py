@@ -44,7 +44,7 @@ def add_products(K: np.ndarray, x: Shifted, y: Shifted | None) -> None:  # K (n,
 def _products(K, rows, columns, first, last, rows2, columns2, first2, last2, width, shifts, same):  # type: ignore[no-untyped-def]
     """Buckets of (row, times) by column, filled as rows of x come when x is compared with itself.
 
-    Words that are not there for all shifts have an entry each, with -1 - first · shifts - last for times.
+    Words that are not there for all shifts have an entry each, with -1 - their position for times.
     """
     begin = np.zeros(width + 1, np.int64)
     for c in columns2:
@@ -65,7 +65,7 @@ def _products(K, rows, columns, first, last, rows2, columns2, first2, last2, wid
                 bucket[e - 1, 1] += 1
             else:
                 bucket[e, 0] = rows2[put]
-                bucket[e, 1] = 1 if always else -1 - first2[put] * shifts - last2[put]
+                bucket[e, 1] = 1 if always else -1 - put
                 end[c] = e + 1
             put += 1
         values = K[row]
@@ -76,8 +76,8 @@ def _products(K, rows, columns, first, last, rows2, columns2, first2, last2, wid
                 if times > 0:
                     values[bucket[e, 0]] += size * times
                 else:
-                    one, other = divmod(-1 - times, shifts)
-                    common = min(last[t], other) - max(first[t], one) + 1
+                    other = -1 - times
+                    common = min(last[t], last2[other]) - max(first[t], first2[other]) + 1
                     values[bucket[e, 0]] += max(common, 0)
             t += 1
 

@@ -15,7 +15,7 @@ from mercer.gram.points import Side
 from mercer.kernels.pair import External, Quantity
 from mercer.kernels.program import Program
 
-__all__ = ["REPAIR", "Backend"]
+__all__ = ["REPAIR", "Backend", "add_segments"]
 
 #: a squared distance below this fraction of ‖x‖² + ‖y‖² is computed again from differences: what is
 #: kept then has a relative error of at most about ε/τ, 2e-5 in float32 and 2e-10 in float64
@@ -103,6 +103,23 @@ class Backend(ABC):
             self.block(x, y, i, (start, stop), part, (0, 0), False)
             out[i[0] : i[1]] += part @ V[start:stop]
 
+    def sums(
+        self,
+        x: Any,
+        y: Any,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        sets: tuple[np.ndarray, np.ndarray],
+        out: np.ndarray,
+    ) -> None:
+        """out[A, B] += Σ K[a, b] over a in A and b in B, in float64.
+
+        ``sets`` are the numbers A and B of the points i and j; points of a set are neighbours.
+        """
+        values = np.empty((i[1] - i[0], j[1] - j[0]), self.dtype)
+        self.block(x, y, i, j, values, (0, 0), False)
+        add_segments(values, sets, out)
+
     def external(
         self, x: Side, y: Side, i: tuple[int, int], j: tuple[int, int], same: bool
     ) -> list[np.ndarray]:
@@ -128,3 +145,11 @@ class Backend(ABC):
 
     def kind(self, plane: Quantity | External) -> str:
         return plane.kind if isinstance(plane, Quantity) else "external"
+
+
+def add_segments(values: np.ndarray, sets: tuple[np.ndarray, np.ndarray], out: np.ndarray) -> None:
+    """out[A, B] += Σ values[a, b] over a in A and b in B; points of a set are neighbours."""
+    starts = [np.flatnonzero(np.diff(side, prepend=-1)) for side in sets]
+    total = np.add.reduceat(values, starts[0], axis=0, dtype=np.float64)
+    total = np.add.reduceat(total, starts[1], axis=1)
+    out[np.ix_(sets[0][starts[0]], sets[1][starts[1]])] += total

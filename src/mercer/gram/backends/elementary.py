@@ -69,7 +69,6 @@ def by_precision(
 _FLOAT64: dict[str, Any] = {
     "magic": 1.5 * 2.0**52,
     "ln2": (0.6931471803691238, 1.9082149292705877e-10),
-    "exp_range": (-708.0, 709.0),
     "exponent_bits": 52,
     "exp": (
         0.5000000000000001, 0.16666666666666669, 0.04166666666662413, 0.008333333333330062,
@@ -105,7 +104,6 @@ _FLOAT64: dict[str, Any] = {
 _FLOAT32: dict[str, Any] = {
     "magic": 1.5 * 2.0**23,
     "ln2": (0.693115234375, 3.1946184945309415e-05),
-    "exp_range": (-87.0, 88.0),
     "exponent_bits": 23,
     "exp": (0.5, 0.16666576989698775, 0.041666554617204574, 0.008363179052722578, 0.0013926183587713494),
     "log": (0.6666668504515603, 0.39988778282162807, 0.2958005304318844),
@@ -141,23 +139,28 @@ def polynomial_of(real: type, coefficients: tuple[float, ...]) -> Callable[[Any]
 
 
 def _build_exp(real: type, facts: dict[str, Any]) -> Callable[..., Any]:
-    """x = n ln 2 + r, exp(x) = 2^n exp(r), |r| ≤ ln 2 / 2."""
+    """x = n ln 2 + r, exp(x) = 2^n exp(r), |r| ≤ ln 2 / 2.
+
+    The ends need no branch: x is kept where n fits the bits of an exponent, whose first value means 0 and
+    whose last means infinity.
+    """
     magic, log2e = real(facts["magic"]), real(1 / np.log(2.0))
     high, low = (real(-v) for v in facts["ln2"])
-    smallest, largest = (real(v) for v in facts["exp_range"])
+    bias = facts["bias"]
+    smallest, largest = real(-bias * np.log(2.0)), real((bias + 1) * np.log(2.0))
     tail = polynomial_of(real, facts["exp"])
-    one, zero, infinity = real(1), real(0), real(np.inf)
+    one = real(1)
     integer = facts["integer"]
     shift, one_bits = integer(facts["exponent_bits"]), integer(facts["one_bits"])
 
     def exp_(x):  # type: ignore[no-untyped-def]
-        inside = choose(x < smallest, smallest, choose(x > largest, largest, x))
+        above = choose(x < smallest, smallest, x)
+        inside = choose(above > largest, largest, above)
         t = inside * log2e + magic
         n = t - magic
         r = (inside + n * high) + n * low
         y = one + (r + r * r * tail(r))
-        scaled = y * float_of(integer((bits(t) << shift) + one_bits))  # Numba widens int32 arithmetic
-        return choose(x < smallest, zero, choose(x > largest, infinity, scaled))
+        return y * float_of(integer((bits(t) << shift) + one_bits))  # Numba widens int32 arithmetic
 
     return exp_
 

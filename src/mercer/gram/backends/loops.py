@@ -2,9 +2,9 @@ r"""The compiled tile loop: every Gram on the CPU goes through ``sweep``.
 
 For a range of rows and columns, tile by tile while it is in cache: fill the planes that the
 formula reads (products by BLAS, squared distances with their repair), let the kernel's own
-compiled ``tile`` turn them into values, then store the values, mirror them, or multiply them into
-a block of vectors. ``sweep`` is compiled once per precision; a kernel only brings its ``tile``, called
-through its address.
+compiled ``tile`` turn them into values, then store the values, mirror them, multiply them into
+a block of vectors, or add them up by sets of points. ``sweep`` is compiled once per precision; a
+kernel only brings its ``tile``, called through its address.
 
 **Squared distances.** ‖x-y‖² = ‖x‖² + ‖y‖² - 2⟨x,y⟩ on centred data costs one matrix product, but
 cancels when x and y are close. For few columns the differences are taken directly. Either way, where
@@ -37,14 +37,15 @@ __all__ = [
     "SQDIST",
     "STORE",
     "SUM",
-    "sparse_products",
+    "SUMS",
     "sweep",
     "tile_signature",
 ]
 
 DOT, SQDIST, SUM, EXTERNAL = 0, 1, 2, 3  # kinds of planes
 OWN, DIRECT, SHARED = 0, 1, 2  # a plane has its own product; differences; that of plane (how - SHARED)
-STORE, MIRROR, MULTIPLY, SCATTER = 0, 1, 2, 3  # what to do with a finished tile
+STORE, MIRROR, MULTIPLY, SCATTER, SUMS = 0, 1, 2, 3, 4  # what to do with a finished tile
+_TOGETHER = 32  # rows that are added up in the precision of K before float64 takes over
 _CACHE = 2**25  # bytes from which a matrix is not expected to stay in cache
 
 
@@ -281,6 +282,34 @@ def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def
                         flat[start + i] = values[at + i * cols]
 
 
+@njit(nogil=True, **INNER)
+def _clear(target):  # type: ignore[no-untyped-def]
+    for j in range(target.shape[0]):
+        target[j] = 0
+
+
+@njit(nogil=True, **INNER)
+def _run(sets, start, stop):  # type: ignore[no-untyped-def]
+    """The end of the run of equal numbers that begins at ``start``."""
+    end = start + 1
+    while end < stop and sets[end] == sets[start]:
+        end += 1
+    return end
+
+
+@njit(nogil=True, **INNER)
+def _add_segments(total, column_sets, out):  # type: ignore[no-untyped-def]
+    """out[B] += Σ total[b] over b in B; points of a set are neighbours."""
+    c = 0
+    while c < total.shape[0]:
+        end = _run(column_sets, c, total.shape[0])
+        part = 0.0
+        for k in range(c, end):
+            part += total[k]
+        out[column_sets[c]] += part
+        c = end
+
+
 @njit(nogil=True, cache=True, **OPTIONS)
 def sweep(  # type: ignore[no-untyped-def]
     address,
@@ -295,9 +324,13 @@ def sweep(  # type: ignore[no-untyped-def]
     i0, i1, j0, j1,
     out, oi, oj,  # where the range goes in a C-contiguous matrix
     V, mode,
-    places,  # for SCATTER: the row of out for each row i0:i1
+    places,  # for SCATTER and SUMS: the row of out for each row i0:i1, or of sums
+    column_places, sums,  # for SUMS: the column of sums for each column j0:j1; sums are of float64
 ):  # fmt: skip
-    """Rows i0:i1 × columns j0:j1 of the Gram matrix, into out[oi:, oj:] or multiplied with V into it."""
+    """Rows i0:i1 × columns j0:j1 of the Gram matrix, into out[oi:, oj:] or multiplied with V into it.
+
+    For SUMS, the kernel's ``tile`` is one that adds all its rows to the first of out.
+    """
     dtype_zero = params[:0]
     small_tau = tau * tau * tau  # differences lose ε‖x‖/‖x-y‖, the square root of what products lose
     P = planes.shape[0]
@@ -305,6 +338,7 @@ def sweep(  # type: ignore[no-untyped-def]
     q = np.empty((P + 1) * height * breadth, dtype_zero.dtype)  # one more: a product on its way
     doubtful = np.empty(height, np.bool_)
     values = np.empty(height * breadth if mode != STORE else 0, dtype_zero.dtype)
+    total = np.empty(breadth if mode == SUMS else 0)
     transposed = 0
     for v in range(views.shape[0]):
         transposed += views[v, 3] * views[v, 2] * breadth
@@ -387,6 +421,25 @@ def sweep(  # type: ignore[no-untyped-def]
                 start = (oi + it - i0) * out.shape[1] + oj + jt - j0
                 _call_tile(address, q, lefts, rights, x, yt, params, out.ravel()[start:], sizes)
                 continue
+            if mode == SUMS:
+                sizes[-1] = rows  # of the planes, of which a call sees some
+                first = 0
+                while first < rows:
+                    last = _run(places, it - i0 + first, it - i0 + rows) - (it - i0)
+                    row_of_sums = sums[places[it - i0 + first]]
+                    _clear(total[:cols])
+                    while first < last:
+                        sizes[0] = min(_TOGETHER, last - first)
+                        _clear(values[:cols])
+                        _call_tile(
+                            address, q[first * cols :], lefts[first:], rights, x, yt, params, values, sizes
+                        )
+                        _add(values[:cols], total[:cols])
+                        for v in range(views.shape[0]):
+                            sizes[2 + 3 * v] += sizes[0] * views[v, 2]
+                        first += sizes[0]
+                    _add_segments(total[:cols], column_places[jt - j0 : jt - j0 + cols], row_of_sums)
+                continue
             sizes[-1] = cols
             _call_tile(address, q, lefts, rights, x, yt, params, values, sizes)
             if mode == MIRROR:
@@ -402,36 +455,3 @@ def sweep(  # type: ignore[no-untyped-def]
                 np.dot(values[:area].reshape(rows, cols), V[jt : jt + cols], product_rows)
                 for i in range(rows):
                     _add(product_rows[i], out[oi + it - i0 + i])
-
-
-_SPARSE_BLOCK = 2**15  # entries of Y's columns that are worked on together
-
-
-@njit(nogil=True, cache=True, **OPTIONS)
-def sparse_products(indptr, indices, values, tptr, tindices, tvalues, out):  # type: ignore[no-untyped-def]
-    """⟨xᵢ, yⱼ⟩ for CSR rows xᵢ and the CSR columns of Y: work only where both are not 0.
-
-    Indices are sorted. Columns are taken in blocks that caches hold, for all rows of X.
-    """
-    n, width = out.shape[0], tptr.shape[0] - 1
-    at = np.empty(n, np.int64)
-    for i in range(n):
-        at[i] = indptr[i]
-        row = out[i]
-        for j in range(row.shape[0]):
-            row[j] = 0
-    start = 0
-    while start < width:
-        stop = start + 1
-        while stop < width and tptr[stop + 1] - tptr[start] <= _SPARSE_BLOCK:
-            stop += 1
-        for i in range(n):
-            row = out[i]
-            t, end = at[i], indptr[i + 1]
-            while t < end and indices[t] < stop:
-                k, value = indices[t], values[t]
-                for s in range(tptr[k], tptr[k + 1]):
-                    row[tindices[s]] += value * tvalues[s]
-                t += 1
-            at[i] = t
-        start = stop

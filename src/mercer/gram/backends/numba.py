@@ -8,7 +8,7 @@ multiplied as sparse matrices, touching only what is non-zero in both.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from threading import local
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from numba import types
 from mercer.gram import codegen
 from mercer.gram.backends import loops
 from mercer.gram.backends.base import REPAIR, Backend
+from mercer.gram.backends.sparse_products import sparse_products
 from mercer.gram.points import Side, ViewData
 from mercer.kernels.pair import External, Quantity
 from mercer.kernels.program import Program
@@ -36,7 +37,6 @@ _KINDS = {
 _DIRECT_WIDTH = 8  # columns up to which differences beat a matrix product
 _NARROW = 4096  # columns up to which a CSR block may be made dense
 _ALWAYS_DENSE = 256  # and up to which it always is
-_DENSE_GAIN = 20  # how much faster BLAS is with a column than a sparse product with one that two rows share
 _SMALL = 2**26  # bytes up to which narrow CSR views are made dense once and for all
 _TILE = (124, 248)  # rows and columns of a tile: three planes of float64 in a megabyte of cache
 _ROWS_TILE = (256, 512)  # for some rows of a matrix: products of this size are as fast as products come
@@ -76,18 +76,28 @@ class NumbaBackend(Backend):
 
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         super().__init__(program, dtype, device)
-        variants = (
-            print_source(program, "numba", real=self.dtype.name, cache=kept) for kept in (True, False)
-        )
-        self.tile = codegen.load(*variants).tile
+        self.tile = self._load_tile()
         self.address = self.tile.address
         self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
         self.tau = self.dtype.type(REPAIR[self.dtype.name])
         self.no_vectors = np.empty((0, 0), self.dtype)
         self.no_planes = np.empty((0, 0, 0), self.dtype)
         self.no_places = np.empty(0, np.int64)
+        self.no_sums = np.empty((0, 0))
         self._memory = local()
         self._layouts: dict[tuple[_Facts, ...], _Layout] = {}
+
+    def _load_tile(self, **options: Any) -> Any:
+        variants = (
+            print_source(self.program, "numba", real=self.dtype.name, cache=kept, **options)
+            for kept in (True, False)
+        )
+        return codegen.load(*variants).tile
+
+    @cached_property
+    def _adding_tile(self) -> Any:
+        """A tile that adds its rows to the first: values are not stored."""
+        return self._load_tile(adds_rows=True)
 
     # --- sides ---------------------------------------------------------------------------------------
 
@@ -180,7 +190,7 @@ class NumbaBackend(Backend):
     def _is_narrow(self, v: int, view: ViewData) -> bool:
         """Whether a CSR view is made dense block by block; sums over coordinates know no other way."""
         kinds = {self.kind(p) for p in self.program.planes if p.view == self.program.views[v]}
-        few = min(_NARROW, _DENSE_GAIN * view.overlap)
+        few = 0 if view.columns is None else min(_NARROW, view.columns.cost)
         return view.width <= max(few, _ALWAYS_DENSE) or bool(kinds & {"sum", "product"})
 
     # --- work ----------------------------------------------------------------------------------------
@@ -209,6 +219,19 @@ class NumbaBackend(Backend):
             stop = min(start + step, n)
             self._sweep(x, y, i, (start, stop), out, (i[0], 0), V[start:stop], loops.MULTIPLY)
 
+    def sums(
+        self,
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        sets: tuple[np.ndarray, np.ndarray],
+        out: np.ndarray,
+    ) -> None:
+        with self._guard:  # several threads may be the first
+            self._adding_tile  # noqa: B018
+        self._sweep(x, y, i, j, self.no_vectors, (0, 0), self.no_vectors, loops.SUMS, *sets, out)
+
     def _sweep(
         self,
         x: Prepared,
@@ -220,6 +243,8 @@ class NumbaBackend(Backend):
         V: np.ndarray,
         mode: int,
         targets: np.ndarray | None = None,
+        column_targets: np.ndarray | None = None,
+        sums: np.ndarray | None = None,
     ) -> None:
         if not x.is_flat and mode == loops.MIRROR and i != j:
             self._sweep(x, y, i, j, out, at, V, loops.STORE)
@@ -232,12 +257,14 @@ class NumbaBackend(Backend):
             i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
         places = np.column_stack([x.offsets, y.offsets, views]) if len(views) else np.empty((0, 4), np.int64)
         loops.sweep(
-            self.address, planes, places,
+            self._adding_tile.address if mode == loops.SUMS else self.address, planes, places,
             x.flat, x.exact, x.norms, x.shift, x.values,
             y.flat, y.exact, y.norms, y.shift, y.values,
             self.params, given, _TILE if mode != loops.SCATTER else _ROWS_TILE, self.tau,
             i[0], i[1], j[0], j[1], out, at[0], at[1], V, mode,
             self.no_places if targets is None else targets,
+            self.no_places if column_targets is None else column_targets,
+            self.no_sums if sums is None else sums,
         )  # fmt: skip
 
     def _layout(self, facts: tuple[_Facts, ...]) -> _Layout:
@@ -303,8 +330,9 @@ def _compile_sweep(precision: str, exact: str) -> None:
     side = (vector, types.Array(getattr(types, exact), 1, "C"), matrix, matrix, matrix)
     given, places = types.Array(real, 3, "C"), types.Array(whole, 1, "C")
     work = (vector, given, types.UniTuple(whole, 2), real, whole, whole, whole, whole)
+    segments = (places, places, types.Array(types.float64, 2, "C"))
     loops.sweep.compile(
-        (whole, table, table, *side, *side, *work, matrix, whole, whole, matrix, whole, places)
+        (whole, table, table, *side, *side, *work, matrix, whole, whole, matrix, whole, *segments)
     )
 
 
@@ -321,14 +349,8 @@ def _sparse_plane(
     plane: Quantity, x: ViewData, y: ViewData, i: tuple[int, int], j: tuple[int, int], tau: float
 ) -> np.ndarray:
     """⟨x, y⟩ or ‖x-y‖² of CSR rows, in float64."""
-    X, turned = x.matrix[i[0] : i[1]], y.matrix[j[0] : j[1]].T.tocsr()
-    product = np.empty((X.shape[0], turned.shape[1]))
-    arrays = (
-        part if part.dtype.kind == "f" else part.astype(np.int64)
-        for matrix in (X, turned)
-        for part in (matrix.indptr, matrix.indices, matrix.data)
-    )
-    loops.sparse_products(*arrays, product)
+    assert y.columns is not None
+    product = sparse_products(x.matrix, y.matrix, i, j, y.columns)
     if plane.kind == "dot":
         return product
     scale = x.norms[i[0] : i[1], None] + y.norms[None, j[0] : j[1]]
@@ -336,6 +358,6 @@ def _sparse_plane(
     doubtful = np.nonzero(s < tau * scale)
     for start in range(0, len(doubtful[0]), 4096):
         a, b = (part[start : start + 4096] for part in doubtful)
-        difference = X[a] - y.matrix[j[0] + b]
+        difference = x.matrix[i[0] + a] - y.matrix[j[0] + b]
         s[a, b] = difference.multiply(difference).sum(axis=1)
     return s
