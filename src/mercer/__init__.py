@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from mercer.kernels.subsequences import Subsequence
     from mercer.kernels.tree_kernels import PartialTree, SubsetTree, SubtreeKernel
     from mercer.kernels.weisfeiler_lehman import NodeLabels, WeisfeilerLehman
+    from mercer.selection.mail import MailClassifier
+    from mercer.persist import load, save
 
 __version__ = "0.1.0"
 
@@ -82,6 +84,7 @@ _LATER = {
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
     "LocalAlignment": "mercer.kernels.alignment",
+    "MailClassifier": "mercer.selection.mail",
     "Mismatch": "mercer.kernels.mismatch",
     "NodeLabels": "mercer.kernels.weisfeiler_lehman",
     "NuSVC": "mercer.estimators.svc",
@@ -103,7 +106,9 @@ _LATER = {
     "WeisfeilerLehman": "mercer.kernels.weisfeiler_lehman",
     "bends": "mercer.kernels.images",
     "compositions": "mercer.kernels.invariance",
+    "load": "mercer.persist",
     "rotations": "mercer.kernels.images",
+    "save": "mercer.persist",
     "shifts": "mercer.kernels.images",
     "slants": "mercer.kernels.images",
     "smoothness": "mercer.certify.smoothness",
@@ -145,6 +150,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "LocalAlignment",
+    "MailClassifier",
     "Matern",
     "Min",
     "Mismatch",
@@ -180,8 +186,10 @@ __all__ = [
     "config",
     "exp",
     "largest_dimension",
+    "load",
     "repair",
     "rotations",
+    "save",
     "shifts",
     "slants",
     "smoothness",

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from time import monotonic
 
 __all__ = ["available_cores", "available_memory"]
 
 _ROOT = Path("/")  # of the file system, where the kernel shows the limits of a container
+_MOMENT = 0.1  # seconds for which what was read is taken as it was: reading takes longer than small fits
 
 
 def available_memory() -> int:
     """Bytes that are free, or less where a container's limit is nearer."""
     import psutil
 
-    return int(min(psutil.virtual_memory().available, _container_memory()))
+    return int(min(psutil.virtual_memory().available, _container_memory(_ROOT, _moment())))
 
 
 def available_cores() -> int:
@@ -26,16 +28,20 @@ def available_cores() -> int:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
         cores = os.cpu_count() or 1
-    return max(1, min(cores, math.ceil(min(cores, _container_cores()))))
+    return max(1, min(cores, math.ceil(min(cores, _container_cores(_ROOT, _moment())))))
 
 
-def _container_folders(controller: str) -> tuple[Path, ...]:
+def _moment() -> int:
+    return int(monotonic() / _MOMENT)
+
+
+def _container_folders(root: Path, controller: str) -> tuple[Path, ...]:
     """Folders whose limits bind this process, innermost first: of cgroup v2 and of v1's ``controller``."""
     try:
-        lines = (_ROOT / "proc/self/cgroup").read_text()
+        lines = (root / "proc/self/cgroup").read_text()
     except OSError:  # not Linux
         return ()
-    return _existing_folders(_ROOT, lines, controller)
+    return _existing_folders(root, lines, controller)
 
 
 @cache  # looking for them takes longer than small fits
@@ -55,10 +61,11 @@ def _folders(root: Path, lines: str, controller: str) -> Iterator[Path]:
         yield from (f for f in (folder, *folder.parents) if f == mount or mount in f.parents)
 
 
-def _container_memory() -> float:
+@lru_cache(maxsize=1)
+def _container_memory(root: Path, moment: int) -> float:
     """Bytes left under the nearest memory limit, counting the file cache as free; ∞ without a limit."""
     left = math.inf
-    for folder in _container_folders("memory"):
+    for folder in _container_folders(root, "memory"):
         limit = _number(folder / "memory.max", folder / "memory.limit_in_bytes")
         used = _number(folder / "memory.current", folder / "memory.usage_in_bytes") or 0
         if limit is not None:
@@ -66,10 +73,11 @@ def _container_memory() -> float:
     return left
 
 
-def _container_cores() -> float:
+@lru_cache(maxsize=1)
+def _container_cores(root: Path, moment: int) -> float:
     """Cores under the nearest CPU quota, perhaps a fraction; ∞ without a quota."""
     cores = math.inf
-    for folder in _container_folders("cpu"):
+    for folder in _container_folders(root, "cpu"):
         quota = _number(folder / "cpu.max", folder / "cpu.cfs_quota_us")
         period = _number(folder / "cpu.cfs_period_us") or _number(folder / "cpu.max", word=1)
         if quota is not None and quota > 0 and period:

@@ -15,7 +15,6 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from threadpoolctl import threadpool_limits
 
 from mercer.config import settings, thread_count
 
@@ -27,12 +26,17 @@ _originals: list[int] = []
 
 
 @cache
-def _libraries() -> list[Any]:
+def _blas() -> Any:
+    """The BLAS libraries of the process; looking for them takes as long as a small fit."""
     import numpy as np  # noqa: F401  both must have loaded their BLAS before it can be limited
     import scipy.linalg.cython_blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+    return ThreadpoolController().select(user_api="blas")
+
+
+def _libraries() -> list[Any]:
+    return list(_blas().lib_controllers)
 
 
 def _limit(library: Any, threads: int) -> None:
@@ -161,5 +165,5 @@ def limited_blas() -> Iterator[None]:
     if settings().threads is None:
         yield
         return
-    with threadpool_limits(thread_count(), user_api="blas"):
+    with _blas().limit(limits=thread_count()):
         yield

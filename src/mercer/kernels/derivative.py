@@ -11,11 +11,11 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import differentiate
 from mercer.kernels.compose import _Unary
-from mercer.kernels.expression import Expression, Number
-from mercer.kernels.pair import Pair, ParameterLeaf, Quantity, derivative, scale_derivative
+from mercer.kernels.expression import Expression, Number, absolute
+from mercer.kernels.pair import A, B, Pair, ParameterLeaf, Quantity, derivative, scale_derivative
 from mercer.kernels.parameters import fixed, is_vector
 
-__all__ = ["Derivative", "RadialSlope", "differentiable"]
+__all__ = ["Derivative", "DistanceSlope", "differentiable"]
 
 _NAME = re.compile(r"(?P<path>.*[^\]])(\[(?P<index>\d+)\])?$")
 
@@ -57,39 +57,47 @@ class Derivative(_Unary):
         return scale_derivative(self.inner(pair), path, column) * rate
 
 
-class RadialSlope(_Unary):
-    r"""κ'(s) of a kernel k(x, x') = κ(s), s = Σⱼ (xⱼ - x'ⱼ)² of columns that a parameter θ multiplies by θ^p.
+class DistanceSlope(_Unary, abstract=True):
+    r"""κ'(s) of a kernel κ(s), s = Σⱼ (zⱼ - z'ⱼ)² or Σⱼ |zⱼ - z'ⱼ|, zⱼ = θⱼ^p xⱼ, one θ per column.
 
-    Every ∂k/∂ log θⱼ = 2p κ'(s) (zⱼ - z'ⱼ)², z the multiplied columns, comes from this one matrix. ``of`` a
-    kernel that is not of this form is None.
+    Every ∂k/∂ log θⱼ, 2p κ'(s) (zⱼ - z'ⱼ)² or p κ'(s) |zⱼ - z'ⱼ|, comes from this one matrix. ``of`` a kernel
+    that is not of this form is None.
 
     >>> from mercer import Gaussian
-    >>> RadialSlope.of(Gaussian(sigma=[2.0]), "sigma")([[0.0]], [[2.0]]).round(6)  # -k/2, s = 1
+    >>> DistanceSlope.of(Gaussian(sigma=[2.0]), "sigma")([[0.0]], [[2.0]]).round(6)  # -k/2, s = 1
     array([[-0.303265]])
     """
 
     kernel: Kernel = fixed(None)
 
     @classmethod
-    def of(cls, kernel: Kernel, name: str) -> RadialSlope | None:
+    def of(cls, kernel: Kernel, name: str) -> DistanceSlope | None:
         """The slope of a kernel whose parameter ``name``, one value per column, scales all its columns."""
-        leaf = _squared_distance(kernel.expression())
+        leaf = _distance(kernel.expression())
         if leaf is None or [getattr(step, "path", None) for step in leaf.view.steps] != [(name,)]:
             return None
         return cls(kernel)
 
+    @property
+    def is_squared(self) -> bool:
+        """Whether s is the sum of the squares."""
+        leaf = _distance(self.kernel.expression())
+        return leaf is not None and leaf.kind == "sqdist"
+
     def expression(self, pair: Pair | None = None) -> Expression:
         inner = self.inner(pair or Pair())
-        leaf = _squared_distance(inner)
+        leaf = _distance(inner)
         assert leaf is not None
         return differentiate(inner, leaf)
 
 
-def _squared_distance(expression: Expression) -> Quantity | None:
-    """‖z - z'‖², if the formula depends on the points by nothing else."""
+def _distance(expression: Expression) -> Quantity | None:
+    """Σⱼ (zⱼ - z'ⱼ)² or Σⱼ |zⱼ - z'ⱼ|, if the formula depends on the points by nothing else."""
     quantities = {leaf for leaf in expression.leaves() if not isinstance(leaf, Number | ParameterLeaf)}
     leaf = quantities.pop() if len(quantities) == 1 else None
-    return leaf if isinstance(leaf, Quantity) and leaf.kind == "sqdist" else None
+    if not isinstance(leaf, Quantity):
+        return None
+    return leaf if leaf.kind == "sqdist" or (leaf.kind == "sum" and leaf.term == absolute(A - B)) else None
 
 
 def _owner(kernel: Kernel, name: str) -> tuple[Kernel, list[str], str]:

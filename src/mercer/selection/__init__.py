@@ -1,1 +1,7 @@
 """Choosing kernels, their parameters and penalties, and an honest estimate of the error of the choice."""
+
+from mercer.selection.classifier import AutoKernelClassifier
+from mercer.selection.nested import NestedError, nested_error
+from mercer.selection.regressor import AutoKernelRegressor
+
+__all__ = ["AutoKernelClassifier", "AutoKernelRegressor", "NestedError", "nested_error"]

@@ -2,20 +2,27 @@ r"""What the estimators that choose a kernel share."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 
+from mercer import data
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.parameters import positive
 from mercer.kernels.stationary import Gaussian
 from mercer.selection.families import Family, default_families, family
+from mercer.selection.search import Clock, ScoreOf, Search
 
 __all__ = ["AUTO", "AutoMixin"]
 
 AUTO = {"max_time": positive(None, optional=True)}
+
+_FEWEST = 4  # points
 
 
 class AutoMixin:
@@ -23,6 +30,8 @@ class AutoMixin:
 
     kernel: Any
     random_state: Any
+    max_time: float | None
+    progress: Any
 
     def _given(self) -> list[Kernel]:
         """The kernels that were asked for; none stands for the default ones."""
@@ -42,6 +51,24 @@ class AutoMixin:
         if not given:
             return list(default_families(X))
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
+
+    def _search(self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock) -> Search:
+        """A search that takes at most half of the time; the last fit takes the rest."""
+        return Search(X, Y, score, clock=clock.part(0.5), seed=self._seed())
+
+    def _require_points(self, X: Any) -> None:
+        if data.n_points(X) < _FEWEST:
+            raise InputError(
+                f"a search cuts the points in halves and folds and takes at least {_FEWEST} of them, got "
+                f"n_samples={data.n_points(X)}: add points, or fit one kernel"
+            )
+
+    @staticmethod
+    def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+        """Without the warnings of a step on the way, whose advice the caller cannot follow."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*arguments)
 
     def _seed(self) -> int:
         if self.random_state is None or isinstance(self.random_state, int):

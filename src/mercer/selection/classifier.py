@@ -15,7 +15,7 @@ from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.scores import machine_errors
-from mercer.selection.search import Clock, Search, Trial
+from mercer.selection.search import Clock, Trial, affordable_points
 
 __all__ = ["AutoKernelClassifier"]
 
@@ -34,7 +34,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     ----------
     kernel : "auto" for the default list on vectors; a kernel, or a list of kernels, on anything: their
         parameters with derivatives are learned, from where they are
-    max_time : seconds that the search takes at most, about; the last fit comes on top
+    max_time : seconds; the search takes half of them at most, about
     random_state : seed of the cut into points to learn on and to score on
     progress : as everywhere
 
@@ -45,6 +45,15 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     kernel_, C_, classes_, expansion_, report_ : its kernel, penalty, labels, functions and report
     best_score_ : the errors of the winner in the search, a part; not honest of the choice itself (see
         ``mercer.selection.nested_error``)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer.selection import AutoKernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AutoKernelClassifier().fit(X, y)
+    >>> bool(model.best_score_ < 0.07), model.predict(X[:2])
+    (True, array([0, 0]))
     """
 
     _declared: ClassVar[dict[str, Parameter]] = AUTO
@@ -71,14 +80,14 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         """Choose and fit on the points X and their labels y."""
         journal = Journal()
         X, y = self._validate_fit(X, y)
+        self._require_points(X)
         codes = self._encode(y)
-        self._require_two_classes(np.bincount(codes))
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score = machine_errors(X, codes, self._seed())
-        search = Search(X, Y, score, clock=Clock(self.max_time), seed=self._seed())
+        search = self._search(X, Y, score, Clock(self.max_time))
         winner = search.run(self._families(X))
         kernel, noise = search.finish(winner, _LEARNED)
-        last = score(kernel, noise, search.order[:_SCORED])
+        last = score(kernel, noise, search.order[: min(_SCORED, affordable_points())])
         self.trials_, self.C_ = search.trials, last.penalty
         self.model_ = SVC(kernel=kernel, C=self.C_).fit(X, y)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
@@ -88,11 +97,13 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
 
     def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
         """f(x), or of several classes one value each."""
-        return np.asarray(self.model_.decision_function(self._validate_new(X)))
+        X = self._validate_new(X)
+        return np.asarray(self.model_.decision_function(X))
 
     def predict(self, X: Any) -> np.ndarray:  # (n,)
         """The class of each point."""
-        return np.asarray(self.model_.predict(self._validate_new(X)))
+        X = self._validate_new(X)
+        return np.asarray(self.model_.predict(X))
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         return SVC(kernel=self.kernel_)._plan(X, n_outputs)

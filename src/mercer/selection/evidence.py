@@ -1,14 +1,14 @@
 r"""Continuous parameters of a kernel, learned by gradient steps on the evidence.
 
-y = f + noise, f drawn from the Gaussian process with the covariance s²k, noise of variance s²λ. With s² at its
-best value the negative logarithm of the probability of y is, up to a constant,
+y = f + noise, f from the Gaussian process of covariance s²k, the noise of variance s²λ. With s² at its best
+value the negative logarithm of the probability of y is, up to a constant,
 
     L(θ, λ) = (n/2) log(q/n) + ½ log |M|,     M = K(θ) + λI,   q = yᵀM⁻¹y
 
-and, with G = M⁻¹ - (n/q) M⁻¹y yᵀM⁻¹, its derivatives are ∂L/∂θ = ½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂θ. Several targets share K, and
-q is their mean. The derivatives of K are the kernels' own; length scales per column, of which there may be
-many, all come from one matrix where the kernel is a function of the distance. Kernel ridge regression with the
-penalty λ is what such θ and λ are for.
+and with G = M⁻¹ - (n/q) M⁻¹y yᵀM⁻¹ its derivatives are ∂L/∂θ = ½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂θ. Several targets share K; q
+is their mean. The derivatives of K are the kernels' own; length scales per column, of which there may be
+many, all come from one matrix where the kernel is a function of the distance. Kernel ridge regression with
+the penalty λ is what such θ and λ are for.
 
 Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 5.4.1.
 """
@@ -22,23 +22,31 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+from numba import njit
+from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 from scipy.optimize import minimize
 
 from mercer import data
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.derivative import RadialSlope
+from mercer.kernels.derivative import DistanceSlope
 from mercer.kernels.parameters import is_vector
+from mercer.native import OPTIONS
+from mercer.threads import limited_blas, single_threaded_blas
 
 __all__ = ["Learned", "evidence", "learn"]
 
 #: how far a parameter may go from where it began, as a factor; relevance beyond that is none or all
 _REACH = 1e4
+#: λ relative to the mean k(x, x): where it begins, and how far it may go
+_START = 0.1
 _NOISE = (1e-8, 1e3)
 #: pull of a column's logarithm towards its beginning, so that an irrelevant one stays finite
 _PULL = 0.01
 _REFUSED = 1e10
+_GAIN = 3e-6  # of L, relative: a step that gains less is the last
+_SMALL = 300  # points: threads of BLAS take longer to wake than they save
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +67,9 @@ def evidence(
     X: Any,
     Y: np.ndarray,  # (n, t), of mean zero
     noise: float,
-    names: Sequence[str] = (),
+    names: Sequence[str] | None = None,
 ) -> tuple[float, dict[str, np.ndarray], float]:
-    """L, its derivatives by the logarithms of the parameters, by name, and that by log λ.
+    """L, its derivatives by log θ, by name, and that by log λ; L alone without ``names``.
 
     >>> from mercer import Gaussian
     >>> x, y = np.array([[0.0], [1.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
@@ -70,6 +78,13 @@ def evidence(
     >>> bool(abs((step[1] - step[0]) / 2e-5 - slopes["sigma"]) < 1e-6)
     True
     """
+    with single_threaded_blas() if len(Y) < _SMALL else limited_blas():
+        return _evidence(kernel, X, Y, noise, names)
+
+
+def _evidence(
+    kernel: Kernel, X: Any, Y: np.ndarray, noise: float, names: Sequence[str] | None
+) -> tuple[float, dict[str, np.ndarray], float]:
     n, t = Y.shape
     M = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
     M.flat[:: n + 1] += noise
@@ -77,8 +92,8 @@ def evidence(
     A = cho_solve(factor, Y, check_finite=False)
     q = max(float((Y * A).sum()) / t, 1e-300)
     value = n / 2 * np.log(q / n) + float(np.log(np.diagonal(factor[0])).sum())
-    if not names:
-        return value, {}, 0.0
+    if names is None:
+        return value, {}, np.nan
     inverse, _ = lapack.dpotri(factor[0], lower=1, overwrite_c=1)
     G = np.tril(inverse, -1)
     G += G.T
@@ -93,16 +108,17 @@ def learn(
     X: Any,
     Y: np.ndarray,  # (n, t)
     names: Sequence[str],
-    noise: float = 0.1,
+    noise: float | None = None,
     *,
     tied: bool = False,
-    iterations: int = 40,
+    iterations: int = 30,
     deadline: float = np.inf,
 ) -> Learned:
     """The parameters ``names`` of the kernel, and λ, where L is least: from where they are, downhill.
 
     ``names`` are those of ``kernel.get_params()``, their values positive numbers, or one per column; ``tied``
-    columns keep their ratios. Ends when ``monotonic()`` passes the deadline, with the best so far.
+    columns keep their ratios. λ begins at a tenth of the mean k(x, x). Ends when ``monotonic()`` passes the
+    deadline, with the best so far.
 
     >>> from mercer import Gaussian
     >>> rng = np.random.default_rng(0)
@@ -114,7 +130,10 @@ def learn(
     """
     Y = Y - Y.mean(axis=0)
     space = _Space.of(kernel, names, tied)
-    start = np.append(np.zeros(space.size), np.log(min(max(noise, _NOISE[0]), _NOISE[1])))
+    unit = max(float(np.mean(Gram(kernel, X, cache=0).diag())), 1e-300)
+    least, most = (unit * side for side in _NOISE)
+    noise = min(max(_START * unit if noise is None else noise, least), most)
+    start = np.append(np.zeros(space.size), np.log(noise))
     pull = np.append(space.pull, 0.0)
     best, at_best, count = np.inf, start, 0
 
@@ -133,10 +152,20 @@ def learn(
         return value, np.append(space.gather(slopes), by_noise) + 2 * pull * at
 
     reach = (-np.log(_REACH), np.log(_REACH))
-    bounds = [reach] * space.size + [(np.log(_NOISE[0]), np.log(_NOISE[1]))]
+    bounds = [reach] * space.size + [(np.log(least), np.log(most))]
+    while (
+        not np.isfinite(best) and np.exp(start[-1]) < most
+    ):  # a K that is singular to rounding takes more noise
+        objective(start)
+        start[-1] = min(start[-1] + (0.0 if np.isfinite(best) else np.log(100.0)), np.log(most))
     with suppress(_OutOfTimeError):
         minimize(
-            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations}
+            objective,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": iterations, "ftol": _GAIN},
         )
     return Learned(space.kernel(at_best[:-1]), float(np.exp(at_best[-1])), best / len(Y), count)
 
@@ -169,7 +198,8 @@ class _Space:
 
     def kernel(self, at: np.ndarray) -> Kernel:
         """The kernel with its parameters multiplied by exp(at)."""
-        given, parts = self.start.get_params(), np.split(np.exp(at), np.cumsum(self.sizes)[:-1])
+        given, ends = self.start.get_params(), np.cumsum(self.sizes)
+        parts = [np.exp(at[end - size : end]) for end, size in zip(ends, self.sizes, strict=True)]
         changed = {}
         for (name, value), part in zip(self.values.items(), parts, strict=True):
             changed[name] = value * part if is_vector(given[name]) else float(value[0] * part[0])
@@ -191,7 +221,7 @@ def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
     if not is_vector(value):
         D = Gram(kernel.derivative(name), X, cache=0).dense()
         return np.array([0.5 * float(value) * float(np.einsum("ij,ij->", G, D))])
-    slope = RadialSlope.of(kernel, name)
+    slope = DistanceSlope.of(kernel, name)
     if slope is None:
         sums = [
             float(np.einsum("ij,ij->", G, Gram(kernel.derivative(f"{name}[{j}]"), X, cache=0).dense()))
@@ -206,7 +236,27 @@ def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
     W.flat[:: len(W) + 1] = 0.0
     exponent = kernel._parameters[name].per_column
     assert exponent is not None
-    Z = data.as_vectors(X) * np.asarray(value, dtype=np.float64) ** exponent
+    points: Any = data.as_vectors(X)
+    points = points.toarray() if sparse.issparse(points) else points
+    Z = points * np.asarray(value, dtype=np.float64) ** exponent
+    if not slope.is_squared:
+        return np.asarray(exponent / 2 * absolute_differences(W, np.ascontiguousarray(Z.T)))
     Z = Z - Z.mean(axis=0)
     squares = 2 * (W.sum(axis=1) @ Z**2 - np.einsum("ij,ij->j", Z, W @ Z))
     return np.asarray(exponent * squares)
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def absolute_differences(W, columns):  # type: ignore[no-untyped-def]
+    """Σᵢⱼ Wᵢⱼ |zᵢ - zⱼ| of every column z, for a symmetric W."""
+    d, n = columns.shape
+    out = np.zeros(d)
+    for i in range(n):
+        weights = W[i]
+        for k in range(d):
+            z = columns[k]
+            part = 0.0
+            for j in range(i):
+                part += weights[j] * abs(z[i] - z[j])
+            out[k] += 2 * part
+    return out

@@ -8,23 +8,65 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer import data
+from mercer.config import memory_budget
 from mercer.estimators.base import KernelMixin
-from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
+from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge, dense_plan
 from mercer.estimators.ridge_cv import KernelRidgeCV
-from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import Parameter
+from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.scores import left_out
-from mercer.selection.search import Clock, Search
+from mercer.selection.search import Clock, Trial, affordable_points
 
 __all__ = ["AutoKernelRegressor"]
 
-_EXACT = 3000  # points up to which the last choice of the penalty uses them all
 _LEARNED = 3000  # points that the parameters of the winner are learned on
+_SCORED = 6000  # points that the last penalty is chosen on
+_MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties, relative to λ of the evidence
+_FEWEST = 1000  # points of the last fit, however little time is left
 
 
 class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEstimator):
+    r"""Kernel ridge regression with a kernel, its parameters and the penalty chosen for the data.
+
+    Kernels are learned by gradient steps on the evidence (`mercer.selection.evidence`), with one length scale
+    per column where there are points enough, and compared by exact leave-one-out errors on points that they
+    were not learned from; see `mercer.selection.search`. The last fit takes all points, or as many as memory
+    and time allow, with a warning.
+
+    Parameters
+    ----------
+    kernel : "auto" for the default list on vectors; a kernel, or a list of kernels, on anything: their
+        parameters with derivatives are learned, from where they are. The weights of a sum,
+        ``1.0 * k1 + 1.0 * k2``, are such parameters: that is multiple kernel learning
+    max_time : seconds for all of it, about; None for as long as it takes
+    random_state : seed of the cut into points to learn on and to score on
+    progress : as everywhere
+
+    Attributes
+    ----------
+    trials_ : every kernel that was tried, with its score
+    model_ : the KernelRidge
+    kernel_, alpha_, expansion_, dual_coef_, intercept_, report_ : of that model
+    best_score_ : the root of the winner's mean squared error left out in the search, relative to the spread
+        of y; not honest of the choice itself (see ``mercer.selection.nested_error``)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.selection import AutoKernelRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, (150, 3))
+    >>> model = AutoKernelRegressor().fit(X, np.sin(3 * X[:, 0]) + 0.05 * rng.normal(size=150))
+    >>> bool(model.best_score_ < 0.2), len(model.trials_)
+    (True, 10)
+    """
+
     _declared: ClassVar[dict[str, Parameter]] = AUTO
+
+    model_: KernelRidge
+    trials_: list[Trial]
+    report_: Report
 
     def __init__(
         self,
@@ -40,24 +82,42 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         self.progress = progress
 
     def fit(self, X: Any, y: Any) -> Self:
-        clock = Clock(self.max_time)
+        """Choose and fit on the points X and their targets y, (n,) or (n, targets)."""
+        journal, clock = Journal(), Clock(self.max_time)
         X, y = self._validate_fit(X, y, multi_output=True, y_numeric=True)
+        self._require_points(X)
         Y = y.astype(np.float64).reshape(len(y), -1)
         spread = Y.std(axis=0)
         Z = (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        search = Search(X, Z, left_out(X, Z), clock=clock.part(0.5), seed=self._seed())
+        search = self._search(X, Z, left_out(X, Z), clock)
         winner = search.run(self._families(X))
         kernel, noise = search.finish(winner, _LEARNED)
-        self.trials_ = search.trials
-        alpha = self._penalty(kernel, noise, X, Z, search.order)
-        self.model_ = KernelRidge(alpha, kernel=kernel).fit(X, y)
-        self.kernel_, self.alpha_ = self.model_.kernel_, alpha
-        self.expansion_, self.report_ = self.model_.expansion_, self.model_.report_
-        self.best_score_ = winner.score.error
+        which = search.order[: min(_SCORED, affordable_points())]
+        chosen = KernelRidgeCV(noise * _MULTIPLES, kernel=kernel)
+        self.alpha_ = float(self._quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
+        model = KernelRidge(self.alpha_, kernel=kernel)
+        which = np.sort(search.order[: self._affordable(X, clock)])
+        if len(which) < len(y):
+            journal.warn(
+                f"the last fit takes {len(which):,} of {len(y):,} points, as many as memory and time allow: "
+                "raise max_time, or the memory budget with mercer.config(memory=…)"
+            )
+        self.model_ = model.fit(data.take(X, which), y[which]) if len(which) < len(y) else model.fit(X, y)
+        self.trials_, self.best_score_ = search.trials, winner.score.error
+        self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
+        self.report_ = journal.report(self.model_.report_.plan, objective=self.model_.report_.objective)
         return self
 
-    def _penalty(self, kernel: Kernel, noise: float, X: Any, Z: np.ndarray, order: np.ndarray) -> float:
-        alphas = noise * 10.0 ** np.arange(-2.0, 1.1, 0.25)
-        which = order[:_EXACT]
-        chosen = KernelRidgeCV(alphas, kernel=kernel).fit(data.take(X, which), Z[which])
-        return float(chosen.alpha_)
+    def _affordable(self, X: Any, clock: Clock) -> int:
+        """How many points the last fit may take: memory grows with their square, time with their cube."""
+        n = data.n_points(X)
+        by_memory = int(np.sqrt(memory_budget() / 8.2))
+        seconds = dense_plan("Cholesky factorisation", n, 2 / 3, ()).seconds
+        by_time = n * (max(clock.left, 0.0) / max(seconds, 1e-9)) ** (1 / 3)
+        return int(min(n, by_memory, max(by_time, _FEWEST)))
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        """Of the last fit."""
+        probe = KernelRidge(1.0, kernel=self.kernel_)
+        probe.kernel_ = self.kernel_
+        return probe._plan(X, n_outputs)

@@ -2,8 +2,8 @@ r"""The search: kernels with learned parameters, compared on points that they we
 
 1. The points are shuffled and cut into a part to learn on and a part to score on; where there are few, it is
    done both ways.
-2. Each family is learned twice from the evidence: with the ratios of its columns as they are, and then with one
-   parameter per column where there are points enough for that. Each of the two is a trial.
+2. Each family is learned twice from the evidence: with the ratios of its columns as they are, and then with
+   one parameter per column where there are points enough for that. Each of the two is a trial.
 3. The best trials go on to more points (successive halving), from the parameters they have.
 4. The winner is learned on as many points as one can afford.
 
@@ -20,14 +20,16 @@ from typing import Any
 import numpy as np
 
 from mercer import data
+from mercer.config import memory_budget
 from mercer.kernels.base import Kernel
 from mercer.selection.evidence import learn
 from mercer.selection.families import Family
 
-__all__ = ["Clock", "Score", "Search", "Trial"]
+__all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
 
 _RUNGS = (1000, 2000)  # points that are learned on, in turn
 _KEPT = 3  # trials that go on
+_MATRICES = 6  # n × n, that a gradient of the evidence takes
 _PER_COLUMN = 5  # points that a parameter of its own takes
 
 
@@ -68,22 +70,21 @@ class Trial:
 
 
 class Clock:
-    """A time limit that is shared out: ``part(0.5)`` is over when half of what is left is gone."""
+    """A time limit that can be shared out.
+
+    >>> Clock(None).is_over, Clock(0.0).part(0.5).is_over
+    (False, True)
+    """
 
     def __init__(self, seconds: float | None) -> None:
         self.began = monotonic()
         self.end = np.inf if seconds is None else self.began + seconds
 
     def part(self, share: float) -> Clock:
+        """A clock that ends when this share of what is left is gone."""
         clock = Clock(None)
-        clock.end = (
-            self.began_again + share * (self.end - self.began_again) if np.isfinite(self.end) else np.inf
-        )
+        clock.end = monotonic() + share * self.left
         return clock
-
-    @property
-    def began_again(self) -> float:
-        return monotonic()
 
     @property
     def is_over(self) -> bool:
@@ -120,9 +121,9 @@ class Search:
 
     def run(self, families: Sequence[Family]) -> Trial:
         """All trials; the best one."""
-        best = self._rung(self._first(families), min(_RUNGS[0], len(self.Y)))
+        best = self._rung(self._first(families), self._points(_RUNGS[0]))
         for points in _RUNGS[1:]:
-            if len(self.Y) <= points or self.clock.is_over:
+            if len(self.Y) <= points or self._points(points) < points or self.clock.is_over:
                 break
             best = (
                 self._rung(((t.family, t.kernel, t.noise, t.per_column) for t in best[:_KEPT]), points)
@@ -134,17 +135,17 @@ class Search:
         """The parameters of a trial learned on more points: kernel and λ."""
         if not trial.family.names or self.clock.is_over:
             return trial.kernel, trial.noise
-        which = self.order[: min(points, len(self.Y))]
+        which = self.order[: self._points(points)]
         learned = self._learn(trial.family, trial.kernel, trial.noise, which, not trial.per_column)
         return learned.kernel, learned.noise
 
-    # --- the steps -------------------------------------------------------------------------------------------
+    # --- the steps -------------------------------------------------------------------------------------
 
-    def _first(self, families: Sequence[Family]) -> Iterator[tuple[Family, Kernel, float, bool]]:
+    def _first(self, families: Sequence[Family]) -> Iterator[tuple[Family, Kernel, float | None, bool]]:
         """Each family: as it is, then from what that gave, with a parameter for each column."""
-        points = min(_RUNGS[0], len(self.Y)) // 2 if len(self.Y) < 2 * _RUNGS[0] else _RUNGS[0]
+        points = len(self._parts(self._points(_RUNGS[0]))[0][0])
         for family in families:
-            yield family, family.kernel, 0.1, False
+            yield family, family.kernel, None, False
             done = self.trials[-1] if self.trials and self.trials[-1].family is family else None
             if done is not None and family.columns > 0 and points >= _PER_COLUMN * (family.columns + 1):
                 yield family, done.kernel, done.noise, True
@@ -176,16 +177,22 @@ class Search:
                 self.clock.end = -np.inf
         return sorted(made, key=lambda trial: trial.rank)
 
+    def _points(self, points: int) -> int:
+        """As many of these as there are, and as the memory budget has room for."""
+        return max(min(points, len(self.Y), affordable_points()), 2)
+
     def _parts(self, points: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Points to learn on and points to score on; both ways where there are few."""
         n = len(self.Y)
         if n >= 2 * points:
             return [(self.order[:points], self.order[points : 2 * points])]
-        half = n // 2
-        first, second = self.order[:half], self.order[half:]
+        half = min(n // 2, points)
+        first, second = self.order[:half], self.order[half : 2 * half + n % 2]
         return [(first, second), (second, first)]
 
-    def _learn(self, family: Family, kernel: Kernel, noise: float, which: np.ndarray, tied: bool) -> Any:
+    def _learn(
+        self, family: Family, kernel: Kernel, noise: float | None, which: np.ndarray, tied: bool
+    ) -> Any:
         return learn(
             kernel,
             data.take(self.X, which),
@@ -195,6 +202,11 @@ class Search:
             tied=tied,
             deadline=self.clock.end,
         )
+
+
+def affordable_points() -> int:
+    """How many points may have the handful of matrices that learning takes."""
+    return int(np.sqrt(memory_budget() / (8 * _MATRICES)))
 
 
 def _mean(scores: list[Score]) -> Score:

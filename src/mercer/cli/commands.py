@@ -1,0 +1,315 @@
+"""The command line: its words, options and help. What they do is in the files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mercer.cli.exits import BAD_INPUT, INTERRUPTED, run
+from mercer.cli.screen import Screen
+
+__all__ = ["app", "invoke"]
+
+_CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+app = typer.Typer(
+    name="mercer",
+    help="Learning with kernels: from a table or a folder of mails to a model one can trust.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings=_CONTEXT,
+    epilog="\b\nExamples:\n  mercer demo\n  mercer train iris.csv --target species",
+)
+mail_app = typer.Typer(
+    help="A filter for mails: learn it from two folders, ask it about messages.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings=_CONTEXT,
+)
+app.add_typer(mail_app, name="mail")
+
+
+def _examples(*lines: str) -> str:
+    """Lines of a help text that stay lines."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def invoke(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    try:
+        status = app(
+            args=None if arguments is None else list(arguments), prog_name="mercer", standalone_mode=False
+        )
+    except Exception as error:  # what typer raises about the command line itself
+        if not hasattr(error, "show"):
+            if type(error).__name__ == "Abort":
+                return INTERRUPTED
+            raise
+        error.show()
+        return int(getattr(error, "exit_code", BAD_INPUT))
+    except SystemExit as error:
+        return int(error.code or 0) if isinstance(error.code, int | None) else BAD_INPUT
+    return status if isinstance(status, int) else 0
+
+
+def _end(action: Callable[[], int], quiet: bool = False) -> None:
+    """Leave with the status of an action."""
+    raise typer.Exit(run(action, quiet))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from mercer import __version__
+
+        print(f"mercer {__version__}")
+        raise typer.Exit(0)
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+# --- options that several commands share ---------------------------------------------------------------
+
+File = Annotated[
+    str,
+    typer.Argument(
+        help="CSV, TSV, Parquet, Arrow, LIBSVM, ARFF, .npy or .npz, packed or not; - reads standard input."
+    ),
+]
+Model = Annotated[Path, typer.Argument(help="A file that 'mercer train' wrote.")]
+Json = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on standard error but failures.")]
+Memory = Annotated[
+    str | None, typer.Option(help="Memory to use at most, such as 4GiB; half of what is free by default.")
+]
+Missing = Annotated[
+    list[str] | None, typer.Option(help="A text that stands for a missing value; may be repeated.")
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether the first line names the columns; found out by default."
+    ),
+]
+
+
+@app.command(
+    "train",
+    epilog=_examples(
+        "mercer train iris.csv --target species",
+        "mercer train houses.parquet -t price --time 600 --memory 4GiB -o houses.mercer",
+        'mercer train a9a.libsvm --kernel "gaussian(sigma=median)" --learner logistic',
+        "zcat big.csv.gz | mercer train - -t label --rows 20000 --json",
+    ),
+)
+def _train(
+    file: File,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            "-t",
+            help="The column to predict: its name or position (1 is the first, -1 the last).",
+        ),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="classification or regression; found out by default.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help='A kernel, such as "2*gaussian(sigma=median) + polynomial(3)"; chosen by default.'),
+    ] = None,
+    learner: Annotated[
+        str,
+        typer.Option(
+            help="auto; svm, logistic, fisher, parzen, perceptron for classes; ridge, svr for numbers."
+        ),
+    ] = "auto",
+    time: Annotated[float | None, typer.Option(help="Seconds to take, about.")] = None,
+    memory: Memory = None,
+    seed: Annotated[int, typer.Option(help="Of everything that is drawn at random.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The model; FILE's name with .mercer by default.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="The report; the model's name with .html by default.")
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            help="Folds for the error; 0 holds out a tenth. By default 5, or a tenth where these take long."
+        ),
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="Take about so many rows, at equal distances.")] = None,
+    missing: Missing = None,
+    header: Header = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="A column to keep though it looks like a row number or a code.")
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Learn probabilities of classes also from more than 5,000 rows.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what became of the columns and all that was tried.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose, fit and check a kernel machine for a table; write MODEL.mercer and a report."""
+    from mercer.cli.train import Wishes, train
+
+    wishes = Wishes(
+        file,
+        target,
+        task,
+        kernel,
+        learner,
+        time,
+        memory,
+        seed,
+        output,
+        report,
+        folds,
+        rows,
+        tuple(missing or ()),
+        header,
+        tuple(drop or ()),
+        tuple(keep or ()),
+        proba,
+        explain,
+        not no_report,
+    )
+    _end(lambda: train(wishes, Screen(quiet, json)), quiet)
+
+
+@app.command(
+    "predict",
+    epilog=_examples(
+        "mercer predict iris.mercer new.csv > predicted.csv",
+        "cat new.csv | mercer predict iris.mercer - --proba",
+    ),
+)
+def _predict(
+    model: Model,
+    file: File,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write here instead of standard output.")
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")] = False,
+    memory: Memory = None,
+    missing: Missing = None,
+    header: Header = None,
+    quiet: Quiet = False,
+) -> None:
+    """Print the table as CSV with the prediction in its last column."""
+    from mercer.cli.predict import predict
+
+    screen = Screen(quiet)
+    _end(
+        lambda: predict(
+            model,
+            file,
+            output=output,
+            proba=proba,
+            memory=memory,
+            missing=tuple(missing or ()),
+            header=header,
+            screen=screen,
+        ),
+        quiet,
+    )
+
+
+@app.command("report", epilog=_examples("mercer report iris.mercer iris.csv"))
+def _report(
+    model: Model,
+    file: File,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The report; the model's name with .html by default."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report (HTML) of a model on a table that has the target, and print its path."""
+    from mercer.cli.predict import report
+
+    _end(lambda: report(model, file, output=output, screen=Screen(quiet)), quiet)
+
+
+@app.command(
+    "certify",
+    epilog=_examples(
+        'mercer certify "2*gaussian(sigma=1) + polynomial(3)"', 'mercer certify "wendland(dim=3)" --dim 5'
+    ),
+)
+def _certify(
+    expression: Annotated[str, typer.Argument(help='A kernel, such as "gaussian(2) * linear + 1".')],
+    dim: Annotated[int | None, typer.Option(help="The number of columns of the points.")] = None,
+    json: Json = False,
+) -> None:
+    """Is it a kernel? The status is 0 for proved, 1 for refuted, 3 for unknown."""
+    from mercer.cli.certify import certify
+
+    _end(lambda: certify(expression, dim, Screen(as_json=json)))
+
+
+@mail_app.command("train", epilog=_examples("mercer mail train spam/ ham/ -o filter.mercer"))
+def _mail_train(
+    spam: Annotated[Path, typer.Argument(help="A folder of spams, one a file, or a mailbox.")],
+    ham: Annotated[Path, typer.Argument(help="The same of wanted mails.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model.")] = Path("mail.mercer"),
+    ham_loss: Annotated[float, typer.Option(help="The share of wanted mails that may be lost.")] = 0.0025,
+    seed: Annotated[int, typer.Option(help="Of the folds.")] = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn to tell spam from ham."""
+    from mercer.cli.mail import train
+
+    screen = Screen(quiet, json)
+    _end(lambda: train(spam, ham, output=output, seed=seed, ham_loss=ham_loss, screen=screen), quiet)
+
+
+@mail_app.command(
+    "classify",
+    epilog=_examples(
+        "mercer mail classify filter.mercer < message", "mercer mail classify filter.mercer inbox/ --json"
+    ),
+)
+def _mail_classify(
+    model: Annotated[Path, typer.Argument(help="A file that 'mercer mail train' wrote.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Messages, mailboxes or folders; standard input by default.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what speaks for spam and for ham.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print label, probability of spam and name of each message. The status is 1 if any is spam."""
+    from mercer.cli.mail import classify
+
+    _end(lambda: classify(model, files or [], explain=explain, screen=Screen(as_json=json)))
+
+
+@app.command("demo")
+def _demo(
+    folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("mercer-demo"),
+    quiet: Quiet = False,
+) -> None:
+    """The whole way on a real table, in less than a minute; the last line is the path of the report."""
+    from mercer.cli.demo import demo
+
+    _end(lambda: demo(folder, Screen(quiet)), quiet)

@@ -1,0 +1,83 @@
+"""What the command shows: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from mercer.cli.exits import say
+
+__all__ = ["Screen", "percent"]
+
+
+def percent(share: float) -> str:
+    """A share for people.
+
+    >>> percent(0.0123), percent(0.5), percent(0.0)
+    ('1.23 %', '50.0 %', '0 %')
+    """
+    value = 100 * share
+    return "0 %" if value == 0 else f"{value:.1f} %" if value >= 10 else f"{value:.3g} %"
+
+
+class Screen:
+    """Where lines go: with ``as_json`` results are one JSON object, with ``quiet`` nothing else is told."""
+
+    def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet, self.as_json = quiet, as_json
+
+    def note(self, text: str) -> None:
+        """Something to know, on standard error."""
+        if not self.quiet:
+            say(f"note: {text}")
+
+    def step(self, text: str) -> None:
+        """What is being done now, on standard error."""
+        if not self.quiet:
+            say(text)
+
+    def facts(self, pairs: Iterable[tuple[str, str]], title: str = "") -> None:
+        """Names and values in two columns."""
+        console = self._console()
+        if title:
+            console.print(Text(title, style="bold"), soft_wrap=True)
+        pairs = list(pairs)
+        width = max((len(name) for name, _ in pairs), default=0)
+        for name, value in pairs:
+            console.print(Text(f"  {name:<{width}}  ", style="dim") + Text(value), soft_wrap=True)
+
+    def grid(self, title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """A table."""
+        grid = Grid(
+            title=title, title_justify="left", box=None, pad_edge=False, title_style="bold", show_edge=False
+        )
+        for name in head:
+            grid.add_column(name, overflow="fold")
+        for row in rows:
+            grid.add_row(*(Text(cell) for cell in row))
+        self._console().print(grid)
+
+    def json(self, facts: dict[str, Any]) -> None:
+        """One object, on one line."""
+        sys.stdout.write(json.dumps(facts, default=_plain, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+    @staticmethod
+    def _console() -> Console:
+        # a file or a pipe has no width: lines stay whole there
+        return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return str(value)

@@ -1,0 +1,302 @@
+"""``mercer train``: a table, its task, features, a search, an honest error, a model file, a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from mercer.cli.files import aside, require_writable
+from mercer.cli.honest import Honest, by_folds, by_held_out, refitted
+from mercer.cli.screen import Screen
+from mercer.cli.summary import show_training
+from mercer.config import config
+from mercer.errors import InputError, MemoryBudgetError
+from mercer.tables import Table, TableFeatures, TableModel, Target, find_target, read_table
+from mercer.tables.learners import learner
+from mercer.tables.source import STANDARD_INPUT
+
+__all__ = ["Training", "Wishes", "train"]
+
+_LARGE = 5000  # rows from which a tenth is held out before anything is fitted
+_PATIENCE = 300.0  # seconds that folds may take where no time was given
+_CALIBRATED = 5000  # rows up to which probabilities are learned unasked
+_SEARCH = 0.4  # of the time that was given, where folds come after
+_ONE_SEARCH = 0.6  # where there is one search, and a fit on all rows after it
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What was asked for on the command line."""
+
+    file: str
+    target: str | None = None
+    task: str | None = None
+    kernel: str | None = None
+    learner: str = "auto"
+    time: float | None = None
+    memory: str | None = None
+    seed: int = 0
+    output: Path | None = None
+    report: Path | None = None
+    folds: int | None = None
+    rows: int | None = None
+    missing: Sequence[str] = ()
+    header: bool | None = None
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    probabilities: bool = False
+    explain: bool = False
+    with_report: bool = True
+
+    @property
+    def stem(self) -> str:
+        """The name that outputs get: that of the file, without its suffixes."""
+        name = "model" if self.file == STANDARD_INPUT else Path(self.file).name
+        return name.split(".")[0] or "model"
+
+    @property
+    def model_path(self) -> Path:
+        return self.output or Path(f"{self.stem}.mercer")
+
+    @property
+    def report_path(self) -> Path:
+        return self.report or self.model_path.with_suffix(".html")
+
+
+@dataclass(eq=False)
+class Training:
+    """What came of it."""
+
+    table: Table
+    target: Target
+    model: TableModel
+    honest: Honest
+    seconds: float
+    model_path: Path
+    report_path: Path | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def train(wishes: Wishes, screen: Screen) -> int:
+    """Do it all; the exit status."""
+    _check(wishes)
+    settings: dict[str, Any] = {"progress": False} if screen.quiet else {}
+    if wishes.memory is not None:
+        settings["memory"] = wishes.memory
+    with config(**settings):
+        training = _train(wishes, screen)
+    show_training(training, wishes.explain, screen)
+    return 0
+
+
+def _check(wishes: Wishes) -> None:
+    """Whatever can be refused before the file is read."""
+    if wishes.time is not None and not 0 < wishes.time < float("inf"):
+        raise InputError(f"--time must be a positive number of seconds, got {wishes.time}")
+    if wishes.folds is not None and wishes.folds < 0:
+        raise InputError(f"--folds must be 2 or more, or 0 to hold out a tenth, got {wishes.folds}")
+    if wishes.seed < 0 or wishes.seed >= 2**32:
+        raise InputError(f"--seed must be from 0 to 4294967295, got {wishes.seed}")
+    for path in (wishes.model_path, wishes.report_path):
+        require_writable(path)
+    if wishes.model_path == wishes.report_path:
+        raise InputError(f"--output and --report are the same file, {wishes.model_path}: name two")
+    if wishes.file != STANDARD_INPUT and wishes.model_path.resolve() == Path(wishes.file).resolve():
+        raise InputError(f"--output is the table itself, {wishes.file}: name another file")
+
+
+def _train(wishes: Wishes, screen: Screen) -> Training:
+    began = monotonic()
+    kernel = parse(wishes.kernel)
+    screen.step(f"reading {wishes.file if wishes.file != STANDARD_INPUT else 'standard input'}")
+    table = read_table(wishes.file, header=wishes.header, missing=wishes.missing, rows=wishes.rows)
+    X, target = split(table, wishes.target, wishes.task, wishes.drop)
+    share = _ONE_SEARCH if _holds_out(wishes, len(target.y)) else _SEARCH
+    search_time = None if wishes.time is None else share * wishes.time
+    estimator = learner(wishes.learner, target.task, kernel=kernel, max_time=search_time, seed=wishes.seed)
+    notes = [*table.notes, *target.notes]
+    for note in notes:
+        screen.note(note)
+    keep = [table.find(column) for column in wishes.keep]
+    blank = TableModel(estimator, TableFeatures(keep=keep) if keep else None)
+    model, honest = _fit(blank, X, target, wishes, screen, began)
+    for note in _left_out(model):
+        notes.append(note)
+        screen.note(note)
+    if target.task == "classification" and (wishes.probabilities or len(target.y) <= _CALIBRATED):
+        _calibrate(model, X, target.y)
+    model.about_ = _about(table, target, honest, model)
+    training = Training(table, target, model, honest, monotonic() - began, wishes.model_path, notes=notes)
+    save(model, wishes.model_path)
+    if wishes.with_report:
+        screen.step("writing the report")
+        training.report_path = write_report(training, X, wishes.report_path, screen)
+    training.seconds = monotonic() - began
+    return training
+
+
+def _fit(
+    blank: TableModel, X: Any, target: Target, wishes: Wishes, screen: Screen, began: float
+) -> tuple[TableModel, Honest]:
+    """The model of all rows, and the error of the way to it: by folds, or on a held-out tenth."""
+    from sklearn.base import clone
+
+    n, y = len(target.y), target.y
+    end = began + (_PATIENCE if wishes.time is None else wishes.time)
+    if _holds_out(wishes, n):
+        screen.step("searching, with a tenth of the rows held out")
+        model, honest, seconds = by_held_out(blank, X, y, wishes.seed)
+        if wishes.time is not None and monotonic() + 1.3 * seconds > end:
+            screen.note("no time is left to fit on all rows: the model is that of nine tenths")
+            return model, honest
+        screen.step("fitting on all rows, with the kernel that was found")
+        try:
+            return refitted(model, X, y), honest
+        except MemoryBudgetError as error:
+            screen.note(f"the model is that of nine tenths of the rows, or of some of them: {error}")
+            return model, honest
+    folds = _folds(wishes.folds or 5, y, target.task)
+    screen.step("searching")
+    model = clone(blank).fit(X, y)
+    return model, by_folds(blank, X, y, folds, wishes.seed, np.inf if wishes.folds else end, screen.step)
+
+
+def _holds_out(wishes: Wishes, n: int) -> bool:
+    """Whether a tenth of n rows is held out, instead of folds."""
+    return wishes.folds in (0, 1) or (wishes.folds is None and n > _LARGE)
+
+
+def _folds(asked: int, y: np.ndarray, task: str) -> int:
+    """No more folds than the smallest class has rows, where that is two or more."""
+    if task == "classification":
+        counts = np.unique(y, return_counts=True)[1]
+        asked = min(asked, max(2, int(counts.min())))
+    if asked > len(y) or len(y) < 4:
+        raise InputError(
+            f"{asked} folds of {len(y)} rows cannot be made: pass more rows, or a smaller --folds"
+        )
+    return asked
+
+
+# --- the parts ---------------------------------------------------------------------------------------------
+
+
+def parse(text: str | None) -> Any:
+    """A kernel from its text; "auto" without one."""
+    if text is None or text.strip().lower() == "auto":
+        return "auto"
+    from mercer.kernels.parse import parse_kernel
+
+    return parse_kernel(text)
+
+
+def _left_out(model: TableModel) -> list[str]:
+    """What one may want back."""
+    features = model.features_
+    which = [] if features is None else [name for name in features.left_out_ if features.kinds_[name] == "id"]
+    return [
+        f"{name!r} was left out: each row has a value of its own; --keep {name!r} keeps it" for name in which
+    ]
+
+
+def split(table: Table, column: str | None, task: str | None, drop: Sequence[str] = ()) -> tuple[Any, Target]:
+    """The points with a target, and the targets; without the columns to drop."""
+    from mercer.kernels.cells import values
+    from mercer.tables.frames import without
+
+    if column is None:
+        if table.label is None:
+            names = ", ".join(map(repr, table.columns[:12])) + (", …" if len(table.columns) > 12 else "")
+            raise InputError(f"say which column to predict with --target: {table.name} has {names}")
+        column = table.label
+    name = table.find(column)
+    if table.frame is None:
+        if name != table.label:
+            raise InputError(
+                f"{table.name} has too many columns to predict {name!r}: its labels can be predicted"
+            )
+        assert table.labels is not None and table.matrix is not None
+        target = find_target(np.asarray(table.labels), name, task)
+        return table.matrix[target.rows], target
+    target = find_target(values(table.frame, table.columns.index(name)), name, task)
+    X = without(table.frame, [name, *(table.find(other) for other in drop)])
+    if X.width == 0:
+        raise InputError(
+            f"{table.name} has no column but the target {name!r}: pass columns to predict it from"
+        )
+    return X[target.rows] if len(target.rows) < table.rows else X, target
+
+
+def _calibrate(model: TableModel, X: Any, y: np.ndarray) -> None:
+    """Let a support vector machine say probabilities too."""
+    inner = getattr(model.estimator_, "model_", None)
+    if "probability" not in getattr(inner, "get_params", dict)():
+        return
+    from sklearn.base import clone
+
+    try:
+        calibrated = clone(inner).set_params(probability=True).fit(model.transform(X), y)
+    except InputError:  # too few of a class for the folds of a calibration
+        return
+    model.estimator_.model_ = calibrated
+    model.estimator_.expansion_ = calibrated.expansion_
+
+
+def _about(table: Table, target: Target, honest: Honest, model: TableModel) -> dict[str, Any]:
+    from mercer import __version__
+
+    facts: dict[str, Any] = {
+        "mercer": __version__,
+        "source": Path(table.name).name,
+        "rows": len(target.y),
+        "target": target.name,
+        "task": target.task,
+        "error": float(honest.error),
+        "interval": [float(honest.interval[0]), float(honest.interval[1])],
+        "error_from": honest.how,
+        "baseline": float(honest.baseline),
+        "kernel": repr(model.estimator_.kernel_),
+    }
+    if target.task == "regression":
+        facts["spread"] = float(np.std(target.y))
+    return facts
+
+
+def save(model: Any, path: Path) -> None:
+    """The model file, written aside and renamed."""
+    import mercer
+
+    with aside(path) as place:
+        mercer.save(model, place)
+
+
+def write_report(training: Training, X: Any, path: Path, screen: Screen) -> Path | None:
+    """The report's path; None, and a note, where none could be written."""
+    try:
+        from mercer.reporting import write_report as write
+    except ImportError:
+        screen.note("no report was written: this version of mercer has none")
+        return None
+    honest = training.honest
+    error = honest.folds if honest.folds is not None else (honest.error, honest.interval)
+    try:
+        with aside(path) as place:
+            write(
+                training.model.as_pipeline(),
+                X,
+                training.target.y,
+                place,
+                features=list(getattr(X, "columns", ())) or None,
+                trials=training.model.estimator_.trials_,
+                error=error,
+                title=f"{training.target.name}: {training.target.task} of {Path(training.table.name).name}",
+            )
+    except (InputError, ImportError) as reason:  # the model is there, and is what was asked for
+        screen.note(f"no report was written: {reason}")
+        return None
+    return path

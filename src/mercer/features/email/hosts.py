@@ -1,0 +1,86 @@
+r"""Names and numbers of machines: domains that one can register, prefixes of networks, hosts of links."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+__all__ = ["address", "domain", "is_public", "numbers", "prefixes", "url"]
+
+_NUMBER = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
+_URL = re.compile(r"([a-zA-Z]{2,10}):/{0,3}([^/?#\s]*)([^\s]*)")
+_ADDRESS = re.compile(r"([^\s<>\"'(),;:@]{1,100})@([\w.-]{1,200})")
+_HOST = re.compile(r"[a-z0-9][a-z0-9._-]*")
+#: second labels below which domains of a country are registered: co.uk, com.br, …
+_SHARED = {"ac", "co", "com", "edu", "gob", "gov", "gv", "mil", "ne", "net", "nom", "or", "org"}
+
+
+def domain(host: str) -> str:
+    """The part of a name that somebody registered; a number stays as it is.
+
+    >>> domain("www.lists.example.co.uk"), domain("mail.example.com"), domain("10.1.2.3")
+    ('example.co.uk', 'example.com', '10.1.2.3')
+    """
+    labels = host.lower().strip(".").split(".")
+    if len(labels) < 3 or labels[-1].isdigit():
+        return ".".join(labels)
+    count = 3 if len(labels[-1]) == 2 and labels[-2] in _SHARED else 2
+    return ".".join(labels[-count:])
+
+
+def numbers(text: str) -> list[str]:
+    """The IP numbers in a text, in their order.
+
+    >>> numbers("from x (y [66.187.233.211]) version 8.11.6, 300.1.1.1")
+    ['66.187.233.211']
+    """
+    return [ip for ip in _NUMBER.findall(text) if all(int(byte) < 256 for byte in ip.split("."))]
+
+
+def is_public(ip: str) -> bool:
+    """Whether a number is of the whole net, not of somebody's own or of no machine.
+
+    >>> [is_public(ip) for ip in ("66.187.233.211", "127.0.0.1", "192.168.0.7", "172.20.1.1")]
+    [True, False, False, False]
+    """
+    a, b = map(int, ip.split(".")[:2])
+    private = a in (0, 10, 127) or a >= 224 or (a == 192 and b == 168) or (a == 172 and 16 <= b < 32)
+    return not private and (a, b) != (169, 254)
+
+
+def prefixes(ip: str) -> tuple[str, str, str]:
+    """The number, and the networks /24 and /16 that it is of.
+
+    >>> prefixes("66.187.233.211")
+    ('66.187.233.211', '66.187.233.0/24', '66.187.0.0/16')
+    """
+    a, b, c, _ = ip.split(".")
+    return ip, f"{a}.{b}.{c}.0/24", f"{a}.{b}.0.0/16"
+
+
+def address(field: str) -> tuple[str, str]:
+    """The first address of a field: what is before the @, and the host; empty where there is none.
+
+    >>> address('"Joe, Jr." <Joe@Mail.Example.com>')
+    ('joe', 'mail.example.com')
+    """
+    found = _ADDRESS.search(field)
+    return (found[1].lower(), found[2].lower().strip(".")) if found else ("", "")
+
+
+def url(link: str) -> tuple[str, str, str, bool]:
+    """The scheme, host and path of a link, and whether a name before an @ pretends to be the host.
+
+    >>> url("http://www.bank.example@10.1.2.3:8080/login?x"), url("/there")
+    (('http', '10.1.2.3', '/login?x', True), ('', '', '/there', False))
+    """
+    found = _URL.match(link)
+    if not found:
+        return "", "", link, False
+    where, path = found[2].lower(), found[3]
+    if "%" in where:
+        where = unquote(where, errors="replace")
+    before, at, host = where.rpartition("@")
+    plain = _HOST.match(host.partition(":")[0])
+    is_disguised = bool(at and before) and found[1].lower() != "mailto"
+    return found[1].lower(), plain.group().strip(".-") if plain else "", path, is_disguised

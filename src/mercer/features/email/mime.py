@@ -1,0 +1,223 @@
+r"""The outer form of a message: fields of its head, and parts with their types, whatever is broken.
+
+A field is a line ``name: value`` and the lines after it that begin with a blank. What cannot be read is left
+out; nothing here raises. All searches take time in proportion to what they search, also on messages that were
+made to be slow: patterns have no two ways to match, and heads, texts, parts and depths have limits.
+"""
+
+from __future__ import annotations
+
+import binascii
+import codecs
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = ["Head", "Part", "decode", "first", "parts", "readable", "split", "without_envelope"]
+
+
+class Head(dict[str, list[str]]):
+    """Values of fields, by the name in lower case, in the order in which they come."""
+
+    #: the names as they are spelled
+    spelled: tuple[str, ...] = ()
+
+
+_HEAD = 1 << 16  # bytes of fields that are read
+_FIELD_LENGTH = 4000  # characters of one of them
+_TEXT = 1 << 18  # bytes of a text that are read, as they were sent
+_PARTS = 100
+_DEPTH = 8  # messages in parts of messages
+
+_FIELD = re.compile(r"^([!-9;-~]+)[ \t]*:[ \t]*(.*)", re.MULTILINE)
+_ENVELOPE = re.compile(rb">?From [^\n]*\n")
+_FOLDED = re.compile(r"\n[ \t]+")
+_KIND = re.compile(r"[\w.+-]+/[\w.+-]+")
+_PARAMETER = re.compile(r';\s*([^\s;=*]+)(?:\*[^\s;=]*)?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))')
+_ENCODED = re.compile(r"=\?([^?\s*]{1,60})[^?\s]{0,20}\?([bBqQ])\?([^?]*)\?=(?:\s+(?==\?))?")
+_GUESSED = re.compile(rb"\n--([^\s-][^\s]*)[ \t]*\n")
+_OUTSIDE = re.compile(rb"[^A-Za-z0-9+/]+")
+#: text codecs of Python that are no charsets of mails, or take more than linear time
+_NO_CHARSET = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a message, as it was sent; a multipart itself has no payload."""
+
+    kind: str  # "text/html"
+    charset: str  # as declared
+    transfer: str  # "base64", "quoted-printable", "7bit", …, or ""
+    name: str  # of a file
+    boundary: str
+    payload: bytes
+    is_text: bool  # what was not encoded for the transfer is in UTF-8, whatever is declared
+
+    def text(self) -> str:
+        """The payload decoded; what is not of its charset is replaced."""
+        is_unicode = self.is_text and self.transfer not in ("base64", "quoted-printable")
+        raw = _transferred(self.payload[:_TEXT], self.transfer)
+        return decode(raw, "utf-8" if is_unicode else self.charset)
+
+
+def split(raw: bytes) -> tuple[Head, bytes]:
+    r"""The fields, and what comes after the first empty line.
+
+    >>> split(b"Subject: one\n two\nTo: me\n\nHello")
+    ({'subject': ['one two'], 'to': ['me']}, b'Hello')
+    >>> split(b"no field at all")
+    ({}, b'no field at all')
+    """
+    head = Head()
+    if raw.startswith(b"\n"):
+        return head, raw[1:]
+    end = raw.find(b"\n\n")
+    top, body = (raw, b"") if end < 0 else (raw[:end], raw[end + 2 :])
+    text = _FOLDED.sub(" ", decode(top[:_HEAD]))
+    fields = _FIELD.findall(text)
+    if 2 * len(fields) < text.count("\n") + 1 and not _FIELD.match(text):
+        return head, raw  # a body without a head
+    for name, value in fields:
+        head.setdefault(name.lower(), []).append(value[:_FIELD_LENGTH].strip())
+    head.spelled = tuple(name for name, _ in fields)
+    return head, body
+
+
+def without_envelope(raw: bytes) -> bytes:
+    r"""The message with ``\n`` for the ends of lines, and without the line that separates messages in a file.
+
+    >>> without_envelope(b"From me@here Thu Aug 22 12:36:23 2002\r\nTo: you\r\n\r\n")
+    b'To: you\n\n'
+    """
+    if b"\r" in raw:
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    raw = raw.removeprefix(codecs.BOM_UTF8).lstrip(b"\n")
+    envelope = _ENVELOPE.match(raw)
+    return raw[envelope.end() :] if envelope else raw
+
+
+def first(head: Head, name: str) -> str:
+    """The first value of a field, or an empty text."""
+    values = head.get(name)
+    return values[0] if values else ""
+
+
+def readable(value: str) -> str:
+    """A field with its encoded words decoded.
+
+    >>> readable("=?iso-8859-1?Q?caf=E9_noir?= and =?utf-8?B?w6k=?= =?utf-8?B?w6k=?=")
+    'café noir and éé'
+    """
+    return _ENCODED.sub(_word, value) if "=?" in value else value
+
+
+def _word(match: re.Match[str]) -> str:
+    charset, kind, text = match.groups()
+    raw = text.encode("utf-8", "replace")
+    return decode(_base64(raw) if kind in "bB" else binascii.a2b_qp(raw, header=True), charset)
+
+
+def parts(head: Head, body: bytes, is_text: bool = False) -> list[Part]:
+    """The parts of a message from the outside in, in their order; itself if it has none.
+
+    ``is_text``: the message was a text, so that what was not encoded for the transfer is in UTF-8.
+    """
+    found: list[Part] = []
+    waiting = [(head, body, 0)]
+    while waiting and len(found) < _PARTS:
+        head, body, depth = waiting.pop()
+        kind, parameters = _content(head)
+        transfer = first(head, "content-transfer-encoding").strip(" \t\"'").lower()[:40]
+        inner: list[bytes] = []
+        if kind.startswith("multipart/") and depth < _DEPTH:
+            inner = _cut(body, parameters.get("boundary", ""))
+        elif kind == "message/rfc822" and depth < _DEPTH:
+            inner = [_transferred(body, transfer).lstrip(b"\n")]
+        waiting += [(*split(piece), depth + 1) for piece in reversed(inner)]
+        charset = parameters.get("charset", "")
+        name = parameters.get("name", "") or _disposition(head)
+        boundary = parameters.get("boundary", "")
+        found.append(Part(kind, charset, transfer, name, boundary, b"" if inner else body, is_text))
+    return found
+
+
+def _content(head: Head) -> tuple[str, dict[str, str]]:
+    """The type of a part and its parameters."""
+    value = first(head, "content-type")
+    if not value:
+        return "text/plain", {}
+    kind = _KIND.match(value)
+    return kind.group().lower() if kind else "text/plain", _parameters(value)
+
+
+def _parameters(value: str) -> dict[str, str]:
+    return {name.lower(): quoted or plain for name, quoted, plain in reversed(_PARAMETER.findall(value))}
+
+
+def _disposition(head: Head) -> str:
+    value = first(head, "content-disposition")
+    return _parameters(value).get("filename", "") if value else ""
+
+
+def _cut(body: bytes, boundary: str) -> list[bytes]:
+    """What lies between lines of a boundary; one that is not given is guessed from the first such line."""
+    body = b"\n" + body
+    mark = boundary.encode("utf-8", "replace")
+    if not mark or mark not in body:
+        guessed = _GUESSED.search(body)
+        if guessed is None:
+            return []
+        mark = guessed[1]
+    pieces = re.split(rb"\n--" + re.escape(mark) + rb"(--)?[ \t]*(?=\n|\Z)", body, maxsplit=_PARTS)
+    inner = []
+    for is_end, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+        if is_end:
+            break
+        inner.append(piece.removeprefix(b"\n"))
+    return inner
+
+
+def _transferred(raw: bytes, transfer: str) -> bytes:
+    if transfer == "base64":
+        return _base64(raw)
+    return binascii.a2b_qp(raw) if transfer == "quoted-printable" else raw
+
+
+def _base64(raw: bytes) -> bytes:
+    """The bytes that were encoded, as many as can be told."""
+    try:
+        return binascii.a2b_base64(raw)
+    except binascii.Error:
+        letters = _OUTSIDE.sub(b"", raw)
+        letters = letters[: len(letters) - (len(letters) % 4 == 1)]  # six bits make no byte
+        return binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
+
+
+def decode(raw: bytes, charset: str = "") -> str:
+    r"""A text in some charset; in UTF-8 or Windows' Latin where none is given, or an unknown one.
+
+    >>> decode(b"caf\xe9"), decode("café".encode()), decode(b"a\x93b", "us-ascii")
+    ('café', 'café', 'a“b')
+    """
+    codec = _codec(charset)
+    if codec is not None:
+        try:
+            return raw.decode(codec, "replace")
+        except (UnicodeError, LookupError):
+            pass  # a codec that does not replace
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", "replace")
+
+
+@lru_cache(maxsize=1024)
+def _codec(charset: str) -> str | None:
+    try:
+        codec = codecs.lookup(charset.strip(" \t\"'")) if charset else None
+    except (LookupError, ValueError):
+        return None
+    if codec is None or not getattr(codec, "_is_text_encoding", True) or codec.name in _NO_CHARSET:
+        return None
+    # what calls itself ASCII or Latin-1 has the quotation marks of Windows, as a rule
+    return "cp1252" if codec.name in ("ascii", "iso8859-1") else codec.name

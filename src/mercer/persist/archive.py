@@ -1,0 +1,104 @@
+r"""The door to skops, which stores objects as their classes and attributes, in a zip archive.
+
+skops constructs only what is trusted. Before it is asked to, every node of its schema is looked at here: the
+few kinds of nodes that mercer writes, classes that mercer knows, arrays as long as they say, nothing
+compressed. So neither a flaw in how skops reads other nodes nor a small file that unpacks to a large one
+matters.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+
+from mercer.errors import InputError, require
+from mercer.persist.known import named_class
+
+__all__ = ["audit", "read", "write"]
+
+_PLAIN = {"dict": "DictNode", "list": "ListNode", "tuple": "TupleNode"}
+_KEYS = {"str", "int", "float", "bool"}  # types that skops notes for the keys of a dict
+_OLDEST = 2  # protocol of skops
+
+
+def write(packed: Any) -> bytes:
+    """What ``walk.pack`` has made, as bytes."""
+    skops = require("skops.io", extra="models")
+    return bytes(skops.dumps(packed))
+
+
+def read(payload: bytes, trusted: dict[str, Any]) -> Any:
+    """What was written. Raises errors of all kinds where the bytes are no such archive."""
+    skops = require("skops.io", extra="models")
+    return skops.loads(payload, trusted=sorted(audit(payload, trusted)))
+
+
+def audit(payload: bytes, trusted: dict[str, Any]) -> set[str]:
+    """The names of the classes in an archive, all of which are known."""
+    with ZipFile(io.BytesIO(payload)) as archive:
+        _check_members(archive, len(payload))
+        schema = json.loads(archive.read("schema.json"))
+    if type(schema.get("protocol")) is not int or schema["protocol"] < _OLDEST:
+        raise ValueError(f"skops's protocol is {schema.get('protocol')!r}")
+    found: set[str] = set()
+    waiting: list[Any] = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if "__loader__" in part or "__module__" in part or "__class__" in part:
+                found |= _check_node(part, trusted)
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return found
+
+
+def _check_node(node: dict[str, Any], trusted: dict[str, Any]) -> set[str]:
+    loader, module, name = (str(node.get(key)) for key in ("__loader__", "__module__", "__class__"))
+    if [loader, module, name] != [node.get(key) for key in ("__loader__", "__module__", "__class__")]:
+        raise ValueError("a node without a class")
+    if loader == "ObjectNode":
+        if named_class(module, name, trusted) is None:
+            raise InputError(
+                f"it holds an object of the class {name!r} of {module!r}, which mercer does not know: if the "
+                f"class is yours, pass trusted=[{name}]"
+            )
+        return {f"{module}.{name}"}
+    fits: dict[str, bool] = {
+        "JsonNode": (module, name) == ("builtins", "str") and isinstance(node.get("content"), str),
+        "NdArrayNode": (module, name) == ("numpy", "ndarray") and node.get("type") == "numpy",
+        "RandomStateNode": module.startswith("numpy.random") and name == "RandomState",
+        "TypeNode": module == "builtins" and name in _KEYS,
+    }
+    if not fits.get(loader, module == "builtins" and _PLAIN.get(name) == loader):
+        raise InputError(
+            f"it holds a {loader} of the class {name!r} of {module!r}, which mercer never writes"
+        )
+    return {f"{module}.{name}"} if loader == "RandomStateNode" else set()
+
+
+def _check_members(archive: ZipFile, size: int) -> None:
+    """That the parts of an archive are no more than what is there, and arrays as long as their heads say."""
+    members = archive.infolist()
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("its parts are larger than the whole")
+    for member in members:
+        if member.compress_type != ZIP_STORED or member.flag_bits & 1:
+            raise ValueError("a part is compressed or encrypted")
+        if member.filename.endswith(".npy"):
+            with archive.open(member) as file:
+                version = np.lib.format.read_magic(file)
+                heads = {
+                    (1, 0): np.lib.format.read_array_header_1_0,
+                    (2, 0): np.lib.format.read_array_header_2_0,
+                }
+                shape, _, dtype = heads[version](file)
+                count = 1
+                for length in shape:
+                    count *= int(length)
+                if dtype.hasobject or file.tell() + count * dtype.itemsize != member.file_size:
+                    raise ValueError("an array is not as long as it says")

@@ -1,0 +1,135 @@
+r"""The file around a model: what it is, a checksum, a description, and then the archive.
+
+    mercer model 1
+    <sha256 of everything below>
+    {"kind": "SVC", "mercer": "0.1.0", …}
+    <archive>
+
+The checksum tells a damaged file from a whole one; it does not say who wrote it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from typing import Any, NoReturn
+
+from mercer.errors import InputError, InputTypeError
+
+__all__ = ["FORMAT", "as_path", "read", "write"]
+
+#: counted up when a file could not be read any more by the mercer before
+FORMAT = 1
+
+_FIRST = re.compile(rb"mercer model ([1-9][0-9]{0,5})\n")
+_LINE = 64  # bytes of the first line and of the checksum, at most
+_OTHERS = {
+    b"PK": "a zip archive",
+    b"\x80": "a pickle",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy array",
+}
+
+
+def as_path(path: Any) -> Path:
+    """A path, from a text or a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(
+            f"the path of a model file is a text or a Path, got {path!r}: pass 'model.mercer'"
+        )
+    name = os.fspath(path)
+    if isinstance(name, bytes):
+        name = os.fsdecode(name)
+    if not name or "\0" in name:
+        raise InputError(f"the path of a model file cannot be {name!r}: pass one such as 'model.mercer'")
+    return Path(name)
+
+
+def write(path: Path, payload: bytes, about: dict[str, Any]) -> None:
+    """Write a file aside and then give it its name: nobody ever sees half of it."""
+    versions = {name: _version(name) for name in ("mercer", "numpy", "scipy", "scikit-learn", "skops")}
+    description = {**about, **versions, "python": python_version(), "bytes": len(payload)}
+    body = json.dumps(description).encode() + b"\n" + payload
+    target = Path(os.path.realpath(path))  # a link stays a link
+    aside = target.with_name(f".mercer-{secrets.token_hex(6)}.tmp")
+    try:
+        if target.is_dir():
+            raise InputError(f"{str(path)!r} is a folder: pass the name of a file in it")
+        with open(aside, "xb") as file:
+            file.write(b"mercer model %d\n" % FORMAT)
+            file.write(hashlib.sha256(body).hexdigest().encode() + b"\n")
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            shutil.copymode(target, aside)  # what only its owner could read stays so
+        os.replace(aside, target)
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _version(library: str) -> str:
+    from mercer import __version__
+
+    if library == "mercer":
+        return __version__
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def read(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The description and the archive of a file that is whole."""
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}: pass the path of one that mercer.save has written")
+    if not path.is_file():
+        raise InputError(f"{str(path)!r} is no file: pass the path of one that mercer.save has written")
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_LINE)
+            first = _FIRST.match(head)
+            if first is None:
+                _refuse_foreign(path, head)
+            if int(first[1]) > FORMAT:
+                raise InputError(
+                    f"{str(path)!r} has format {int(first[1])}, and this mercer reads them up to {FORMAT}: "
+                    "it was written by a later version; upgrade mercer"
+                )
+            file.seek(first.end())
+            checksum = file.read(65)
+            body = file.read()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
+    if checksum != hashlib.sha256(body).hexdigest().encode() + b"\n":
+        raise InputError(
+            f"{str(path)!r} is damaged: its content does not match its checksum; it was cut off or changed. "
+            "Copy it again, or save the model again"
+        )
+    line, _, payload = body.partition(b"\n")
+    try:
+        about = json.loads(line)
+    except (ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or about.get("bytes") != len(payload):
+        raise InputError(f"{str(path)!r} is damaged: its description cannot be read; save the model again")
+    return about, payload
+
+
+def _refuse_foreign(path: Path, head: bytes) -> NoReturn:
+    if not head:
+        raise InputError(f"{str(path)!r} is empty: it is no model file; save the model again")
+    kind = next((name for start, name in _OTHERS.items() if head.startswith(start)), None)
+    what = f"it looks like {kind}" if kind else "it does not begin like one"
+    raise InputError(
+        f"{str(path)!r} is no model file of mercer: {what}; pass one that mercer.save has written"
+    )

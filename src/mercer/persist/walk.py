@@ -1,0 +1,113 @@
+r"""A model on its way into a file and back: objects as they are, and what they hold as ``Plain``.
+
+skops stores an object as its class and its attributes. Here a shallow copy of every object is made whose
+attributes are numbers, texts, arrays, further objects or ``Plain``: what skops writes quickly and reads
+without doubt. Kernels keep nothing but their parameters, and check them again when they come back. An object
+that is in two places of a model is one object again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.persist.known import class_name
+from mercer.persist.plain import Plain, decode, encode, is_array
+
+__all__ = ["pack", "unpack"]
+
+_SCALARS = (bool, int, float, str)
+
+
+def pack(model: Any, trusted: dict[str, Any]) -> Any:
+    """The model in a form that skops can store."""
+    return _Packer(trusted).pack(model, "model")
+
+
+def unpack(packed: Any, trusted: dict[str, Any]) -> Any:
+    """The model again; it may share memory with what was packed."""
+    return _Unpacker(trusted).unpack(packed)
+
+
+class _Packer:
+    def __init__(self, trusted: dict[str, Any]) -> None:
+        self._trusted = trusted
+        self._done: dict[
+            int, tuple[Any, Any]
+        ] = {}  # what was packed is kept: its address must not be used again
+
+    def pack(self, value: Any, where: str) -> Any:
+        if value is None or (type(value) in _SCALARS and not _is_huge(value)):
+            return value
+        if id(value) in self._done:
+            return self._done[id(value)][1]
+        if isinstance(value, np.memmap):
+            value = np.array(value)
+        if is_array(value) or type(value) is np.random.RandomState:
+            return value
+        if class_name(type(value), self._trusted) is not None and hasattr(value, "__dict__"):
+            return self._copy(value, where)
+        try:
+            packed = encode(value, lambda item: self._object(item, where), self._trusted)
+        except InputError as error:
+            message = str(error)
+            raise InputError(message if message.startswith(where) else f"{where}: {message}") from None
+        self._done[id(value)] = (value, packed)
+        return packed
+
+    def _object(self, value: Any, where: str) -> Any:
+        """Something in a container that is not plain data."""
+        kind = type(value)
+        if kind is np.random.RandomState or is_array(value):
+            return value
+        if class_name(kind, self._trusted) is None or not hasattr(value, "__dict__"):
+            raise InputError(
+                f"{where} holds a {kind.__name__} of {kind.__module__}, which a model file cannot hold: "
+                "leave it out, or turn it into numbers, texts or lists; a class of yours goes into "
+                "trusted=[…], both of save and of load"
+            )
+        return self.pack(value, where)
+
+    def _copy(self, value: Any, where: str) -> Any:
+        copy = object.__new__(type(value))
+        self._done[id(value)] = (value, copy)
+        names = value._names() if isinstance(value, Kernel) else tuple(vars(value))
+        vars(copy).update({name: self.pack(vars(value)[name], f"{where}.{name}") for name in names})
+        return copy
+
+
+def _is_huge(value: Any) -> bool:
+    """Whether it is a whole number that Python would not print."""
+    return type(value) is int and value.bit_length() > 14_000
+
+
+class _Unpacker:
+    def __init__(self, trusted: dict[str, Any]) -> None:
+        self._trusted = trusted
+        self._done: dict[int, tuple[Any, Any]] = {}
+
+    def unpack(self, value: Any) -> Any:
+        if id(value) in self._done:
+            return self._done[id(value)][1]
+        if isinstance(value, Plain):
+            found = decode(value, self.unpack, self._trusted)
+            self._done[id(value)] = (value, found)
+            return found
+        self._done[id(value)] = (value, value)
+        if class_name(type(value), self._trusted) is not None and hasattr(value, "__dict__"):
+            for name, part in list(vars(value).items()):
+                vars(value)[name] = self.unpack(part)
+            if isinstance(value, Kernel):
+                _check(value)
+        return value
+
+
+def _check(kernel: Kernel) -> None:
+    """The checks that the constructor makes."""
+    for name in kernel._names():
+        if name in kernel._parameters:
+            kernel._parameters[name].check(name, vars(kernel)[name])
+    kernel.check()

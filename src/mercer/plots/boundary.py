@@ -1,0 +1,296 @@
+r"""Where a classifier changes its mind, and how wide the street is; of a regression, the values of f."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.gram import Gram
+from mercer.plots import style
+from mercer.plots.learned import Learned, as_labels, learned, sample, table_of
+from mercer.plots.plane import Plane, normal_plane, principal_plane
+from mercer.plots.style import Display
+
+__all__ = ["DecisionBoundaryDisplay"]
+
+_PLANES = ("auto", "features", "principal", "normal")
+
+
+@dataclass
+class DecisionBoundaryDisplay(Display):
+    """Points, the regions of the classes, the boundary f = 0 and, of a support vector machine, f = ±1.
+
+    Parameters
+    ----------
+    horizontal, vertical : (w,), (h,) coordinates of the grid
+    values : (h, w) f there, for two classes or a regression; None for more classes
+    regions : (h, w) codes of the classes there; None for a regression
+    points : (n, 2) where the points are
+    targets : (n,) their codes, or the numbers that are learned; None where they are not known
+    classes : the labels that the codes stand for
+    names : of the two axes
+    support : (n,) whether a point is a support vector
+    has_margin : whether to draw f = ±1
+    """
+
+    horizontal: np.ndarray
+    vertical: np.ndarray
+    values: np.ndarray | None
+    regions: np.ndarray | None
+    points: np.ndarray
+    targets: np.ndarray | None = None
+    classes: Any = None
+    names: tuple[str, str] = ("x₁", "x₂")
+    support: np.ndarray | None = field(default=None, repr=False)
+    has_margin: bool = False
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        plane: str = "auto",
+        names: Any = None,
+        grid: int = 150,
+        most: int = 500,
+        seed: int = 0,
+        ax: Any = None,
+    ) -> Any:
+        """Of a fitted model, alone or at the end of a pipeline, and points to show.
+
+        ``plane`` is "features" for data with two columns; "principal" for the plane in feature space along
+        which the points vary most, for any kernel and any objects; "normal", for two classes, for that of
+        the boundary's normal and what varies most across it. "auto" takes the features where there are two.
+        At most ``most`` points are shown, ``seed`` chooses them.
+
+        >>> from mercer import SVC, Spectrum
+        >>> texts, y = ["abab", "baba", "xyxy", "yxyx"], [0, 0, 1, 1]
+        >>> model = SVC(kernel=Spectrum(2)).fit(texts, y)
+        >>> display = DecisionBoundaryDisplay.from_estimator(model, texts, y)
+        >>> display.names[0]
+        '1st kernel direction (82 % of the variance)'
+        """
+        found = learned(model)
+        n = data.n_points(X)
+        labels = None if y is None else as_labels(y, n)
+        which = sample(n, most, seed, labels if found.is_classifier else None)
+        some = data.take(X, which)
+        if plane not in _PLANES:
+            raise InputError(f"plane must be one of {', '.join(map(repr, _PLANES))}, got {plane!r}")
+        rows = table_of(some) if plane in ("auto", "features") else None
+        is_flat = rows is not None and rows.shape[1] == 2
+        if plane == "features" and not is_flat:
+            raise InputError(
+                "plane='features' is for points with two columns of numbers: pass plane='principal'"
+            )
+        targets = None if labels is None else _targets(found, labels[which])
+        common = {
+            "targets": targets,
+            "classes": found.classes,
+            "support": _support(found, which, n),
+            "has_margin": found.has_margin,
+        }
+        if is_flat:
+            assert rows is not None
+            shown = cls._on_features(found, rows, some, names, grid, common)
+        else:
+            points = data.take(found.points(X), which)
+            shown = cls._on_plane(found, points, plane == "normal", grid, common)
+        return shown.plot(ax)
+
+    @classmethod
+    def _on_features(
+        cls, found: Learned, rows: np.ndarray, some: Any, names: Any, grid: int, common: dict[str, Any]
+    ) -> Any:
+        horizontal, vertical = _grid(rows, grid)
+        places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
+        flat: Any = places.reshape(-1, 2)
+        if hasattr(some, "columns"):  # a data frame of either library, whose names the model knows
+            flat = type(some)({name: flat[:, j] for j, name in enumerate(some.columns)})
+            names = list(some.columns) if names is None else names
+        values, regions = _looked_at(found, found.values(found.points(flat)))
+        shape = places.shape[:2]
+        return cls(
+            horizontal,
+            vertical,
+            None if values is None else values.reshape(shape),
+            None if regions is None else regions.reshape(shape),
+            rows,
+            names=("x₁", "x₂") if names is None else (str(names[0]), str(names[1])),
+            **common,
+        )
+
+    @classmethod
+    def _on_plane(cls, found: Learned, points: Any, normal: bool, grid: int, common: dict[str, Any]) -> Any:
+        K = np.asarray(Gram(found.kernel, points, cache=0).dense(), dtype=np.float64)
+        F = found.values(points)
+        if normal and F.shape[1] != 1:
+            raise InputError(
+                f"plane='normal' is that of one function, got {F.shape[1]}: pass plane='principal'"
+            )
+        plane = normal_plane(K, F[:, 0], _norm(found)) if normal else principal_plane(K, F)
+        horizontal, vertical = _grid(plane.coordinates, grid)
+        places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
+        there = plane.values(places.reshape(-1, 2))
+        values, regions = _looked_at(found, there)
+        return cls(
+            horizontal,
+            vertical,
+            None if values is None else values.reshape(places.shape[:2]),
+            None if regions is None else regions.reshape(places.shape[:2]),
+            plane.coordinates,
+            names=_plane_names(plane, normal),
+            **common,
+        )
+
+    def _draw(self, ax: Any) -> None:
+        box = (self.horizontal[0], self.horizontal[-1], self.vertical[0], self.vertical[-1])
+        if self.regions is not None:
+            count = len(self.classes) if self.classes is not None else 2
+            # numbered by class, one colour each: nothing is blended between two of them
+            ax.imshow(
+                self.regions, extent=box, origin="lower", aspect="auto", interpolation="nearest",
+                cmap=style.shades(count), vmin=-0.5, vmax=count - 0.5, alpha=0.16,
+            )  # fmt: skip
+        elif self.values is not None:
+            image = ax.imshow(self.values, extent=box, origin="lower", aspect="auto", cmap=style.SEQUENTIAL)
+            style.colour_bar(ax, image, "f")
+        self._draw_lines(ax)
+        self._draw_points(ax)
+        ax.set(xlim=box[:2], ylim=box[2:], xlabel=style.short(self.names[0], 60))
+        ax.set_ylabel(style.short(self.names[1], 60))
+        style.tidy(ax, grid=None)
+
+    def _draw_lines(self, ax: Any) -> None:
+        ink = style.ink()
+        if self.values is not None and self.regions is not None:
+            low, high = float(self.values.min()), float(self.values.max())
+            lines = [(0.0, "-", 1.6)]
+            lines += [(-1.0, "--", 0.9), (1.0, "--", 0.9)] if self.has_margin else []
+            inside = sorted((level, kind, width) for level, kind, width in lines if low < level < high)
+            if inside:
+                ax.contour(
+                    self.horizontal, self.vertical, self.values, levels=[line[0] for line in inside],
+                    linestyles=[line[1] for line in inside], linewidths=[line[2] for line in inside],
+                    colors=ink,
+                )  # fmt: skip
+        elif self.regions is not None:
+            for code in np.unique(self.regions)[1:]:
+                ax.contour(
+                    self.horizontal, self.vertical, self.regions >= code, levels=[0.5], linewidths=0.9,
+                    colors=ink,
+                )  # fmt: skip
+            self._name_regions(ax)
+
+    def _name_regions(self, ax: Any) -> None:
+        """The label of each class in the middle of what it has: colours alone are not for everybody."""
+        assert self.regions is not None
+        for code in np.unique(self.regions):
+            up, across = np.nonzero(self.regions == code)
+            if len(up) < 0.01 * self.regions.size or self.classes is None:
+                continue
+            # of the cells of the region the one nearest to its mean: the mean itself may be outside
+            middle = np.hypot(up - up.mean(), across - across.mean()).argmin()
+            place = self.horizontal[across[middle]], self.vertical[up[middle]]
+            look = {"fontsize": "large", "fontweight": "bold", "color": style.colour(code), "zorder": 3}
+            ax.text(*place, style.short(self.classes[code], 12), ha="center", va="center", **look)
+
+    def _draw_points(self, ax: Any) -> None:
+        x, y = self.points.T
+        size = float(np.clip(6000 / max(len(x), 1), 13, 36))
+        if self.targets is None or self.classes is None:
+            same: dict[str, Any] = {"color": style.ink()}
+            if self.targets is not None and self.values is not None:  # one scale for points and plane
+                low, high = float(self.values.min()), float(self.values.max())
+                same = {"c": self.targets, "cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
+            ax.scatter(x, y, s=size, edgecolors="white", linewidths=0.5, **same)
+            return
+        for code, label in enumerate(self.classes):
+            here = self.targets == code
+            if here.any():
+                ax.scatter(
+                    x[here], y[here], s=size, color=style.colour(code), marker=style.marker(code),
+                    edgecolors="white", linewidths=0.3, label=style.short(label),
+                )  # fmt: skip
+        if self.support is not None and self.support.any() and len(self.classes) == 2:
+            rings = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 0.7}
+            ax.scatter(x[self.support], y[self.support], s=2.6 * size, **rings, label="support vectors")
+        style.legend_above(ax)
+
+    def describe(self) -> str:
+        """What the picture shows, in words."""
+        what = f"{len(self.points):,} points along {self.names[0]} and {self.names[1]}"
+        if self.regions is None:
+            return f"{what}, over the values of the learned function."
+        if self.classes is None:
+            return f"{what}, over the region of what is typical."
+        count = len(self.classes)
+        text = f"{what}, over the regions of {count} classes."
+        if self.targets is not None:
+            right = np.mean(self._regions_at_points() == self.targets)
+            text += f" {right:.0%} of the points lie in the region of their class."
+        if self.has_margin and self.values is not None:
+            text += " Dashed lines are the edges of the margin."
+        return text
+
+    def _regions_at_points(self) -> np.ndarray:  # (n,)
+        assert self.regions is not None
+        across = np.abs(self.horizontal[:, None] - self.points[:, 0]).argmin(axis=0)
+        up = np.abs(self.vertical[:, None] - self.points[:, 1]).argmin(axis=0)
+        return np.asarray(self.regions[up, across])
+
+
+def _looked_at(found: Learned, F: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Values to draw lines of, and codes of the classes; of values of the functions, (n, functions)."""
+    if found.is_regressor:
+        return F[:, 0], None
+    if not found.is_classifier:  # one class: novel or typical
+        return F[:, 0], (F[:, 0] > 0).astype(int)
+    return (F[:, 0] if F.shape[1] == 1 else None), found.codes(F)
+
+
+def _targets(found: Learned, labels: np.ndarray) -> np.ndarray | None:
+    if found.classes is None:
+        return np.asarray(labels, dtype=np.float64).reshape(len(labels), -1)[:, 0]
+    codes = np.searchsorted(found.classes, labels).clip(0, len(found.classes) - 1)
+    return np.where(found.classes[codes] == labels, codes, -1)
+
+
+def _support(found: Learned, which: np.ndarray, n: int) -> np.ndarray | None:
+    """Which of the shown points are support vectors, if X can be what the machine was fitted to."""
+    machine = found.machine
+    support = getattr(machine, "support_", None)
+    fitted = getattr(machine, "shape_fit_", None)
+    if support is None or fitted is None or fitted[0] != n:
+        return None
+    return np.isin(which, support)
+
+
+def _norm(found: Learned) -> float:
+    margin = getattr(found.machine, "margin_", None)
+    if found.has_margin and isinstance(margin, float):
+        return 2 / margin if margin > 0 else 0.0
+    return float(np.ravel(found.learner.expansion_.norm())[0])
+
+
+def _grid(points: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates a little beyond the points."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = np.where(high > low, 0.06 * (high - low), 1.0)
+    return tuple(np.linspace(low[j] - room[j], high[j] + room[j], count) for j in (0, 1))  # type: ignore[return-value]
+
+
+def _plane_names(plane: Plane, normal: bool) -> tuple[str, str]:
+    first, second = (f"{share:.0%}".replace("%", " %") for share in plane.shares)
+    if normal:
+        return (
+            f"across the boundary ({first} of the variance)",
+            f"main direction along the boundary ({second})",
+        )
+    return f"1st kernel direction ({first} of the variance)", f"2nd kernel direction ({second})"

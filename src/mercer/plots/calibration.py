@@ -1,0 +1,109 @@
+r"""Whether probabilities mean what they say: of points given 80 %, are 80 % of that class?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv
+
+from mercer.errors import InputError
+from mercer.plots import style
+from mercer.plots.learned import as_labels
+from mercer.plots.style import Display
+
+__all__ = ["CalibrationDisplay", "share_interval"]
+
+
+def share_interval(hits: Any, total: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Clopper and Pearson's interval of a share, of hits among total: exact, and never too short.
+
+    >>> low, high = share_interval(0, 10)
+    >>> float(low), round(float(high), 4)
+    (0.0, 0.3085)
+    """
+    hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    rest = (1 - level) / 2
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), total - hits + 1, rest), 0.0)
+        high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1e-9), 1 - rest), 1.0)
+    return low, high
+
+
+@dataclass
+class CalibrationDisplay(Display):
+    """Predicted probabilities against shares that came true, in bins of equally many points.
+
+    Parameters
+    ----------
+    predicted, observed, low, high : (bins,) mean probability, share that came true, and its 95 % interval
+    counts : (bins,) points
+    label : what the probability is of
+    """
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    counts: np.ndarray
+    label: str
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None) -> Any:
+        """Of a fitted classifier with ``predict_proba`` and points it has not seen."""
+        if not hasattr(model, "predict_proba"):
+            raise InputError(
+                f"{type(model).__name__} gives no probabilities: fit SVC(probability=True) or "
+                "KernelLogisticRegression"
+            )
+        return cls.from_predictions(y, model.predict_proba(X), classes=model.classes_, bins=bins, ax=ax)
+
+    @classmethod
+    def from_predictions(cls, y: Any, P: Any, *, classes: Any, bins: int = 10, ax: Any = None) -> Any:
+        """Of labels and probabilities, (n, classes): of the second of two classes, else of the predicted one.
+
+        >>> y, P = np.array([0, 1, 1, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+        >>> display = CalibrationDisplay.from_predictions(y, P, classes=[0, 1], bins=2)
+        >>> display.predicted, display.observed
+        (array([0.15, 0.85]), array([0.5, 1. ]))
+        """
+        P, classes = np.asarray(P, dtype=np.float64), np.asarray(classes)
+        if P.ndim != 2 or P.shape[1] != len(classes):
+            raise InputError(f"P must have a column per class ({len(classes)}), got shape {P.shape}")
+        labels = as_labels(y, len(P))
+        if len(classes) == 2:
+            p, came, label = P[:, 1], labels == classes[1], f"P({style.short(classes[1])})"
+        else:
+            p, came = P.max(axis=1), classes[P.argmax(axis=1)] == labels
+            label = "P(predicted class)"
+        order = np.argsort(p, kind="stable")
+        parts = [part for part in np.array_split(order, max(1, min(bins, len(p)))) if len(part)]
+        counts = np.array([len(part) for part in parts])
+        hits = np.array([np.count_nonzero(came[part]) for part in parts])
+        low, high = share_interval(hits, counts)
+        predicted = np.array([p[part].mean() for part in parts])
+        return cls(predicted, hits / counts, low, high, counts, label).plot(ax)
+
+    def error(self) -> float:
+        """The mean distance of shares from probabilities, over points."""
+        return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
+
+    def _draw(self, ax: Any) -> None:
+        start = min(0.0 if self.predicted.min() < 0.5 else 0.4, float(self.low.min()))
+        ax.plot([0, 1], [0, 1], "--", color=style.ink(), linewidth=0.9, alpha=0.6, label="as it should be")
+        ax.vlines(self.predicted, self.low, self.high, color=style.colour(0), linewidth=1.2, alpha=0.6)
+        ax.plot(self.predicted, self.observed, "o-", color=style.colour(0), markersize=4.5, linewidth=1.3)
+        ax.set(xlim=(start, 1.02), ylim=(start - 0.02, 1.02), xlabel=f"predicted: {self.label}")
+        ax.set_ylabel("share that came true")
+        style.tidy(ax)
+        style.legend(ax, loc="upper left")
+
+    def describe(self) -> str:
+        """What the picture shows, in words."""
+        inside = int(np.count_nonzero((self.low <= self.predicted) & (self.predicted <= self.high)))
+        text = (
+            f"Predicted probabilities against shares that came true, in {len(self.counts)} bins: on average "
+        )
+        text += f"{self.error():.3f} apart; in {inside} bins the probability is inside the 95 % interval."
+        return text

@@ -1,0 +1,130 @@
+r"""Maps: points at their first two kernel principal components."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.plots import style
+from mercer.plots.learned import as_labels, sample
+from mercer.plots.plane import principal_plane
+from mercer.plots.style import Display
+
+__all__ = ["KernelPCADisplay"]
+
+
+@dataclass
+class KernelPCADisplay(Display):
+    """Points at two components, coloured by class or by a number.
+
+    Parameters
+    ----------
+    scores : (n, 2)
+    targets : (n,) labels or numbers, or None
+    shares : of the variance, along the two
+    components : which ones, counted from 0
+    """
+
+    scores: np.ndarray
+    targets: np.ndarray | None = None
+    shares: tuple[float, float] | None = None
+    components: tuple[int, int] = (0, 1)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        components: tuple[int, int] = (0, 1),
+        most: int = 1000,
+        seed: int = 0,
+        ax: Any = None,
+    ) -> Any:
+        """Of a fitted KernelPCA, or of a pipeline that ends in one, and points to show."""
+        if not hasattr(model, "transform"):
+            raise InputError(
+                f"the model must be a fitted KernelPCA, got {type(model).__name__}: for a classifier's or "
+                "regressor's kernel, use from_kernel(model.kernel_, X)"
+            )
+        n = data.n_points(X)
+        labels = None if y is None else as_labels(y, n)
+        which = sample(n, most, seed, _classes(labels))
+        scores = np.asarray(model.transform(data.take(X, which)))
+        if max(components) >= scores.shape[1]:
+            raise InputError(
+                f"components {components} are to be shown, and there are {scores.shape[1]}: "
+                "fit with n_components=2 or more"
+            )
+        last = model[-1] if hasattr(model, "named_steps") else model
+        ratio = getattr(last, "explained_variance_ratio_", None)
+        shares = None if ratio is None else (float(ratio[components[0]]), float(ratio[components[1]]))
+        chosen = None if labels is None else labels[which]
+        return cls(scores[:, list(components)], chosen, shares, components).plot(ax)
+
+    @classmethod
+    def from_kernel(
+        cls, kernel: Kernel, X: Any, y: Any = None, *, most: int = 500, seed: int = 0, ax: Any = None
+    ) -> Any:
+        """Of a kernel on points X: the components are found here, on the points that are shown.
+
+        >>> from mercer import Linear
+        >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+        >>> np.abs(KernelPCADisplay.from_kernel(Linear(), X).scores[:, 0]).round(6)
+        array([5., 0., 5.])
+        """
+        if not isinstance(kernel, Kernel):
+            raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
+        n = data.n_points(X)
+        labels = None if y is None else as_labels(y, n)
+        which = sample(n, most, seed, _classes(labels))
+        K = np.asarray(Gram(kernel.resolve(X), data.take(X, which), cache=0).dense(), dtype=np.float64)
+        plane = principal_plane(K, np.zeros((len(which), 1)))
+        return cls(plane.coordinates, None if labels is None else labels[which], plane.shares).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        x, y = self.scores.T
+        size = float(np.clip(6000 / max(len(x), 1), 13, 36))
+        classes = _classes(self.targets)
+        if classes is not None:
+            for i, label in enumerate(np.unique(classes)):
+                here = classes == label
+                ax.scatter(
+                    x[here], y[here], s=size, color=style.colour(i), marker=style.marker(i),
+                    edgecolors="white", linewidths=0.3, label=style.short(label),
+                )  # fmt: skip
+            style.legend_above(ax)
+        elif self.targets is not None:
+            dots = ax.scatter(x, y, s=size, c=self.targets, cmap=style.SEQUENTIAL)
+            style.colour_bar(ax, dots, "y")
+        else:
+            ax.scatter(x, y, s=size, color=style.colour(0), edgecolors="white", linewidths=0.3)
+        names = [f"component {c + 1}" for c in self.components]
+        if self.shares is not None:
+            names = [
+                f"{name} ({share:.0%})".replace("%", " %")
+                for name, share in zip(names, self.shares, strict=True)
+            ]
+        ax.set(xlabel=names[0], ylabel=names[1])
+        style.tidy(ax)
+
+    def describe(self) -> str:
+        """What the picture shows, in words."""
+        text = f"{len(self.scores):,} points at two kernel principal components"
+        if self.shares is not None:
+            text += f", which hold {sum(self.shares):.0%} of the variance"
+        return f"{text}."
+
+
+def _classes(labels: np.ndarray | None) -> np.ndarray | None:
+    """Labels that are classes, not numbers on a scale."""
+    if labels is None or labels.ndim != 1:
+        return None
+    return labels if labels.dtype.kind not in "fc" or len(np.unique(labels)) <= 12 else None

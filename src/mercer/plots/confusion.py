@@ -1,0 +1,88 @@
+r"""Which classes are taken for which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+from mercer.errors import InputError
+from mercer.plots import style
+from mercer.plots.learned import as_labels
+from mercer.plots.style import Display
+
+__all__ = ["ConfusionDisplay"]
+
+_NUMBERED = 15  # classes up to which the counts are written
+
+
+@dataclass
+class ConfusionDisplay(Display):
+    """Counts of true (rows) and predicted (columns) classes, coloured by their share of the row.
+
+    Parameters
+    ----------
+    counts : (classes, classes)
+    classes : the labels
+    """
+
+    counts: np.ndarray
+    classes: tuple[str, ...]
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
+        """Of the predictions of a fitted model for points X: those it has not seen, to be honest."""
+        labels = getattr(model, "classes_", None)
+        return cls.from_predictions(y, model.predict(X), labels=labels, ax=ax)
+
+    @classmethod
+    def from_predictions(cls, y: Any, predictions: Any, *, labels: Any = None, ax: Any = None) -> Any:
+        """Of true and predicted labels.
+
+        >>> ConfusionDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"]).counts
+        array([[1, 0],
+               [1, 1]])
+        """
+        predictions = np.asarray(predictions)
+        true = as_labels(y, len(predictions))
+        if len(true) == 0:
+            raise InputError("there are no predictions to count: pass at least one point")
+        kinds = np.unique(np.concatenate([true, predictions])) if labels is None else np.asarray(labels)
+        return cls(confusion_matrix(true, predictions, labels=kinds), tuple(map(str, kinds))).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        count = len(self.classes)
+        share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
+        image = ax.imshow(share, cmap=style.SEQUENTIAL, vmin=0.0, vmax=1.0)
+        if count <= _NUMBERED:
+            for i, j in np.argwhere(self.counts > 0):
+                # dark ink on the bright end of the map, white on the dark one
+                ink = "#111111" if share[i, j] > 0.55 else "white"
+                size = "medium" if count <= 6 else "x-small"
+                ax.text(j, i, f"{self.counts[i, j]:,}", ha="center", va="center", color=ink, fontsize=size)
+        step = 1 if count <= 30 else count // 20
+        words = [style.short(name, 12) for name in self.classes[::step]]
+        wide = max(map(len, words)) > 4
+        ax.set_xticks(
+            range(0, count, step), words, rotation=45 if wide else 0, ha="right" if wide else "center"
+        )
+        ax.set_yticks(range(0, count, step), words)
+        ax.tick_params(length=0, labelsize="small")
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        ax.set(xlabel="predicted", ylabel="true")
+        ax.set_anchor("N")
+        style.colour_bar(ax, image, "share of the true class")
+
+    def describe(self) -> str:
+        """What the picture shows, in words."""
+        total, right = int(self.counts.sum()), int(np.trace(self.counts))
+        text = f"{right:,} of {total:,} points are on the diagonal, predicted as what they are."
+        wrong = self.counts - np.diag(np.diag(self.counts))
+        if wrong.any():
+            i, j = np.unravel_index(wrong.argmax(), wrong.shape)
+            text += f" The most common error: {self.classes[i]} taken for {self.classes[j]},"
+            text += f" {wrong[i, j]:,} times."
+        return text

@@ -1,0 +1,207 @@
+r"""What pictures need of a model: the learner at the end of a pipeline, the points it sees, its functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
+
+from mercer import data
+from mercer.errors import InputError, InputTypeError
+from mercer.kernels.base import Kernel
+
+__all__ = ["Learned", "as_labels", "learned", "sample", "table_of", "unfitted", "width_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A fitted model of mercer's, alone or at the end of a pipeline or of a search of scikit-learn's."""
+
+    #: what was given: takes X as it is
+    model: Any
+    #: steps before the learner, or None
+    steps: Any
+    #: mercer's estimator
+    learner: Any
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel with its parameters taken from the data."""
+        kernel = self.learner.kernel_
+        if not isinstance(kernel, Kernel):
+            raise InputTypeError(f"the model's kernel_ must be a Kernel, got {kernel!r}: pass a mercer model")
+        return kernel
+
+    @property
+    def machine(self) -> Any:
+        """The learner itself, or the one that it chose."""
+        return getattr(self.learner, "model_", self.learner)
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """The labels of a classifier."""
+        return getattr(self.learner, "classes_", None) if is_classifier(self.learner) else None
+
+    @property
+    def is_classifier(self) -> bool:
+        return self.classes is not None
+
+    @property
+    def is_regressor(self) -> bool:
+        return bool(is_regressor(self.learner))
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether f = ±1 means something: the edges of the street of a support vector machine."""
+        return self.is_classifier and hasattr(self.machine, "support_")
+
+    @property
+    def penalty(self) -> float | None:
+        """λ beside K: α of ridge regression, 1/C of a machine; None where there is none."""
+        machine = self.machine
+        for name in ("alpha_", "alpha"):
+            value = getattr(machine, name, None)
+            if value is not None and np.ndim(value) == 0 and np.isreal(value) and float(value) > 0:
+                return float(value)
+        C = getattr(machine, "C", None)
+        return 1 / float(C) if C is not None and np.ndim(C) == 0 and 0 < float(C) < np.inf else None
+
+    def points(self, X: Any) -> Any:
+        """What the kernel compares: X behind the steps of the pipeline."""
+        points = X if self.steps is None else self.steps.transform(X)
+        if getattr(self.machine, "_pairwise", False) and points.shape[0] == points.shape[1]:
+            return np.arange(points.shape[0])  # kernel values of the training points: they are their indices
+        return points
+
+    def values(self, points: Any) -> np.ndarray:  # (n, functions)
+        """f at points behind the steps."""
+        values = np.asarray(self.learner.expansion_(points), dtype=np.float64)
+        return values.reshape(len(values), -1)
+
+    def codes(self, values: np.ndarray) -> np.ndarray:  # (n,)
+        """The classes that values of f, (n, functions), stand for."""
+        assert self.classes is not None
+        count, functions = len(self.classes), values.shape[1]
+        if functions == 1:
+            return (values[:, 0] > 0).astype(int)
+        if functions == count and not getattr(self.machine, "_by_pairs", False):
+            return values.argmax(axis=1)
+        votes = np.zeros((len(values), count))
+        for p, (i, j) in enumerate(combinations(range(count), 2)):
+            votes[:, i] += values[:, p] > 0
+            votes[:, j] += values[:, p] <= 0
+        return votes.argmax(axis=1)
+
+
+def learned(model: Any) -> Learned:
+    """Look through a pipeline or a search for mercer's estimator.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mercer import SVC
+    >>> found = learned(make_pipeline(StandardScaler(), SVC()).fit([[0.0], [1.0], [3.0]], [0, 0, 1]))
+    >>> type(found.learner).__name__, found.points([[4.0 / 3]]).round(6) + 0.0
+    ('SVC', array([[0.]]))
+    """
+    inside, steps = model, None
+    if hasattr(inside, "best_estimator_"):
+        inside = inside.best_estimator_
+    if hasattr(inside, "steps") and hasattr(inside, "named_steps"):
+        steps, inside = (inside[:-1] if len(inside.steps) > 1 else None), inside[-1]
+        if inside is None or isinstance(inside, str):
+            raise InputError(f"the pipeline ends in {inside!r}: it must end in an estimator of mercer's")
+    if not hasattr(inside, "expansion_") or not hasattr(inside, "kernel_"):
+        how = "fit it first" if hasattr(inside, "fit") else "pass a fitted estimator of mercer's"
+        raise InputError(
+            f"the model must be fitted and have a kernel, got {type(inside).__name__} without expansion_ and "
+            f"kernel_: {how}, or a pipeline that ends in one"
+        )
+    return Learned(model, steps, inside)
+
+
+def as_labels(y: Any, n: int) -> np.ndarray:  # (n,)
+    """Targets as an array, one per point."""
+    labels = np.asarray(y)
+    if labels.ndim == 0 or len(labels) != n:
+        raise InputError(
+            f"y must have one entry per point ({n}), got shape {labels.shape}: pass the targets of X"
+        )
+    return labels
+
+
+def sample(n: int, most: int, seed: int = 0, labels: Any = None) -> np.ndarray:  # (m,) sorted
+    """At most so many of n positions, by chance; of every class its share, and at least one point.
+
+    >>> sample(5, 10)
+    array([0, 1, 2, 3, 4])
+    >>> y = np.repeat([0, 1, 2], [900, 90, 1])
+    >>> np.bincount(y[sample(991, 100, labels=y)])
+    array([90,  9,  1])
+    """
+    if not isinstance(most, int | np.integer) or most < 1:
+        raise InputError(f"the number of points to show must be a whole number of at least 1, got {most!r}")
+    if n <= most:
+        return np.arange(n)
+    generator = np.random.default_rng(seed)
+    if labels is None:
+        return np.sort(generator.choice(n, most, replace=False))
+    _, codes = np.unique(labels, return_inverse=True)
+    order = generator.permutation(n)
+    order = order[np.argsort(codes[order], kind="stable")]
+    sizes = np.bincount(codes)
+    # every class gets its share, the fractions that are lost go to the first; no class is left out
+    parts = np.maximum(sizes * most // n, 1)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    chosen = [order[start : start + part] for start, part in zip(starts, parts, strict=True)]
+    return np.sort(np.concatenate(chosen))
+
+
+def width_of(X: Any) -> int | None:
+    """The number of columns; None where points are objects.
+
+    >>> width_of(np.ones((3, 2))), width_of(["a", "b"])
+    (2, None)
+    """
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
+
+
+def table_of(points: Any) -> np.ndarray | None:  # (n, d)
+    """Points that are rows of numbers as an array, else None."""
+    if width_of(points) is None:
+        return None
+    try:
+        vectors = data.as_vectors(points)
+    except (InputError, TypeError, ValueError):
+        return None
+    return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors, dtype=np.float64)
+
+
+def unfitted(model: Any) -> Any:
+    """The model before its fit, with the kernel and the penalty that a search has chosen.
+
+    >>> from mercer import KernelRidgeCV
+    >>> unfitted(KernelRidgeCV([0.5]).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])).alpha
+    0.5
+    """
+    found = learned(model)
+    learner, machine = found.learner, found.machine
+    if getattr(machine, "_pairwise", False):
+        raise InputError("the model was given kernel values, not points: it cannot be fitted to some of them")
+    if machine is not learner:
+        last = clone(machine)
+    elif hasattr(learner, "path_") and hasattr(learner, "alpha_"):
+        from mercer.estimators.ridge import KernelRidge
+
+        chosen = learner.kernel_.__sklearn_clone__()
+        last = KernelRidge(learner.alpha_, kernel=chosen, fit_intercept=learner.fit_intercept)
+    else:
+        last = clone(learner)
+    for name in ("checkpoint", "progress"):  # those of the fit that is being looked at
+        if name in last.get_params(deep=False):
+            last.set_params(**{name: None if name == "checkpoint" else False})
+    return last if found.steps is None else Pipeline([*clone(found.steps).steps, ("learner", last)])

@@ -1,0 +1,131 @@
+r"""Eigenvalues of a Gram matrix, and how many dimensions are left under a penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.plots import style
+from mercer.plots.learned import learned, sample
+from mercer.plots.style import Display
+
+__all__ = ["SpectrumDisplay", "effective_dimension"]
+
+
+def effective_dimension(eigenvalues: Any, penalty: Any) -> np.ndarray:
+    r"""d(λ) = Σᵢ σᵢ / (σᵢ + λ): how many directions a penalty λ leaves, of eigenvalues σᵢ of K.
+
+    >>> effective_dimension([1.0, 1.0, 0.0], [0.0, 1.0, 3.0])
+    array([2. , 1. , 0.5])
+    """
+    values = np.maximum(np.asarray(eigenvalues, dtype=np.float64), 0.0)
+    values = values[values > 0]
+    penalties = np.asarray(penalty, dtype=np.float64)
+    if (penalties < 0).any():
+        raise InputError(f"a penalty must be zero or more, got {penalties.min()}")
+    return np.asarray((values / (values + penalties[..., None])).sum(axis=-1))
+
+
+@dataclass
+class SpectrumDisplay(Display):
+    """Eigenvalues of K/m, largest first, and the effective dimension at a penalty.
+
+    Parameters
+    ----------
+    eigenvalues : (m,) of the matrix of m points, largest first
+    total : how many points there are, of which m are used
+    penalty : λ beside K of all points; the m that are used have m/n of it; None for no mark
+    """
+
+    eigenvalues: np.ndarray
+    total: int = 0
+    penalty: float | None = None
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, **options: Any) -> Any:
+        """Of the kernel and the penalty of a fitted model, on points behind the steps of its pipeline."""
+        found = learned(model)
+        return cls.from_kernel(found.kernel, found.points(X), **{"penalty": found.penalty, **options})
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        *,
+        penalty: float | None = None,
+        most: int = 500,
+        seed: int = 0,
+        ax: Any = None,
+    ) -> Any:
+        """Of a kernel on points X, at most ``most`` of them.
+
+        >>> from mercer import Linear
+        >>> display = SpectrumDisplay.from_kernel(Linear(), np.eye(3) * [2.0, 1.0, 0.0], penalty=1.0)
+        >>> display.eigenvalues, round(display.dimension(), 2)
+        (array([4., 1., 0.]), 1.3)
+        """
+        if not isinstance(kernel, Kernel):
+            raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
+        n = data.n_points(X)
+        kernel = kernel.resolve(X)
+        some = data.take(X, sample(n, most, seed))
+        K = np.asarray(Gram(kernel, some, cache=0).dense(), dtype=np.float64)
+        return cls(np.linalg.eigvalsh((K + K.T) / 2)[::-1], n, penalty).plot(ax)
+
+    @property
+    def _scaled(self) -> float | None:
+        """λ for as many points as were used."""
+        if self.penalty is None:
+            return None
+        return self.penalty * len(self.eigenvalues) / max(self.total, len(self.eigenvalues))
+
+    def dimension(self) -> float:
+        """The effective dimension d(λ); NaN without a penalty."""
+        return (
+            float("nan")
+            if self._scaled is None
+            else float(effective_dimension(self.eigenvalues, self._scaled))
+        )
+
+    def directions(self, share: float = 0.95) -> int:
+        """How many directions hold this share of the trace."""
+        positive = np.maximum(self.eigenvalues, 0.0)
+        if positive.sum() == 0:
+            return 0
+        return int(np.searchsorted(np.cumsum(positive) / positive.sum(), share - 1e-12) + 1)
+
+    def _draw(self, ax: Any) -> None:
+        m = len(self.eigenvalues)
+        values = self.eigenvalues / m
+        rank = np.arange(1, m + 1)
+        top = max(float(values.max(initial=0.0)), 1e-300)
+        seen = values > 1e-10 * top  # below that, rounding
+        ax.plot(rank[seen], values[seen], ".-", color=style.colour(0), markersize=4, linewidth=1)
+        ax.set_yscale("log")
+        ax.set_xscale("log" if seen.sum() > 30 else "linear")
+        if self._scaled is not None:
+            ax.axhline(self._scaled / m, color=style.colour(1), linewidth=1, linestyle="--")
+            ax.annotate(
+                f"penalty: {self.dimension():.3g} effective dimensions",
+                (0.02, self._scaled / m), xycoords=("axes fraction", "data"), xytext=(0, 3),
+                textcoords="offset points", ha="left", va="bottom", fontsize="small", color=style.colour(1),
+            )  # fmt: skip
+        ax.set(xlabel="rank", ylabel=f"eigenvalue of K/{m:,}")
+        style.tidy(ax)
+
+    def describe(self) -> str:
+        """What the picture shows, in words."""
+        m = len(self.eigenvalues)
+        of = f" of {self.total:,}" if self.total > m else ""
+        text = f"Eigenvalues of the kernel matrix of {m:,}{of} points, falling on a logarithmic scale."
+        text += f" {self.directions():,} directions hold 95 % of their sum."
+        if self._scaled is not None:
+            text += f" The penalty leaves {self.dimension():.3g} effective dimensions."
+        return text

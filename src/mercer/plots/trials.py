@@ -1,0 +1,145 @@
+r"""What a search tried: kernels and how well they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.plots import style
+from mercer.plots.style import Display
+
+__all__ = ["Tried", "TrialsDisplay", "tried"]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One trial, whatever the search that made it."""
+
+    kernel: str
+    error: float
+    points: int | None = None
+    penalty: float | None = None
+    seconds: float | None = None
+
+
+def tried(source: Any) -> list[Tried]:
+    """Trials of a search, best first; those on more points come before those on fewer.
+
+    ``source`` is ``trials_``, an estimator that has it or ``path_``, a search of scikit-learn's, or a list of
+    dicts with "kernel" and "error".
+
+    >>> [trial.kernel for trial in tried([{"kernel": "a", "error": 0.2}, {"kernel": "b", "error": 0.1}])]
+    ['b', 'a']
+    """
+    if hasattr(source, "trials_"):
+        source = source.trials_
+    if hasattr(source, "cv_results_"):
+        source = _of_search(source)
+    elif hasattr(source, "path_"):
+        source = _of_path(source)
+    if isinstance(source, str | bytes) or not isinstance(source, Sequence):
+        raise InputError(f"trials must be a list of trials, got {type(source).__name__}: pass model.trials_")
+    rows = [_read(trial) for trial in source]
+    return sorted(rows, key=lambda row: (-(row.points or 0), row.error))
+
+
+def _read(trial: Any) -> Tried:
+    def get(name: str) -> Any:
+        found = trial.get(name) if isinstance(trial, dict) else getattr(trial, name, None)
+        if found is None and name in ("error", "penalty"):  # of a score
+            score = trial.get("score") if isinstance(trial, dict) else getattr(trial, "score", None)
+            return getattr(score, name, score if name == "error" and np.isscalar(score) else None)
+        return found
+
+    kernel, error = get("kernel"), get("error")
+    if kernel is None or error is None:
+        raise InputError(f"a trial needs a kernel and an error, got {trial!r}: pass model.trials_")
+    points, penalty, seconds = (get(name) for name in ("points", "penalty", "seconds"))
+    name = kernel if isinstance(kernel, str) else repr(kernel)
+    return Tried(
+        f"{name}, a scale per column" if get("per_column") else name,
+        float(error),
+        None if points is None else int(points),
+        None if penalty is None else float(penalty),
+        None if seconds is None else float(seconds),
+    )
+
+
+def _of_path(model: Any) -> list[dict[str, Any]]:
+    """The best penalty of every kernel of KernelRidgeCV; errors in the units of y."""
+    path = model.path_
+    scores = np.asarray(path.scores).mean(axis=2)  # (kernels, alphas)
+    if getattr(model, "scoring", None) == "squared":
+        scores = np.sqrt(scores)
+    best = scores.argmin(axis=1)
+    return [
+        {"kernel": kernel, "error": scores[i, best[i]], "penalty": path.alphas[best[i]]}
+        for i, kernel in enumerate(path.kernels)
+        if np.isfinite(scores[i, best[i]])
+    ]
+
+
+def _of_search(search: Any) -> list[dict[str, Any]]:
+    results = search.cv_results_
+    return [
+        {
+            "kernel": ", ".join(f"{name}={value}" for name, value in parameters.items()),
+            "error": 1 - score if getattr(search, "scoring", None) is None else -score,
+            "seconds": seconds,
+        }
+        for parameters, score, seconds in zip(
+            results["params"], results["mean_test_score"], results["mean_fit_time"], strict=True
+        )
+        if np.isfinite(score)
+    ]
+
+
+@dataclass
+class TrialsDisplay(Display):
+    """Trials as dots on a line each, best at the top; smaller dots for fewer points.
+
+    Parameters
+    ----------
+    trials : best first
+    total : how many there were
+    """
+
+    trials: list[Tried]
+    total: int
+
+    @classmethod
+    def from_trials(cls, trials: Any, *, most: int = 12, ax: Any = None) -> Any:
+        """Of the ``trials_`` of a search; the best ones of them.
+
+        >>> display = TrialsDisplay.from_trials([{"kernel": "Linear()", "error": 0.25}])
+        >>> display.total, display.trials[0].error
+        (1, 0.25)
+        """
+        rows = tried(trials)
+        if not rows:
+            raise InputError("there are no trials to show: fit a search first")
+        return cls(rows[:most], len(rows)).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        place = np.arange(len(self.trials))
+        errors = np.array([trial.error for trial in self.trials])
+        points = np.array([trial.points or 0 for trial in self.trials])
+        size = 18 + 40 * points / max(points.max(initial=0), 1)
+        ax.hlines(place, errors.min(), errors, color=style.faint(), linewidth=1)
+        ax.scatter(errors, place, s=size, color=[style.colour(1 if i == 0 else 0) for i in place], zorder=3)
+        ax.set_yticks(place, [style.short(trial.kernel, 34) for trial in self.trials])
+        ax.set_ylim(len(place) - 0.5, -0.5)
+        ax.set_xlabel("error in the search")
+        style.tidy(ax, grid="x")
+
+    def describe(self) -> str:
+        """What the picture shows, in words."""
+        best, worst = self.trials[0], max(self.trials, key=lambda trial: trial.error)
+        text = (
+            f"The errors of {len(self.trials)} of {self.total} trials, from {best.error:.4g} of {best.kernel}"
+        )
+        return f"{text} to {worst.error:.4g} of {worst.kernel}."

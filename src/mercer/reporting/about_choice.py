@@ -1,0 +1,109 @@
+r"""Which kernels were tried, and why it is this one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer import data
+from mercer.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.compose import Scaled, Sum
+from mercer.plots.paths import PathDisplay
+from mercer.plots.trials import TrialsDisplay, Tried, tried
+from mercer.reporting.case import Case
+from mercer.reporting.page import Html, brief, cut, definitions, figures, number, paragraph, table, words
+from mercer.reporting.picture import Pictures
+
+__all__ = ["choice_section"]
+
+_LISTED = 15
+
+
+def choice_section(case: Case, pictures: Pictures) -> list[Html]:
+    """The trials, the path of penalties, the kernel and its parts."""
+    kernel = case.found.kernel
+    parts = [Html(f"<p>The model compares points by <code>{words(cut(brief(kernel), 600))}</code>.</p>")]
+    parts += _trials(case, pictures)
+    parts += _terms(case, kernel)
+    return parts
+
+
+def _trials(case: Case, pictures: Pictures) -> list[Html]:
+    source = case.trials if case.trials is not None else case.found.learner
+    has_any = case.trials is not None or hasattr(source, "trials_") or hasattr(source, "path_")
+    rows = tried(source) if has_any else []
+    if not rows:
+        return [paragraph("The kernel was given: no other was tried.")]
+    parts = [paragraph(_why(rows))]
+    if case.is_regression and type(case.found.learner).__name__ == "AutoKernelRegressor":
+        parts.append(paragraph("Errors of this search are in standard deviations of the target."))
+    drawn = []
+    if len(rows) > 2:
+        shown = min(len(rows), 12)
+        drawn.append(
+            pictures.draw(
+                lambda ax: TrialsDisplay.from_trials(rows, ax=ax),
+                "The trials",
+                "Errors of the search, the best at the top; the choice was made on them, so they flatter.",
+                width=4.6,
+                height=0.9 + 0.24 * shown,
+            )
+        )
+    if hasattr(case.found.learner, "path_"):
+        drawn.append(
+            pictures.draw(
+                lambda ax: PathDisplay.from_estimator(case.found.learner, ax=ax),
+                "The path of penalties",
+                "Left of the best penalty the model follows noise, right of it it is too stiff.",
+            )
+        )
+    parts += [figures(*drawn)] if drawn else []
+    listed = [
+        [place, cut(brief(row.kernel), 200), row.error, row.penalty, row.points, row.seconds]
+        for place, row in enumerate(rows[:_LISTED], 1)
+    ]
+    more = len(rows) - len(listed)
+    caption = "Trials, the best first" + (f" ({more} more)" if more else "")
+    head = ["place", "kernel", "error", "penalty", "points", "seconds"]
+    keep = [j for j in range(len(head)) if j < 3 or any(row[j] is not None for row in listed)]
+    parts.append(table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption))
+    return parts
+
+
+def _why(rows: list[Tried]) -> str:
+    best = rows[0]
+    text = f"{len(rows)} kernel{'s were' if len(rows) > 1 else ' was'} tried. "
+    text += f"{cut(brief(best.kernel), 120)} had the smallest error, {number(best.error)}"
+    if best.points and any((row.points or 0) < best.points for row in rows):
+        text += f", among those that went on to {best.points:,} points"
+    others = [row for row in rows[1:] if row.points == best.points]
+    if others:
+        text += f"; the next, {cut(brief(others[0].kernel), 120)}, had {number(others[0].error)}"
+    return f"{text}."
+
+
+def _terms(case: Case, kernel: Kernel) -> list[Html]:
+    """Of a sum, what each term weighs."""
+    while isinstance(kernel, Scaled):
+        kernel = kernel.kernel
+    columns = getattr(kernel, "columns", None)
+    if isinstance(columns, dict):
+        weights = getattr(kernel, "weights", None) or {}
+        rows = [
+            [cut(str(name), 60), cut(brief(k), 160), float(weights.get(name, 1.0))]
+            for name, k in columns.items()
+        ]
+        return [table(["column", "kernel", "weight"], rows, "The kernel of each column")]
+    if not isinstance(kernel, Sum):
+        return []
+    some = data.take(case.points, case.some(300))
+    sizes = [float(np.mean(Gram(term, some, cache=0).diag())) for term in kernel.children().values()]
+    total = sum(sizes) or 1.0
+    rows = []
+    for term, size in zip(kernel.children().values(), sizes, strict=True):
+        weight = float(term.scale) if isinstance(term, Scaled) else 1.0
+        inner = term.kernel if isinstance(term, Scaled) else term
+        rows.append([cut(brief(inner), 160), weight, f"{size / total:.1%}"])
+    parts = [table(["term", "weight", "share of k(x, x)"], rows, "The terms of the kernel")]
+    biggest = int(np.argmax(sizes))
+    return [*parts, definitions([("largest term", rows[biggest][0])])]

@@ -1,0 +1,156 @@
+r"""How wrong the model is, and in what way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.plots.calibration import CalibrationDisplay
+from mercer.plots.confusion import ConfusionDisplay
+from mercer.plots.learning import LearningCurveDisplay
+from mercer.plots.residuals import ResidualDisplay
+from mercer.reporting.case import Case, HeldOut
+from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, table
+from mercer.reporting.picture import Pictures
+
+__all__ = ["curve_section", "error_section", "headline", "shown_error"]
+
+_CLASSES = 30
+
+
+def headline(case: Case) -> tuple[float, tuple[float, float] | None]:
+    """The error to show first, and its interval: the given one, else that of points left out here."""
+    given = case.error
+    if given is not None:
+        value = getattr(given, "error", given)
+        limits = getattr(given, "interval", None)
+        if isinstance(value, tuple | list) and len(value) == 2:
+            value, limits = value
+        if np.ndim(value) == 0 and np.isreal(value):
+            return float(value), None if limits is None else (float(limits[0]), float(limits[1]))
+    return case.held_out.error, case.held_out.interval
+
+
+def shown_error(case: Case, value: float) -> str:
+    """An error as text: a share in per cent, or a number."""
+    return f"{value:.2%}".replace("%", " %") if case.is_class else number(value)
+
+
+def error_section(case: Case, pictures: Pictures) -> list[Html]:
+    """Error, baseline, and where the errors are."""
+    if not (case.is_class or case.is_regression):
+        return [paragraph("There is no target, and so no error.")]
+    value, limits = headline(case)
+    held = case.held_out
+    facts: list[tuple[str, Any]] = [
+        ("error" if case.is_class else "root mean squared error", shown_error(case, value))
+    ]
+    if limits is not None:
+        facts.append(("95 % interval", " to ".join(shown_error(case, limit) for limit in limits)))
+    facts += _baseline(case, value)
+    parts = [definitions(facts)]
+    given = getattr(case.error, "predictions", None)
+    if case.error is not None and given is None:
+        parts.append(
+            paragraph("The error was measured before this report. What follows is from points left out here.")
+        )
+    parts.append(paragraph(held.how))
+    parts += _by_class(case, pictures) if case.is_class else _residuals(case, pictures)
+    return parts
+
+
+def _baseline(case: Case, value: float) -> list[tuple[str, Any]]:
+    """What one would do without a model."""
+    if case.is_class:
+        share = 1 - np.unique(case.y, return_counts=True)[1].max() / case.n
+        return [("always the most common class", shown_error(case, float(share)))]
+    spread = float(np.sqrt(np.mean((case.y - case.y.mean(axis=0)) ** 2)))
+    facts: list[tuple[str, Any]] = [("always the mean", number(spread))]
+    if spread > 0:
+        facts.append(("explained variance R²", f"{1 - (value / spread) ** 2:.3f}"))
+    return facts
+
+
+def _by_class(case: Case, pictures: Pictures) -> list[Html]:
+    held, classes = case.held_out, case.found.classes
+    assert classes is not None
+    y = case.y[held.which]
+    size = float(np.clip(2.4 + 0.12 * len(classes), 2.8, 3.7))
+    drawn = [
+        pictures.draw(
+            lambda ax: ConfusionDisplay.from_predictions(y, held.predictions, labels=classes, ax=ax),
+            "The confusion matrix",
+            "True classes in rows, predicted ones in columns: what is off the diagonal is wrong.",
+            height=size,
+        )
+    ]
+    sure = case.calibrated
+    if sure is not None:
+        drawn.append(
+            pictures.draw(
+                lambda ax: _calibration(case, sure, ax),
+                "The calibration",
+                "Probabilities are right where dots are on the dashed line; bars are 95 % intervals.",
+                height=size,
+            )
+        )
+    parts = [figures(*drawn)]
+    if sure is None:
+        parts.append(paragraph("The model gives no probabilities, so there is no calibration to look at."))
+    rows = []
+    for label in classes[:_CLASSES]:
+        true, told = y == label, held.predictions == label
+        both = np.count_nonzero(true & told)
+        found = f"{both / true.sum():.1%}" if true.any() else "–"
+        right = f"{both / told.sum():.1%}" if told.any() else "–"
+        rows.append([cut(str(label), 60), int(true.sum()), found, right])
+    caption = "By class" + (f" (the first {_CLASSES} of {len(classes)})" if len(classes) > _CLASSES else "")
+    parts.append(
+        table(["class", "points", "found (recall)", "right when predicted (precision)"], rows, caption)
+    )
+    return parts
+
+
+def _calibration(case: Case, sure: HeldOut, ax: Any) -> Any:
+    labels, classes = case.y[sure.which], case.found.classes
+    return CalibrationDisplay.from_predictions(labels, sure.probabilities, classes=classes, ax=ax)
+
+
+def _residuals(case: Case, pictures: Pictures) -> list[Html]:
+    held = case.held_out
+    y = case.y[held.which]
+    drawn = [
+        pictures.draw(
+            lambda ax: ResidualDisplay.from_predictions(y, held.predictions, kind="targets", ax=ax),
+            "Targets against predictions",
+            "Points on the dashed line are predicted exactly.",
+        ),
+        pictures.draw(
+            lambda ax: ResidualDisplay.from_predictions(y, held.predictions, ax=ax),
+            "The residuals",
+            "A cloud without a shape is noise; a bend or a fan is something that the model misses.",
+        ),
+    ]
+    off = np.abs(y - held.predictions).reshape(len(y), -1).mean(axis=1)
+    levels = (0.5, 0.8, 0.9, 0.95, 0.99)
+    rows = [[f"{level:.0%}", float(np.quantile(off, level))] for level in levels]
+    return [figures(*drawn), table(["of the points", "have an error of at most"], rows, "Sizes of errors")]
+
+
+def curve_section(case: Case, pictures: Pictures) -> list[Html]:
+    """Whether more data would help."""
+    if not (case.is_class or case.is_regression):
+        return [paragraph("There is no target, and so no learning curve.")]
+    most = case.afford(2000, 2.5, squares=2.5)
+    drawn = pictures.draw(
+        lambda ax: LearningCurveDisplay.from_estimator(
+            case.model, case.X, case.y, most=most, max_time=case.left(5.0), seed=case.seed, ax=ax
+        ),
+        "The learning curve",
+        "Where the upper line still falls at its end, more points would help; where the two lines have met, "
+        "another kernel or other columns would.",
+    )
+    used = min(case.n, most)
+    told = f"Fitted again on parts of {used:,} points, a quarter left out; kernel and penalty stay."
+    return [paragraph(told), figures(drawn)]

@@ -1,0 +1,241 @@
+r"""The points that the model is made of, and the columns that matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer import data
+from mercer.plots import style
+from mercer.plots.learned import width_of
+from mercer.plots.relevance import RelevanceDisplay
+from mercer.reporting.about_data import columns_of
+from mercer.reporting.case import Case
+from mercer.reporting.page import Html, cut, figures, gallery, image, number, paragraph, table
+from mercer.reporting.picture import Pictures
+
+__all__ = ["prototype_section", "relevance_section"]
+
+_PROTOTYPES = 12
+_KINDS = {
+    "length scales": "By the kernel's own length scales ℓⱼ, one per column: the spread of a column divided "
+    "by ℓⱼ is how much it moves a point.",
+    "permutation": "By permutation: a column is shuffled, which takes its information away, and f changes. "
+    "Columns that say the same share what they matter.",
+}
+_SHOWN_COLUMNS = 8
+
+
+def prototype_section(case: Case) -> list[Html]:
+    """The anchors with the largest coefficients."""
+    f = case.found.learner.expansion_
+    total = case.n if case.is_training else None
+    kept = int(np.count_nonzero(case.influence))
+    of = f" of {total:,}" if total is not None and total >= kept else ""
+    parts = [
+        paragraph(
+            f"f(x) = Σ αᵢ k(xᵢ, x) + b has {kept:,}{of} points xᵢ with a weight αᵢ. Those with the "
+            "largest |αᵢ| say most about what was learned."
+        )
+    ]
+    C = getattr(case.found.machine, "C", None)
+    if case.found.has_margin and C is not None and np.isfinite(C):
+        bound = int(np.count_nonzero(case.influence >= 0.999999 * float(C)))
+        parts.append(
+            paragraph(f"{bound:,} of them are at the bound C = {number(C)}: inside the margin, or wrong.")
+        )
+    chosen = _chosen(case)
+    if not len(chosen):
+        return [*parts, paragraph("The function is constant: no point has a weight.")]
+    if _is_images(case, f, int(chosen[0])):
+        return [*parts, gallery(_captioned(case, f, int(i)) for i in chosen)]
+    rows = [_row(case, f, int(i)) for i in chosen]
+    head, raw = ["weight |α|", "target", "predicted"], _table_row(case, int(chosen[0]))
+    head = [*head, *raw[0]] if raw is not None else ["point", *head[::-1]]
+    parts.append(table(head, rows, "The most influential training points", row_heads=False))
+    return parts
+
+
+def _chosen(case: Case) -> np.ndarray:
+    """The anchors to show: the largest, of every class where classes are known."""
+    order = np.argsort(-case.influence, kind="stable")[:40]
+    order = order[case.influence[order] > 0]
+    if not case.is_class or case.found.classes is None:
+        return order[:_PROTOTYPES]
+    labels = [_label(case, int(i)) for i in order]
+    each = max(1, _PROTOTYPES // len(case.found.classes))
+    kept: list[int] = []
+    counts: dict[Any, int] = {}
+    for i, label in zip(order, labels, strict=True):
+        counts[label] = counts.get(label, 0) + 1
+        if counts[label] <= each:
+            kept.append(int(i))
+    kept += [int(i) for i in order if int(i) not in kept][: max(0, _PROTOTYPES - len(kept))]
+    return np.array(kept[:_PROTOTYPES], dtype=int)
+
+
+def _label(case: Case, anchor: int) -> Any:
+    place = case.places.get(anchor)
+    if place is not None:
+        return case.y[place]
+    coef = np.asarray(case.found.learner.expansion_.coef)
+    if case.found.classes is not None and coef.ndim == 1:
+        return case.found.classes[int(coef[anchor] > 0)]
+    return None
+
+
+def _said(case: Case, anchor: int) -> list[str]:
+    """The weight of an anchor, its target and what is predicted for it."""
+    label, place = _label(case, anchor), case.places.get(anchor)
+    predicted = "–"
+    if place is not None and hasattr(case.model, "predict") and case.afford_values(500, 1.0) >= 40:
+        predicted = _target(case, np.asarray(case.model.predict(data.take(case.X, np.array([place]))))[0])
+    return [number(float(case.influence[anchor])), "–" if label is None else _target(case, label), predicted]
+
+
+def _target(case: Case, value: Any) -> str:
+    return number(value) if case.is_regression and np.ndim(value) == 0 else cut(str(value), 60)
+
+
+def _row(case: Case, f: Any, anchor: int) -> list[Any]:
+    raw, said = _table_row(case, anchor), _said(case, anchor)
+    if raw is not None:
+        return [*said, *raw[1]]
+    point = _point(case, f, anchor)
+    return [cut(point if isinstance(point, str) else repr(point), 240), *said[::-1]]
+
+
+def _captioned(case: Case, f: Any, anchor: int) -> tuple[Html, str]:
+    """An image, and what is said of it."""
+    weight, target, predicted = _said(case, anchor)
+    pixels, side = np.asarray(_point(case, f, anchor), dtype=np.float64), _side(case)
+    picture = style.as_png(pixels.reshape(side, side) if side is not None else pixels)
+    said = f"{target}, |α| = {weight}" + (
+        f", taken for {predicted}" if predicted not in ("–", target) else ""
+    )
+    return image(picture, f"A training image of {target}"), said
+
+
+def _point(case: Case, f: Any, anchor: int) -> Any:
+    """The point of an anchor as it is in the data, or, where it is not there, as the kernel sees it."""
+    place = case.places.get(anchor)
+    if place is not None:
+        return _first(data.take(case.X, np.array([place])))
+    return _first(data.take(f.anchors, np.array([anchor])))
+
+
+def _first(points: Any) -> Any:
+    if hasattr(points, "iloc"):
+        return points.iloc[0]
+    return points[0] if not sparse.issparse(points) else points.toarray()[0]
+
+
+def _is_images(case: Case, f: Any, anchor: int) -> bool:
+    if _side(case) is not None:
+        return anchor in case.places
+    point = _point(case, f, anchor)
+    if not isinstance(point, np.ndarray) or point.ndim != 2:
+        return False
+    return min(point.shape) >= 5 and point.dtype.kind in "biuf"
+
+
+def _table_row(case: Case, anchor: int) -> tuple[list[str], list[str]] | None:
+    """Names and values of the first columns, where a point is a row of a table."""
+    if width_of(case.X) is None:
+        return None
+    names = [cut(name, 24) for name in columns_of(case)[:_SHOWN_COLUMNS]]
+    place = case.places.get(anchor)
+    if place is None:
+        return names, ["–"] * len(names)
+    row = data.columns(data.take(case.X, np.array([place])), slice(0, len(names)))
+    values = row.toarray() if sparse.issparse(row) else np.asarray(row)
+    return names, [cut(v if isinstance(v, str) else number(v), 60) for v in values.reshape(-1).tolist()]
+
+
+def _side(case: Case) -> int | None:
+    """The side of square images, if that is what the rows seem to be: unnamed columns of values ≥ 0."""
+    X = case.X
+    if (
+        not isinstance(X, np.ndarray)
+        or X.ndim != 2
+        or X.dtype.kind not in "biuf"
+        or case.features is not None
+    ):
+        return None
+    side = int(np.sqrt(X.shape[1]))
+    if side < 8 or side * side != X.shape[1]:
+        return None
+    return side if float(X[:1000].min()) >= 0 else None
+
+
+def relevance_section(case: Case, pictures: Pictures) -> list[Html]:
+    """By length scales or by permutation; as an image where points are images."""
+    if width_of(case.X) is None:
+        return [paragraph("The points are objects, without columns whose relevance could be told apart.")]
+    if getattr(case.found.machine, "_pairwise", False):
+        return [paragraph("The columns are kernel values of training points, not features.")]
+    if not (case.is_class or case.is_regression):
+        return [paragraph("There is no target that a column could matter for.")]
+    made: list[RelevanceDisplay] = []
+
+    def make(ax: Any) -> Any:
+        made.append(
+            RelevanceDisplay.from_estimator(
+                case.model,
+                case.X,
+                case.y,
+                names=case.features,
+                max_time=case.left(4.0),
+                seed=case.seed,
+                ax=ax,
+            )
+        )
+        return made[0]
+
+    columns = min(case.X.shape[1], 15)
+    drawn = [
+        pictures.draw(
+            make,
+            "The relevance",
+            "The columns that matter most, at the top.",
+            width=4.6,
+            height=0.9 + 0.24 * columns,
+        )
+    ]
+    if not made:
+        return [figures(*drawn)]
+    display, side = made[0], _side(case)
+    order = display.order()
+    order = order[display.relevance[order] != 0]
+    parts = [paragraph(_KINDS[display.kind])]
+    if side is not None and len(display.relevance) == side * side:
+        pixels = _Pixels(display, side)
+        parts.append(figures(pictures.draw(pixels.plot, "The relevance", "Pixels that matter are bright.")))
+    else:
+        rows = [[cut(display.names[j], 60), float(display.relevance[j])] for j in order[:15]]
+        parts += [figures(*drawn), table(["column", display.label], rows, "The most relevant columns")]
+    seen = int(np.count_nonzero(np.isfinite(display.relevance)))
+    if seen < len(display.names):
+        parts.append(paragraph(f"There was time for {seen:,} of {len(display.names):,} columns."))
+    return parts
+
+
+class _Pixels(style.Display):
+    """Relevance of pixels, as an image."""
+
+    def __init__(self, display: RelevanceDisplay, side: int) -> None:
+        self.display, self.side = display, side
+
+    def _draw(self, ax: Any) -> None:
+        picture = ax.imshow(
+            np.nan_to_num(self.display.relevance).reshape(self.side, self.side), cmap=style.SEQUENTIAL
+        )
+        ax.set(xticks=[], yticks=[])
+        style.colour_bar(ax, picture, self.display.label)
+
+    def describe(self) -> str:
+        row, column = divmod(int(self.display.order()[0]), self.side)
+        size = f"{self.side} × {self.side}"
+        return f"The relevance of {size} pixels, largest in row {row + 1}, column {column + 1}."

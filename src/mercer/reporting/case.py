@@ -1,0 +1,296 @@
+r"""What a report is about: model, data, and predictions of points that the model had not seen."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from time import monotonic, perf_counter
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from mercer import data
+from mercer.errors import InputError
+from mercer.gram import Gram
+from mercer.plots.calibration import share_interval
+from mercer.plots.learned import Learned, learned, sample, unfitted
+from mercer.plots.learning import mistakes
+
+__all__ = ["Case", "HeldOut", "interval"]
+
+_REFITTED = 2000  # points that folds are made of
+_EXACT = 3000  # points up to which errors left out are asked for that the model has not computed yet
+_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Predictions of points by models that had not seen them."""
+
+    which: np.ndarray  # (m,) positions in X
+    predictions: np.ndarray  # (m,)
+    error: float
+    interval: tuple[float, float] | None
+    #: how they were made, as a sentence
+    how: str
+    probabilities: np.ndarray | None = None  # (m, classes)
+
+
+@dataclass(eq=False)
+class Case:
+    """A fitted model and the data of a report."""
+
+    model: Any
+    X: Any
+    y: np.ndarray
+    features: tuple[str, ...] | None = None
+    trials: Any = None
+    error: Any = None
+    seed: int = 0
+    #: seconds for everything
+    limit: float = 18.0
+    began: float = field(default_factory=monotonic)
+
+    def left(self, most: float) -> float:
+        """Seconds that a part may take: at most so many, and half of what is left."""
+        return float(max(0.1, min(most, (self.began + self.limit - monotonic()) / 2)))
+
+    @cached_property
+    def found(self) -> Learned:
+        return learned(self.model)
+
+    @property
+    def n(self) -> int:
+        return data.n_points(self.X)
+
+    @property
+    def is_class(self) -> bool:
+        return self.found.is_classifier
+
+    @property
+    def is_regression(self) -> bool:
+        return self.found.is_regressor
+
+    @cached_property
+    def points(self) -> Any:
+        """The data behind the steps of the pipeline."""
+        return self.found.points(self.X)
+
+    def some(self, most: int) -> np.ndarray:
+        """Positions of at most so many points, of each class its share."""
+        return sample(self.n, most, self.seed, self.y if self.is_class else None)
+
+    # --- how many points one can afford --------------------------------------------------------------------
+
+    @cached_property
+    def pair_seconds(self) -> float:
+        """What one value of the kernel takes, about: some kernels on objects are slow."""
+        taken, count = 0.0, 40
+        Gram(self.found.kernel, self._points(2), cache=0).dense()  # its code is compiled by now
+        while taken < 5e-3 and count <= 160:  # of so few values one sees the call, not the kernel
+            some = self._points(count)
+            start = perf_counter()
+            Gram(self.found.kernel, some, cache=0).dense()
+            taken = perf_counter() - start
+            pairs, count = data.n_points(some) ** 2, 2 * count
+        return taken / pairs
+
+    def _points(self, most: int) -> Any:
+        return data.take(self.points, self.some(most))
+
+    def afford(self, most: int, seconds: float, squares: float = 1.0) -> int:
+        """How many points m such that ``squares`` · m² values of the kernel take so many seconds."""
+        return int(max(16, min(most, np.sqrt(seconds / (squares * max(self.pair_seconds, 1e-12))))))
+
+    def afford_values(self, most: int, seconds: float) -> int:
+        """At how many points f can be computed in so many seconds."""
+        each = self.pair_seconds * len(self.found.learner.expansion_)
+        return int(max(1, min(most, seconds / max(each, 1e-12))))
+
+    # --- where the anchors come from -----------------------------------------------------------------------
+
+    @cached_property
+    def influence(self) -> np.ndarray:  # (anchors,)
+        """The size of the coefficients: the largest ``|α|`` of a point over the functions."""
+        coef = np.asarray(self.found.learner.expansion_.coef)
+        return np.asarray(np.abs(coef.reshape(len(coef), -1)).max(axis=1))
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """For each of the most influential anchors its position in X, where it is there."""
+        anchors = self.found.learner.expansion_.anchors
+        top = np.argsort(-self.influence, kind="stable")[:40]
+        points = self.points
+        if not hasattr(anchors, "columns") and hasattr(points, "columns"):  # kept as the numbers it holds
+            points = data.as_vectors(points)
+        known = {print_: i for i, print_ in reversed(list(enumerate(_prints(points))))}
+        wanted = _prints(data.take(anchors, top))
+        return {int(a): known[p] for a, p in zip(top, wanted, strict=True) if p in known}
+
+    @property
+    def is_training(self) -> bool:
+        """Whether X holds points that the model was fitted to."""
+        try:
+            return bool(self.places)
+        except Exception:  # what cannot be compared is taken for the training data, to be honest
+            return True
+
+    # --- predictions left out ------------------------------------------------------------------------------
+
+    @cached_property
+    def held_out(self) -> HeldOut:
+        """Given ones, else exact ones left out, else of folds, else, for new data, the model's own."""
+        given = getattr(self.error, "predictions", None)
+        if given is not None and np.shape(given) == self.y.shape:
+            folds = len(getattr(self.error, "errors", ()))
+            how = f"Predicted in {folds} folds by models whose whole selection was made without them."
+            return self._judge(np.arange(self.n), np.asarray(given), how)
+        if not self.is_training:
+            which = self.some(self.afford_values(5000, 3.0))
+            how = "Predicted by the model itself, for which these points are new."
+            return self._judge(which, self._predict(self.model, which), how, self._chances(self.model, which))
+        exact = self._left_out_exactly()
+        return exact if exact is not None else self._in_folds()
+
+    @cached_property
+    def calibrated(self) -> HeldOut | None:
+        """Predictions left out that have probabilities; None where the model gives none."""
+        if not self.is_class or not hasattr(self.found.machine, "predict_proba"):
+            return None
+        held = self.held_out if self.held_out.probabilities is not None else self._in_folds()
+        return held if held.probabilities is not None else None
+
+    def _left_out_exactly(self) -> HeldOut | None:
+        learner = self.found.learner
+        if not self.is_regression or (not hasattr(learner, "path_") and self.n > _EXACT):
+            return None
+        if self.found.model is not learner and self.found.steps is None:  # a search: its scale may be another
+            return None
+        left = getattr(learner, "loo_residuals_", None)
+        if left is None or np.shape(left) != self.y.shape or not np.isfinite(left).all():
+            return None
+        how = "Each point predicted by the model that leaves it out, exactly; kernel and penalty as chosen."
+        return self._judge(np.arange(self.n), self.y - np.asarray(left), how)
+
+    def _in_folds(self) -> HeldOut:
+        which = self.some(self.afford(_REFITTED, 4.0, squares=4.0))
+        y = self.y[which]
+        fresh, folds = unfitted(self.model), _FOLDS
+        if self.is_class:
+            fewest = int(np.unique(y, return_counts=True)[1].min())
+            if fewest >= 2:
+                folds = min(folds, fewest)
+                parts = list(StratifiedKFold(folds, shuffle=True, random_state=self.seed).split(y, y))
+            else:
+                parts = list(KFold(folds, shuffle=True, random_state=self.seed).split(y))
+        else:
+            parts = list(KFold(min(folds, len(y)), shuffle=True, random_state=self.seed).split(y))
+        end = monotonic() + self.left(6.0)
+        predictions: list[np.ndarray] = []
+        chances: list[np.ndarray | None] = []
+        done: list[np.ndarray] = []
+        for train, test in parts:
+            if done and monotonic() > end:
+                break
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                fitted = fresh.fit(data.take(self.X, which[train]), y[train])
+            predictions.append(self._predict(fitted, which[test]))
+            chances.append(self._chances(fitted, which[test]))
+            done.append(which[test])
+        many = f"{len(done)} of {len(parts)} folds" if len(done) < len(parts) else f"{len(done)} folds"
+        of = f"{len(which):,} of {self.n:,} points" if len(which) < self.n else f"all {self.n:,} points"
+        how = f"Predicted in {many} of {of} by models with the kernel and the penalty of this one."
+        if len(which) < self.n:
+            how += " Those learned from fewer points than this one, so that their error may be too large."
+        if self.trials is not None:
+            how += (
+                " Kernel and penalty were chosen with all points in view, which makes it a little too small."
+            )
+        known = [part for part in chances if part is not None]
+        P = np.concatenate(known) if len(known) == len(chances) else None
+        return self._judge(np.concatenate(done), np.concatenate(predictions), how, P)
+
+    def _predict(self, model: Any, which: np.ndarray) -> np.ndarray:
+        return np.asarray(model.predict(data.take(self.X, which)))
+
+    def _chances(self, model: Any, which: np.ndarray) -> np.ndarray | None:
+        classes = self.found.classes
+        if classes is None:
+            return None
+        found = learned(model)
+        if not hasattr(found.machine, "predict_proba"):
+            return None
+        P = np.asarray(found.machine.predict_proba(found.points(data.take(self.X, which))))
+        return P if list(found.machine.classes_) == list(classes) else None
+
+    def _judge(
+        self, which: np.ndarray, predictions: np.ndarray, how: str, P: np.ndarray | None = None
+    ) -> HeldOut:
+        y = self.y[which]
+        error = mistakes(predictions, y, self.is_class)
+        return HeldOut(which, predictions, error, interval(predictions, y, self.is_class), how, P)
+
+
+def interval(predictions: np.ndarray, y: np.ndarray, is_class: bool) -> tuple[float, float]:
+    """The 95 % interval of the error, by the points: exact for a share, normal for a mean square.
+
+    >>> low, high = interval(np.zeros(10), np.zeros(10), True)
+    >>> low, round(high, 4)
+    (0.0, 0.3085)
+    """
+    if is_class:
+        low, high = share_interval(np.count_nonzero(predictions != y), len(y))
+        return float(low), float(high)
+    squares = ((predictions - y) ** 2).reshape(len(y), -1).mean(axis=1)
+    margin = 1.96 * float(squares.std(ddof=1)) / np.sqrt(len(y)) if len(y) > 1 else np.inf
+    low, high = (np.sqrt(max(float(squares.mean()) + side * margin, 0.0)) for side in (-1, 1))
+    return float(low), float(high)
+
+
+def _prints(points: Any) -> list[Any]:
+    """What two points have in common only if they are equal."""
+    if sparse.issparse(points):
+        rows: Any = data.as_vectors(points)
+        cuts = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+        return [(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in cuts]
+    if hasattr(points, "columns"):  # a data frame of either library
+        columns = [
+            points[name].to_list() if hasattr(points[name], "to_list") else [] for name in points.columns
+        ]
+        return [repr(row) for row in zip(*columns, strict=True)]
+    if isinstance(points, np.ndarray) and points.dtype.kind in "biuf":
+        return [row.tobytes() for row in np.ascontiguousarray(points, dtype=np.float64)]
+    return [_print(point) for point in points]
+
+
+def _print(point: Any) -> Any:
+    if isinstance(point, str | bytes | int | float):
+        return point
+    try:
+        return pickle.dumps(point)
+    except Exception:  # an object that cannot be written down is equal to itself alone
+        return id(point)
+
+
+def as_case(model: Any, X: Any, y: Any, **options: Any) -> Case:
+    """Check what a report is asked for."""
+    learned(model)
+    try:
+        n = data.n_points(X)
+    except TypeError:
+        raise InputError(f"X must be points, one per target, got {type(X).__name__}: pass the data") from None
+    if n == 0:
+        raise InputError("X has no points: a report needs the data that the model was fitted to")
+    targets: np.ndarray = np.zeros(n) if y is None else np.asarray(y)
+    if targets.ndim == 2 and targets.shape[1] == 1:
+        targets = targets[:, 0]
+    if targets.ndim == 0 or len(targets) != n:
+        raise InputError(f"y must have one entry per point ({n}), got shape {targets.shape}")
+    features = options.pop("features", None)
+    names = None if features is None else tuple(map(str, features))
+    return Case(model, X, targets, names, **options)

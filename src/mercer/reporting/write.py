@@ -1,0 +1,182 @@
+r"""One HTML file that says what a model is, how good it is, and why."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mercer.errors import InputError, InputTypeError
+from mercer.reporting.about_choice import choice_section
+from mercer.reporting.about_data import data_section, kind_of
+from mercer.reporting.about_errors import curve_section, error_section, headline, shown_error
+from mercer.reporting.about_fit import fit_section, margin_section
+from mercer.reporting.about_kernel import matrix_section, plane_section
+from mercer.reporting.about_points import prototype_section, relevance_section
+from mercer.reporting.case import Case, as_case
+from mercer.reporting.look import STYLE
+from mercer.reporting.page import Html, brief, cut, words
+from mercer.reporting.picture import Pictures, reason
+
+__all__ = ["write_report"]
+
+_Section = Callable[[Case, Pictures], list[Html]]
+#: id, heading, and what makes the section
+_SECTIONS: tuple[tuple[str, str, _Section], ...] = (
+    ("data", "The data", lambda case, pictures: data_section(case)),
+    ("choice", "The kernel, and why this one", choice_section),
+    ("error", "The error", error_section),
+    ("curve", "Would more data help?", curve_section),
+    ("matrix", "What the kernel sees", matrix_section),
+    ("plane", "The learned function in feature space", plane_section),
+    ("prototypes", "The most influential points", lambda case, pictures: prototype_section(case)),
+    ("relevance", "What matters", relevance_section),
+    ("margin", "Margin and bounds", lambda case, pictures: margin_section(case)),
+    ("fit", "How it was computed", lambda case, pictures: fit_section(case)),
+)
+
+
+def write_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    path: Any,
+    *,
+    features: Any = None,
+    trials: Any = None,
+    error: Any = None,
+    title: str | None = None,
+    seed: int = 0,
+) -> Path:
+    """Write the report of a fitted model to one HTML file, which needs nothing else to be read.
+
+    Parameters
+    ----------
+    model : a fitted estimator of mercer's, or a pipeline or a search of scikit-learn's with one at its end
+    X, y : the data it was fitted to, or new ones; vectors, a table, or a list of objects
+    path : of the file; an existing one is replaced when the new one is complete
+    features : names of the columns of X
+    trials : what a search tried, ``model.trials_``; by default what the model itself has
+    error : ``mercer.selection.nested_error(…)``, a number, or a pair of a number and its interval. By default
+        it is found here, from errors left out or folds, with the kernel and the penalty as they are
+    title : the heading
+    seed : of every choice of points
+
+    Everything is of at most some thousand points, chosen by the seed and stated, and takes at most about
+    twenty seconds. What cannot be made is replaced by a sentence that says why. Returns the path.
+    """
+    place = _place(path)
+    case = as_case(model, X, y, features=features, trials=trials, error=error, seed=_seed(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits and pictures that are made to look at the model
+        text = _page(case, title)
+    _write(place, text)
+    return place
+
+
+def _page(case: Case, title: str | None) -> str:
+    pictures = Pictures()
+    made = [(name, heading, _made(section, case, pictures)) for name, heading, section in _SECTIONS]
+    heading = (
+        cut(title, 200) if title is not None else f"{type(case.found.machine).__name__} on {case.n:,} points"
+    )
+    contents = "".join(f'<li><a href="#{name}">{words(text)}</a></li>' for name, text, _ in made)
+    body = "\n".join(
+        f'<section aria-labelledby="{name}">\n<h2 id="{name}">{words(text)}</h2>\n{inside}\n</section>'
+        for name, text, inside in made
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{words(heading)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        '<a class="skip" href="#main">Skip to the report</a>\n'
+        f"<header>\n<h1>{words(heading)}</h1>\n{_summary(case)}\n</header>\n"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
+        f'<main id="main">\n{body}\n</main>\n'
+        f"<footer><p>Written by mercer {words(_version())}. Seed {case.seed}; what is "
+        "from a part of the data says so.</p></footer>\n</body>\n</html>\n"
+    )
+
+
+def _summary(case: Case) -> Html:
+    """The three numbers one looks for."""
+    facts: list[tuple[str, str]] = []
+    try:
+        if case.is_class or case.is_regression:
+            value, limits = headline(case)
+            name = "error" if case.is_class else "root mean squared error"
+            span = (
+                ""
+                if limits is None
+                else " (" + " to ".join(shown_error(case, limit) for limit in limits) + ")"
+            )
+            facts.append((name, shown_error(case, value) + span))
+    except Exception:  # the section says why
+        facts.append(("error", "not known"))
+    facts += [("learner", type(case.found.machine).__name__), ("kernel", cut(brief(case.found.kernel), 90))]
+    facts.append(("points", f"{case.n:,}"))
+    inside = "".join(f"<div><dt>{words(term)}</dt><dd>{words(value)}</dd></div>" for term, value in facts)
+    lead = f'<p class="lead">{words(_lead(case))}</p>'
+    return Html(f'{lead}\n<dl class="key">{inside}</dl>')
+
+
+def _lead(case: Case) -> str:
+    what = (
+        "A classifier"
+        if case.is_class
+        else "A regression"
+        if case.is_regression
+        else "A model of what is typical"
+    )
+    return f"{what} learned from {case.n:,} points, each {kind_of(case)}."
+
+
+def _made(section: _Section, case: Case, pictures: Pictures) -> Html:
+    try:
+        return Html("\n".join(section(case, pictures)))
+    except Exception as error:  # a section less, not a report less
+        return Html(f'<p class="note">This part could not be made: {words(reason(error))}</p>')
+
+
+def _version() -> str:
+    from mercer import __version__
+
+    return __version__
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed must be a whole number that is zero or more, got {seed!r}: pass 0")
+    return seed
+
+
+# --- the file ----------------------------------------------------------------------------------------------
+
+
+def _place(path: Any) -> Path:
+    """Refuse a file that cannot be written, before the work."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"path must be a path, got {path!r}: pass 'report.html'")
+    place = Path(path)
+    if place.is_dir():
+        raise InputError(f"path={str(place)!r} is a folder: name a file in it")
+    if not place.parent.is_dir():
+        raise InputError(f"path={str(place)!r} is in a folder that does not exist: make it, or name another")
+    return place
+
+
+def _write(place: Path, text: str) -> None:
+    """Aside, then renamed: whoever reads the file never sees half of it."""
+    aside = place.with_name(f"{place.name}.{os.getpid()}.part")
+    try:
+        aside.write_text(text, encoding="utf-8", newline="\n")
+        aside.replace(place)
+    except OSError as error:
+        raise InputError(
+            f"path={str(place)!r} cannot be written ({error.strerror}): name a file in a folder of yours"
+        ) from None
+    finally:
+        aside.unlink(missing_ok=True)

@@ -1,0 +1,325 @@
+r"""A filter for mails: a support vector machine on a sum of kernels, one for each aspect of a message.
+
+    k(x, x') = Σₐ wₐ kₐ(x, x'),     f(x) = Σᵢ αᵢ k(xᵢ, x) + b = Σₐ Σₜ cₐₜ φₐₜ(x) + b
+
+kₐ is the cosine of two bags (`mercer.features.email`), φₐ the row of a bag (`…email.vocabulary`). The
+weights wₐ are learned by gradient steps on errors left out (`mercer.selection.mixture`), C and the
+threshold on f by folds of the training messages, those with the same words in one fold. Since every kₐ is
+an inner product of rows, f is a sum over the elements of the message, and that is its explanation.
+
+Every message is alike to itself by elements that no other training message has. That tells nothing about
+new ones, and makes any labels separable; so the machine is trained without those elements, and f has them
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError, InputTypeError
+from mercer.estimators.svc import SVC
+from mercer.features.email import ASPECTS, Mail, read
+from mercer.features.email.vocabulary import Vocabulary
+from mercer.gram import Gram
+from mercer.kernels.dotproduct import Linear
+from mercer.kernels.objects import Precomputed
+from mercer.selection.mixture import learn_weights
+from mercer.threads import limited_blas
+
+__all__ = ["Explanation", "MailClassifier"]
+
+_BLOCK, _BLOCKS = 1500, 2  # messages that the weights of aspects are learned on: how many together, how often
+_CHOSEN = 8000  # messages that C and the threshold are chosen on
+_PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a message was taken for what it was: f - threshold as a sum.
+
+    Positive numbers speak for spam. ``print`` it, or look at ``aspects`` and ``elements``.
+    """
+
+    label: Any
+    probability: float  # that it is spam
+    value: float  # f - threshold, the sum of ``aspects`` and ``rest``
+    rest: float  # b - threshold
+    aspects: dict[str, float]  # by aspect
+    elements: list[tuple[str, str, float]]  # aspect, element, what it adds to f; the strongest first
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.label}: spam with probability {self.probability:.2%}, f - threshold = {self.value:+.2f}"
+        ]
+        lines += [
+            f"  {value:+.2f}  {name}"
+            for name, value in sorted(self.aspects.items(), key=lambda a: -abs(a[1]))
+        ]
+        lines.append(f"  {self.rest:+.2f}  (none of them)")
+        lines += [f"    {value:+.3f}  {aspect}: {element}" for aspect, element, value in self.elements[:12]]
+        return "\n".join(lines)
+
+
+class MailClassifier(ClassifierMixin, BaseEstimator):
+    r"""Spam or ham, from raw messages.
+
+    The kernel is Σₐ wₐ kₐ over the aspects of a message, kₐ the cosine of two bags; see the module.
+
+    Parameters
+    ----------
+    aspects : the names of those that are looked at; by default all eight of `mercer.features.email.ASPECTS`
+    weights : "learn", "equal", or a dict of numbers by aspect
+    C : weight of the errors, or "auto": chosen by folds
+    ham : the label of wanted mail; by default "ham" where that is one of the two, else the first of them
+    ham_loss : the share of hams that may be lost; the threshold on f is where so many are, of messages left
+        out, but never below zero
+    folds : number of folds for choosing; messages with the same words are in one fold
+    random_state : seed of the folds and of the messages that weights are learned on
+
+    Attributes
+    ----------
+    classes_ : the two labels, sorted
+    weights_ : the weights of the aspects, by name, which sum to 1
+    C_, threshold_ : what was chosen; a message is spam where f(x) > threshold_
+    left_out_ : (n,) f of the training messages, each by a machine that did not see its fold; NaN beyond 8,000
+    curve_ : slope and offset of the logistic curve of probabilities
+    intercept_, coef_ : b, and c by aspect, one number for each known element
+    vocabularies_ : the known elements, by aspect
+    support_, dual_coef_ : positions of the support vectors in the training messages, and their αᵢ
+
+    Examples
+    --------
+    >>> names = "ann bob cat dan eve fay gus hal ida jim".split()
+    >>> spam = [f"Subject: dear {name}\n\nbuy cheap pills now, {name}" for name in names]
+    >>> ham = [f"Subject: lunch\n\nshall {name} and I meet you at noon?" for name in names]
+    >>> model = MailClassifier().fit(spam + ham, ["spam"] * 10 + ["ham"] * 10)
+    >>> model.predict(["Subject: hello\n\nbuy cheap pills", "Subject: lunch\n\nmeet you at noon?"])
+    array(['spam', 'ham'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        *,
+        aspects: Sequence[str] = ASPECTS,
+        weights: Any = "learn",
+        C: Any = "auto",
+        ham: Any = None,
+        ham_loss: float = 0.003,
+        folds: int = 5,
+        random_state: int = 0,
+    ) -> None:
+        self.aspects = aspects
+        self.weights = weights
+        self.C = C
+        self.ham = ham
+        self.ham_loss = ham_loss
+        self.folds = folds
+        self.random_state = random_state
+
+    # --- learning --------------------------------------------------------------------------------------
+
+    def fit(self, X: Iterable[Any], y: Any) -> Self:
+        """Learn from messages (see `mercer.features.email.read`) and their labels, of two kinds."""
+        self._check()
+        mails = _read(X)
+        signs = self._signs(np.asarray(y), len(mails))
+        self.vocabularies_ = {a: Vocabulary.of([getattr(mail, a) for mail in mails]) for a in self.aspects}
+        rows = self._rows(mails)
+        shared = {a: row[:, self.vocabularies_[a].is_shared] for a, row in rows.items()}
+        rng = np.random.default_rng(self.random_state)
+        groups = _same(mails)
+        self.weights_ = self._weights(shared, signs, groups, rng)
+        Z = self._scaled(shared)
+        K = self._choose(Z, signs, groups, rng)
+        if len(K) == len(signs):
+            model = SVC(kernel=Precomputed(K), C=self.C_).fit(np.arange(len(K)), signs)
+        else:
+            model = SVC(kernel=Linear(), C=self.C_).fit(Z, signs)
+        self.support_, self.dual_coef_ = model.support_, sparse.csr_array(model.dual_coef_).toarray()[0]
+        self.intercept_ = float(model.intercept_[0])
+        self.coef_: dict[str, np.ndarray] = {}
+        for name, row in rows.items():
+            self._set_coef(name, self.weights_[name] * (row[self.support_].T @ self.dual_coef_))
+        return self
+
+    def _check(self) -> None:
+        given = [self.aspects] if isinstance(self.aspects, str) else list(self.aspects)
+        if not given or len(set(given)) < len(given) or not set(given) <= set(ASPECTS):
+            raise InputError(f"aspects must be a list of some of {', '.join(ASPECTS)}, got {self.aspects!r}")
+        if not (isinstance(self.ham_loss, int | float) and 0 <= self.ham_loss <= 1):
+            raise InputError(
+                f"ham_loss must be between 0 and 1, got {self.ham_loss!r}: pass 0.01 for one ham of a hundred"
+            )
+        if self.C != "auto" and not (isinstance(self.C, int | float) and 0 < self.C < np.inf):
+            raise InputError(f"C must be 'auto' or a positive number, got {self.C!r}")
+        if not isinstance(self.weights, dict) and self.weights not in ("learn", "equal"):
+            raise InputError(f"weights must be 'learn', 'equal' or a dict by aspect, got {self.weights!r}")
+
+    def _signs(self, y: np.ndarray, n: int) -> np.ndarray:  # (n,) ±1
+        """+1 for spam; sets ``classes_``."""
+        if y.shape != (n,):
+            raise InputError(f"y must hold one label for each of {n} messages, got shape {y.shape}")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) != 2:
+            some = ", ".join(repr(label) for label in self.classes_[:5].tolist())
+            raise InputError(f"y must hold two labels, spam and ham, got {len(self.classes_)}: {some}")
+        labels = self.classes_.tolist()
+        ham = self.ham if self.ham is not None else "ham" if "ham" in labels else labels[0]
+        if ham not in labels:
+            raise InputError(f"ham must be one of the labels {labels!r}, got {ham!r}")
+        self._ham_is_first = bool(self.classes_[0] == ham)
+        signs = np.where(y == ham, -1.0, 1.0)
+        if min(np.count_nonzero(signs > 0), np.count_nonzero(signs < 0)) < 2:
+            raise InputError("there must be at least two spams and two hams: add messages of the rarer kind")
+        return signs
+
+    def _weights(
+        self,
+        rows: dict[str, sparse.csr_array],
+        signs: np.ndarray,
+        groups: np.ndarray,
+        rng: np.random.Generator,
+    ) -> dict[str, float]:
+        """The weights of the aspects, with a sum of 1."""
+        weights = dict.fromkeys(rows, 1.0)
+        if isinstance(self.weights, dict):
+            weights = {name: self.weights.get(name, 0.0) for name in rows}
+            if not (min(weights.values()) >= 0 and 0 < sum(weights.values()) < np.inf):
+                raise InputError(f"weights must be zero or more and not all zero, got {self.weights!r}")
+        elif self.weights == "learn" and len(rows) > 1:
+            once = rng.permutation(np.unique(groups, return_index=True)[1])[: _BLOCK * _BLOCKS]
+            pieces = np.array_split(once, -(-len(once) // _BLOCK))
+            with limited_blas():
+                blocks = [([_products(row[p]) for row in rows.values()], signs[p]) for p in pieces]
+                weights = dict(zip(rows, learn_weights(blocks).tolist(), strict=True))
+        total = sum(weights.values())
+        return {name: float(weight / total) for name, weight in weights.items()}
+
+    def _choose(
+        self, Z: sparse.csr_array, signs: np.ndarray, groups: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Sets C, threshold and curve of probabilities by values of f at messages left out; returns K."""
+        self.left_out_ = np.full(len(signs), np.nan)
+        some = np.sort(rng.permutation(len(signs))[:_CHOSEN])
+        Z, signs, groups = Z[some], signs[some], groups[some]
+        fewest = min(len(np.unique(groups[signs == sign])) for sign in (-1, 1))
+        if fewest < 2:
+            raise InputError("all spams, or all hams, have the same words: add messages of that kind")
+        K = _products(Z)
+        kernel = Precomputed(K)
+        penalties = _PENALTIES if self.C == "auto" else (float(self.C),)
+        values = np.empty((len(penalties), len(some)))
+        splitter = StratifiedGroupKFold(min(self.folds, fewest), shuffle=True, random_state=self.random_state)
+        for train, test in splitter.split(signs, signs, groups):
+            for i, model in enumerate(SVC(kernel=kernel).path(train, signs[train], penalties)):
+                values[i, test] = model.decision_function(test)
+        is_ham = signs < 0
+        thresholds = np.maximum(0.0, np.quantile(values[:, is_ham], 1 - self.ham_loss, axis=1))
+        wrong = ((values > thresholds[:, None]) == is_ham).sum(axis=1)
+        best = int(wrong.argmin())
+        self.C_, self.threshold_ = penalties[best], float(thresholds[best])
+        self.left_out_[some] = values[best]
+        curve = LogisticRegression(C=1e3).fit(values[best][:, None], signs)
+        self.curve_ = float(curve.coef_[0, 0]), float(curve.intercept_[0])
+        return K
+
+    # --- what was learned -----------------------------------------------------------------------------------
+
+    def decision_function(self, X: Iterable[Any]) -> np.ndarray:  # (m,)
+        """f(x) - threshold: positive for the second of ``classes_``."""
+        check_is_fitted(self)
+        value = self._values(X) - self.threshold_
+        return value if self._ham_is_first else -value
+
+    def predict(self, X: Iterable[Any]) -> np.ndarray:  # (m,)
+        """The label of every message."""
+        is_second = self.decision_function(X) > 0
+        return self.classes_[is_second.astype(int)]
+
+    def predict_proba(self, X: Iterable[Any]) -> np.ndarray:  # (m, 2)
+        """P(label | message), in the order of ``classes_``.
+
+        A logistic curve through the values left out. A message is called spam where that is much more
+        probable than ham: the larger of the two probabilities need not be that of ``predict``.
+        """
+        check_is_fitted(self)
+        slope, offset = self.curve_
+        spam = expit(slope * self._values(X) + offset)
+        return np.column_stack([1 - spam, spam] if self._ham_is_first else [spam, 1 - spam])
+
+    def explain(self, message: Any) -> Explanation:
+        """Which aspects and elements of a message speak for spam (positive) and for ham (negative)."""
+        check_is_fitted(self)
+        mail = _read([message])
+        aspects, elements = {}, []
+        for name, row in self._rows(mail).items():
+            known = list(self.vocabularies_[name].columns)
+            terms = row.data * self.coef_[name][row.indices]
+            aspects[name] = float(terms.sum())
+            elements += [(name, known[j], float(t)) for j, t in zip(row.indices, terms, strict=True) if t]
+        elements.sort(key=lambda e: -abs(e[2]))
+        rest = self.intercept_ - self.threshold_
+        spam = self.predict_proba(mail)[0, int(self._ham_is_first)]
+        return Explanation(
+            self.predict(mail).tolist()[0], float(spam), rest + sum(aspects.values()), rest, aspects, elements
+        )
+
+    def _values(self, X: Iterable[Any]) -> np.ndarray:
+        check_is_fitted(self)
+        rows = self._rows(_read(X))
+        return self.intercept_ + sum(row @ self.coef_[name] for name, row in rows.items())
+
+    def _rows(self, mails: list[Mail]) -> dict[str, sparse.csr_array]:
+        return {
+            a: known.rows([getattr(mail, a) for mail in mails]) for a, known in self.vocabularies_.items()
+        }
+
+    def _scaled(self, rows: dict[str, sparse.csr_array]) -> sparse.csr_array:
+        """Rows whose inner products are those of the sum of kernels."""
+        return sparse.csr_array(sparse.hstack([np.sqrt(self.weights_[a]) * row for a, row in rows.items()]))
+
+    def _set_coef(self, name: str, coef: np.ndarray) -> None:
+        """Keeps what is needed of an aspect: elements with a coefficient, or a frequency."""
+        needed = (coef != 0) | self.vocabularies_[name].is_shared
+        self.vocabularies_[name] = self.vocabularies_[name].keep(needed)
+        self.coef_[name] = coef[needed]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+def _read(X: Any) -> list[Mail]:
+    if isinstance(X, str | bytes | Mail) or not isinstance(X, Iterable):
+        raise InputTypeError(
+            f"X must be a list of messages, got a single {type(X).__name__}: pass [message], or "
+            "mercer.features.email.messages(path) for those of a file or folder"
+        )
+    return [read(message) for message in X]
+
+
+def _same(mails: list[Mail]) -> np.ndarray:  # (n,)
+    """A number for each message, the same for those that have the same words; one without words is alone."""
+    numbers: dict[Any, int] = {}
+    keys = ((frozenset(mail.words.items()) or i) for i, mail in enumerate(mails))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+
+
+def _products(rows: sparse.csr_array) -> np.ndarray:
+    """The Gram matrix of sparse rows."""
+    if not rows.shape[1]:
+        return np.zeros((rows.shape[0], rows.shape[0]))
+    return np.asarray(Gram(Linear(), rows, cache=0).dense(), dtype=np.float64)

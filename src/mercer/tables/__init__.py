@@ -1,0 +1,9 @@
+"""From a file with rows and columns to numbers, targets and a model that takes such files again."""
+
+from mercer.tables.features import TableFeatures
+from mercer.tables.formats import read_table
+from mercer.tables.model import TableModel
+from mercer.tables.table import Table
+from mercer.tables.target import Target, find_target
+
+__all__ = ["Table", "TableFeatures", "TableModel", "Target", "find_target", "read_table"]

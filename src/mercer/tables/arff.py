@@ -1,0 +1,136 @@
+r"""ARFF, the files of Weka: attributes with their types, then rows; dense or sparse.
+
+>>> text = "@relation r\n@attribute a numeric\n@attribute 'b c' {x, y}\n@data\n1, x\n?, y\n"
+>>> read_arff(text, "t.arff")
+{'a': [1.0, None], 'b c': ['x', 'y']}
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from datetime import datetime
+from typing import Any
+
+from mercer.errors import InputError
+
+__all__ = ["is_arff", "read_arff"]
+
+_ATTRIBUTE = re.compile(
+    r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(.+)", re.IGNORECASE
+)
+_NUMBERS = ("numeric", "real", "integer")
+#: letters of Java's patterns for dates, and what Python calls them
+_JAVA = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
+
+
+def is_arff(text: str) -> bool:
+    r"""Whether the first line that is no comment is ARFF's.
+
+    >>> is_arff("% a comment\n\n@RELATION iris\n")
+    True
+    """
+    lines = (line.strip() for line in text[:100000].splitlines())
+    first = next((line for line in lines if line and not line.startswith("%")), "")
+    return first.lower().startswith(("@relation", "@attribute"))
+
+
+def read_arff(text: str, name: str) -> dict[str, list[Any]]:
+    """The columns, by name."""
+    attributes: dict[str, str] = {}
+    lines = text.splitlines()
+    for start, line in enumerate(lines, start=1):
+        word = line.strip()
+        if word.lower().startswith("@data"):
+            break
+        if word.lower().startswith("@attribute"):
+            found = _ATTRIBUTE.fullmatch(word)
+            if found is None:
+                raise InputError(
+                    f"line {start} of {name} is no attribute: {word!r}; write @attribute name type"
+                )
+            label, kind = _unquote(found[1]), found[2].strip()
+            if label in attributes:
+                raise InputError(f"{name} has the attribute {label!r} twice: give each a name of its own")
+            attributes[label] = _kind(kind, label, name)
+    else:
+        raise InputError(f"{name} has no @data line: is the file cut off?")
+    if not attributes:
+        raise InputError(f"{name} has no attributes: write @attribute name type for each column")
+    columns: dict[str, list[Any]] = {label: [] for label in attributes}
+    for number, line in enumerate(lines[start:], start=start + 1):
+        if not line.strip() or line.lstrip().startswith("%"):
+            continue
+        for label, cell in zip(attributes, _cells(line.strip(), attributes, name, number), strict=True):
+            columns[label].append(_value(cell, attributes[label], label, name, number))
+    if not next(iter(columns.values())):
+        raise InputError(f"{name} has attributes and no rows: pass at least one row")
+    return columns
+
+
+def _kind(kind: str, label: str, name: str) -> str:
+    """What it is read as: number, text, or date and a pattern."""
+    lower = kind.lower()
+    if lower.startswith(_NUMBERS):
+        return "number"
+    if lower.startswith(("{", "string")):
+        return "text"
+    if lower.startswith("date"):
+        pattern = _unquote(kind[4:].strip()) or "yyyy-MM-dd'T'HH:mm:ss"
+        for java, python in _JAVA.items():
+            pattern = pattern.replace(java, python)
+        return "date " + pattern.replace("'", "")
+    raise InputError(f"attribute {label!r} of {name} is {kind}: numeric, {{…}}, string and date are read")
+
+
+def _cells(line: str, attributes: dict[str, str], name: str, number: int) -> list[str | None]:
+    """The cells of a row; None is missing. A cell that a sparse row leaves out is zero."""
+    sparse = line.startswith("{")
+    if sparse != line.endswith("}"):
+        raise InputError(f"line {number} of {name} has one brace of two: is the file cut off?")
+    fields = _split(line[1:-1] if sparse else line)
+    if not sparse:
+        if len(fields) != len(attributes):
+            raise InputError(
+                f"line {number} of {name} has {len(fields)} fields for {len(attributes)} attributes"
+            )
+        return [None if cell == "?" else _unquote(cell) for cell in fields]
+    cells: list[str | None] = ["0"] * len(attributes)
+    for field in fields:
+        index, _, cell = field.partition(" ")
+        if not index.isdecimal() or int(index) >= len(attributes):
+            raise InputError(f"line {number} of {name} has {field!r} where a sparse row has index value")
+        cells[int(index)] = None if cell.strip() == "?" else _unquote(cell.strip())
+    return cells
+
+
+def _split(line: str) -> list[str]:
+    if "'" not in line and '"' not in line:
+        return [
+            cell.strip()
+            for cell in (line.split(",") if "," in line or "\t" not in line else line.split("\t"))
+        ]
+    quote = "'" if "'" in line else '"'
+    return [
+        cell.strip()
+        for cell in next(csv.reader([line], quotechar=quote, escapechar="\\", skipinitialspace=True))
+    ]
+
+
+def _unquote(text: str) -> str:
+    text = text.strip()
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+def _value(cell: str | None, kind: str, label: str, name: str, number: int) -> Any:
+    if cell is None or kind == "text":
+        return cell
+    try:
+        return float(cell) if kind == "number" else datetime.strptime(cell, kind[5:])
+    except ValueError:
+        what = "a number" if kind == "number" else f"a date as {kind[5:]}"
+        raise InputError(
+            f"line {number} of {name} has {cell!r} where {label!r} is {what}: correct it"
+        ) from None

@@ -1,0 +1,250 @@
+r"""``TableFeatures``: a table with columns of several kinds as the numbers that kernels on vectors take.
+
+>>> table = np.array([[31.0, "Rome"], [45.0, "Oslo"], [23.0, "Rome"], [None, "Rome"]], dtype=object)
+>>> features = TableFeatures().fit(table)
+>>> features.transform(table).round(2)
+array([[-0.22,  0.  ,  0.  ,  1.  ],
+       [ 1.32,  0.  ,  1.  ,  0.  ],
+       [-1.1 ,  0.  ,  0.  ,  1.  ],
+       [-0.22,  1.  ,  0.  ,  1.  ]])
+>>> features.get_feature_names_out().tolist()
+['x1', 'x1 is missing', 'x2 = Oslo', 'x2 = Rome']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mercer import data
+from mercer.errors import InputError, InputTypeError
+from mercer.kernels.base import Kernel
+from mercer.kernels.cells import gaps, values
+from mercer.kernels.column_kinds import choose
+from mercer.kernels.columns import ColumnKernel
+from mercer.tables.codes import are_names
+from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn
+from mercer.tables.kinds import Kind, is_used, kind_of
+
+__all__ = ["TableFeatures"]
+
+
+class TableFeatures(TransformerMixin, BaseEstimator):
+    r"""Numbers, categories and dates as a matrix; texts and sets beside it, for kernels of their own.
+
+    - numbers: standardised; where the tails are heavy, after sign(x) log(1 + \|x\| / u) with the median u of
+      \|x\| ≠ 0
+    - categories, also whole numbers that are names: a column of zeros and ones each, one for all rare ones;
+      an unseen one is all zeros
+    - dates: days, standardised, and points of a circle for the time of the year, the week and the day
+    - missing values: the median, and a column that marks them where training rows had some
+    - constant and empty columns, row numbers and codes that no two rows share: left out (``left_out_``)
+    - texts, strings and sets: as they are, in the last columns of a table of objects. ``kernel()`` is for it
+
+    Parameters
+    ----------
+    logarithm : whether heavy tails are shortened
+    codes : whether whole numbers that are names by what they say of y (`mercer.tables.codes`) are categories
+    most : categories per column that get a column of their own
+    least : rows that a category has at least, or it is rare; None for 2, and more from 6,000 rows on
+    keep : columns that are kept also where they look like row numbers or codes
+
+    Attributes
+    ----------
+    kinds_ : by column, what it holds
+    left_out_ : by column, why
+    objects_ : names of the columns that stay what they are
+    """
+
+    _KNOWN: ClassVar[dict[str, type]] = {
+        "number": NumberColumn,
+        "category": CategoryColumn,
+        "date": DateColumn,
+    }
+
+    def __init__(
+        self,
+        logarithm: bool = True,
+        *,
+        codes: bool = True,
+        most: int = 50,
+        least: int | None = None,
+        keep: Sequence[str] = (),
+    ) -> None:
+        self.logarithm = logarithm
+        self.codes = codes
+        self.most = most
+        self.least = least
+        self.keep = keep
+
+    # --- fitting -----------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what each column holds and how it becomes numbers."""
+        names, columns, types = _columns_of(X)
+        if not names or len(columns[0]) == 0:
+            raise InputError(f"the table has no rows or no columns, got shape {X.shape}: pass some of both")
+        self.n_features_in_, self.columns_ = len(names), names
+        found = {
+            name: kind_of(column, name, categorical, keep=name in self.keep)
+            for name, column, categorical in zip(names, columns, types, strict=True)
+        }
+        unknown = [name for name in self.keep if name not in found]
+        if unknown:
+            raise InputError(
+                f"there is no column {unknown[0]!r} to keep: the table has {', '.join(names[:12])}"
+            )
+        self.kinds_ = {name: kind.kind for name, kind in found.items()}
+        self.left_out_ = {name: kind.why for name, kind in found.items() if not is_used(kind)}
+        if len(self.left_out_) == len(names):
+            which = "; ".join(f"{name!r}: {why}" for name, why in list(self.left_out_.items())[:5])
+            raise InputError(f"no column can tell rows apart ({which}): pass a column that varies")
+        by_name = dict(zip(names, columns, strict=True))
+        for name in [name for name, kind in found.items() if kind.kind == "number"]:
+            if self.codes and y is not None and _are_names(by_name[name], np.asarray(y)):
+                found[name] = Kind("category", "whole numbers that are names")
+                self.kinds_[name] = "category"
+        self.encoders_ = [
+            self._encoder(name, kind, by_name[name]) for name, kind in found.items() if _counts(kind)
+        ]
+        self.objects_ = [name for name, kind in found.items() if is_used(kind) and not _counts(kind)]
+        self.object_kernels_ = [self._object_kernel(by_name[name]) for name in self.objects_]
+        return self
+
+    def _encoder(self, name: str, kind: Kind, column: np.ndarray) -> Any:
+        if kind.kind == "number":
+            return NumberColumn.learn(column, name, self.logarithm)
+        if kind.kind == "date":
+            return DateColumn.learn(column, name)
+        least = max(2, len(column) // 2000) if self.least is None else self.least
+        return CategoryColumn.learn(column, name, self.most, least)
+
+    @staticmethod
+    def _object_kernel(column: np.ndarray) -> Kernel:
+        """What is chosen for a column of texts or sets, by its kind."""
+        (kernel,) = choose(_one_column(column)).values()
+        return kernel
+
+    # --- transforming ------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:  # (n, features): floats, or objects where there are any
+        """The same columns of another table as numbers; columns that the fit did not see are ignored."""
+        check_is_fitted(self)
+        names, columns, _ = _columns_of(X)
+        by_name = dict(zip(names, columns, strict=True))
+        used = [*(encoder.name for encoder in self.encoders_), *self.objects_]
+        absent = [name for name in used if name not in by_name]
+        if absent:
+            which = ", ".join(map(repr, absent[:5])) + (" and more" if len(absent) > 5 else "")
+            raise InputError(
+                f"the table has no column {which}, which the model was trained on: it has "
+                f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
+            )
+        parts = [encoder(by_name[encoder.name]) for encoder in self.encoders_]
+        n = len(columns[0])
+        Z = np.column_stack(parts) if parts else np.empty((n, 0))
+        if not self.objects_:
+            return np.ascontiguousarray(Z)
+        table = np.empty((n, Z.shape[1] + len(self.objects_)), dtype=object)
+        table[:, : Z.shape[1]] = Z
+        for j, name in enumerate(self.objects_, start=Z.shape[1]):
+            table[:, j] = _plain_objects(by_name[name], self.kinds_[name])
+        return table
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """What each column of the result is."""
+        check_is_fitted(self)
+        return np.array(
+            [n for encoder in self.encoders_ for n in encoder.names()] + self.objects_, dtype=object
+        )
+
+    # --- kernels -----------------------------------------------------------------------------------------
+
+    def kernel(self, numbers: Kernel, weight: float = 1.0) -> Kernel:
+        """The kernel on what ``transform`` gives: ``numbers`` on the matrix, and those of texts and sets.
+
+        They are added up, those of texts and sets times ``weight``.
+        """
+        check_is_fitted(self)
+        if not self.objects_:
+            return numbers
+        width = sum(len(encoder.names()) for encoder in self.encoders_)
+        own = {width + j: kernel for j, kernel in enumerate(self.object_kernels_)}
+        if width == 0:
+            return ColumnKernel(own)
+        weights = None if weight == 1.0 else dict.fromkeys(own, weight)
+        return ColumnKernel({tuple(range(width)): numbers, **own}, weights=weights)
+
+    def describe(self) -> dict[str, str]:
+        """What becomes of each column, in words."""
+        check_is_fitted(self)
+        words = {encoder.name: encoder.describe() for encoder in self.encoders_}
+        words |= {name: repr(k) for name, k in zip(self.objects_, self.object_kernels_, strict=True)}
+        words |= {name: f"left out: {why}" for name, why in self.left_out_.items()}
+        return {name: words[name] for name in self.columns_}
+
+
+# --- tables of any library ----------------------------------------------------------------------------------
+
+
+def _counts(kind: Kind) -> bool:
+    return kind.kind in TableFeatures._KNOWN
+
+
+def _columns_of(X: Any) -> tuple[list[str], list[np.ndarray], list[bool]]:
+    """Names, values, and whether a column's type says that it holds categories."""
+    if sparse.issparse(X):
+        raise InputTypeError(
+            "TableFeatures looks at the columns of a table, got a sparse matrix: fit a kernel on it as it is"
+        )
+    table = X if hasattr(X, "columns") else data.columns(X, slice(None))
+    m = table.shape[1]
+    names = list(map(str, table.columns)) if hasattr(table, "columns") else [f"x{j + 1}" for j in range(m)]
+    doubled = [name for name in names if names.count(name) > 1] if len(set(names)) < m else []
+    if doubled:
+        raise InputError(
+            f"the table has more than one column {doubled[0]!r}: give columns names of their own"
+        )
+    dtypes = getattr(table, "dtypes", None)
+    types = [None] * m if dtypes is None else list(dtypes)
+    categorical = [type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum") for dtype in types]
+    return names, [_values(table, j) for j in range(m)], categorical
+
+
+def _values(table: Any, j: int) -> np.ndarray:
+    """One column; whole numbers of a frame with gaps as floats, yes and no with gaps as objects."""
+    column = values(table, j)
+    return column.astype(object) if column.dtype.kind in "US" else column
+
+
+def _are_names(column: np.ndarray, y: np.ndarray) -> bool:
+    is_gap = gaps(column)
+    try:
+        numbers = column[~is_gap].astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return y.ndim == 1 and are_names(numbers, y[~is_gap])
+
+
+def _one_column(column: np.ndarray) -> np.ndarray:
+    table = np.empty((len(column), 1), dtype=object)
+    table[:, 0] = column
+    return table
+
+
+def _plain_objects(column: np.ndarray, kind: str) -> np.ndarray:
+    """Texts and sets in the plainest form, None where missing: what model files hold."""
+    result = np.empty(len(column), dtype=object)
+    for i, (value, gap) in enumerate(zip(column, gaps(column), strict=True)):
+        if gap:
+            result[i] = None
+        elif kind == "set":
+            result[i] = dict(value) if hasattr(value, "items") else list(value)
+        else:
+            result[i] = str(value)
+    return result

@@ -1,0 +1,131 @@
+r"""``read_table``: any file with rows and columns, by what it holds rather than what it is called.
+
+>>> import tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "ages.csv"
+>>> _ = path.write_text("age,city\n31,Rome\n45,Oslo\n")
+>>> table = read_table(path)
+>>> table.format, table.columns, table.rows
+('csv', ['age', 'city'], 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.tables import frames
+from mercer.tables.arff import is_arff, read_arff
+from mercer.tables.arrays import columns_of
+from mercer.tables.delimited import decode, layout, read_delimited
+from mercer.tables.source import is_too_large, read_bytes
+from mercer.tables.svmlight import is_svmlight, read_svmlight
+from mercer.tables.table import LABEL, Table
+
+__all__ = ["read_table"]
+
+_PICKLE = "is a pickle, which is not read because that could run code: save it as Parquet or CSV"
+
+#: what is recognised and not read, by its first bytes, and what to do instead
+_FOREIGN = {
+    b"FEA1": "is a Feather file of the first version: write it again with version 2",
+    b"PK\x03\x04": "is an archive of another kind (a workbook or a model?): save the table as CSV or Parquet",
+    b"\xd0\xcf\x11\xe0": "is an old workbook: save the table as CSV",
+    b"\x89HDF": "is an HDF5 file: save the table as Parquet or CSV",
+    b"\x80\x03": _PICKLE,
+    b"\x80\x04": _PICKLE,
+    b"\x80\x05": _PICKLE,
+    b"%PDF": "is a PDF: save the table as CSV",
+    b"SQLite format 3": "is a database: write the table out as CSV",
+}
+
+
+def read_table(
+    path: Any, *, header: bool | None = None, missing: Sequence[str] = (), rows: int | None = None
+) -> Table:
+    """The table of a file, or of standard input ("-").
+
+    Parameters
+    ----------
+    path : CSV, TSV or other delimited text, Parquet, Arrow (Feather), LIBSVM (svmlight), ARFF, .npy, .npz;
+        also packed by gzip, bzip2, xz, zstd or zip
+    header : whether the first line of a text file names its columns; None looks
+    missing : texts that stand for a missing value, beside the usual ones (nothing, NA, NaN, null, ?)
+    rows : about so many rows, at equal distances; a file too large for memory must be Parquet, Arrow or
+        plain CSV for that
+    """
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
+        raise InputError(f"rows must be a whole number of at least 2, got {rows!r}: pass how many to read")
+    if rows is not None and is_too_large(path):
+        return _sample(Path(path), rows, header)
+    content, name = read_bytes(path)
+    table = _dispatch(content, name, header, missing)
+    if rows is None or table.rows <= rows:
+        return table
+    chosen = np.arange(rows) * table.rows // rows
+    note = f"{rows:,} of the {table.rows:,} rows were taken, at equal distances"
+    parts: dict[str, Any] = {} if table.frame is None else {"frame": frames.at(table.frame, chosen)}
+    if table.matrix is not None and table.labels is not None:
+        parts |= {"matrix": table.matrix[chosen], "labels": table.labels[chosen]}
+    return replace(table, notes=(*table.notes, note), **parts)
+
+
+def _dispatch(content: bytes, name: str, header: bool | None, missing: Sequence[str]) -> Table:
+    if content.startswith(b"PAR1"):
+        return Table(frames.from_parquet(content, name), name, "parquet")
+    if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        stream = not content.startswith(b"ARROW1")
+        return Table(frames.from_arrow(content, name, stream), name, "arrow")
+    if content.startswith(b"\x93NUMPY") or (content.startswith(b"PK\x03\x04") and b".npy" in content[:400]):
+        columns = columns_of(content, name)
+        return Table(frames.frame_of(columns), name, "numpy", label=LABEL if LABEL in columns else None)
+    for magic, what in _FOREIGN.items():
+        if content.startswith(magic):
+            raise InputError(f"{name} {what}")
+    text, note = decode(content, name)
+    notes = () if note is None else (note,)
+    _refuse_other_text(text, name)
+    if is_arff(text):
+        return Table(frames.frame_of(read_arff(text, name)), name, "arff", notes)
+    if is_svmlight(text):
+        table = read_svmlight(text, name)
+        return replace(table, notes=(*notes, *table.notes))
+    frame, more = read_delimited(text, name, header=header, missing=missing)
+    return Table(frame, name, "csv", (*notes, *more))
+
+
+def _refuse_other_text(text: str, name: str) -> None:
+    start = text[:200].lstrip().lower()
+    if not start:
+        raise InputError(f"{name} is empty: pass a file with at least one row")
+    if start.startswith(("<!doctype", "<html", "<?xml")):
+        raise InputError(f"{name} is a web page or XML, not a table: was the download refused?")
+    if start.startswith(("{", "[")) and Path(name).suffix.lower() in (".json", ".jsonl", ".ndjson"):
+        raise InputError(f"{name} is JSON: save the table as CSV or Parquet")
+
+
+def _sample(file: Path, rows: int, header: bool | None) -> Table:
+    """Some rows of a file that is too large to be read as a whole."""
+    with file.open("rb") as stream:
+        head = stream.read(2**16)
+    if head.startswith(b"PAR1"):
+        frame, kind = frames.sampled(str(file), "parquet", rows), "parquet"
+    elif head.startswith(b"ARROW1"):
+        frame, kind = frames.sampled(str(file), "arrow", rows), "arrow"
+    elif head.startswith(
+        (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\x93NUMPY")
+    ):
+        raise InputError(
+            f"{file} is too large for the memory budget while it is packed: unpack it, then pass --rows"
+        )
+    else:
+        text = head.decode("utf-8", "replace").replace("\r\n", "\n")
+        found = layout(text, str(file), header)
+        width = text.partition("\n")[0].count(found.separator) + 1
+        names = None if found.header else [f"column_{j + 1}" for j in range(width)]
+        frame, kind = frames.sampled(str(file), "csv", rows, found.separator, names), "csv"
+    return Table(frame, str(file), kind, (f"{frame.height:,} rows of {file} were read, at equal distances",))

@@ -1,0 +1,168 @@
+r"""``TableModel``: an estimator that takes tables, from columns of any kind to predictions.
+
+>>> import numpy as np
+>>> from mercer import KernelRidge
+>>> table = np.array([[2.0 * i, "ab"[i % 2]] for i in range(40)], dtype=object)
+>>> y = np.arange(40.0) + 10 * (np.arange(40) % 2)
+>>> model = TableModel(KernelRidge(0.01)).fit(table, y)
+>>> bool(np.abs(model.predict(table) - y).mean() < 1)
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import as_kernel
+from mercer.kernels.stationary import Gaussian, Laplacian
+from mercer.tables.features import TableFeatures
+from mercer.tables.table import Table
+
+__all__ = ["TableModel"]
+
+
+def _has(method: str) -> Any:
+    def check(model: TableModel) -> bool:
+        inner = getattr(model, "estimator_", model.estimator)
+        return hasattr(inner, method)
+
+    return check
+
+
+def _speaker(estimator: Any) -> Any:
+    """Who knows probabilities: the estimator, or the model that its search fitted."""
+    return estimator if hasattr(estimator, "predict_proba") else getattr(estimator, "model_", estimator)
+
+
+def _has_probabilities(model: TableModel) -> bool:
+    return hasattr(_speaker(getattr(model, "estimator_", model.estimator)), "predict_proba")
+
+
+class TableModel(BaseEstimator):
+    """Features of a table, then an estimator on them; texts and sets have kernels of their own.
+
+    A sparse matrix goes to the estimator as it is.
+
+    Parameters
+    ----------
+    estimator : an estimator with a parameter ``kernel``, such as `mercer.selection.AutoKernelClassifier`
+    features : a `TableFeatures`, or None for one with its defaults
+
+    Attributes
+    ----------
+    features_, estimator_ : both, fitted; features_ is None for a sparse matrix
+    about_ : what a reader of the model should know, by name: plain values that model files can hold
+    """
+
+    features_: TableFeatures | None
+    estimator_: Any
+    about_: dict[str, Any]
+
+    def __init__(self, estimator: Any, features: TableFeatures | None = None) -> None:
+        self.estimator = estimator
+        self.features = features
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the features, then fit the estimator on them."""
+        estimator = clone(self.estimator)
+        if sparse.issparse(X):
+            self.features_ = None
+            Z = X
+        else:
+            self.features_ = clone(self.features) if self.features is not None else TableFeatures()
+            Z = self.features_.fit(X, y).transform(X)
+            if self.features_.objects_:
+                estimator.set_params(kernel=self._kernels(self.features_, estimator.kernel))
+        self.estimator_ = estimator.fit(Z, y)
+        self.n_features_in_ = int(X.shape[1]) if hasattr(X, "shape") else self.features_.n_features_in_  # type: ignore[union-attr]
+        if hasattr(self.estimator_, "classes_"):
+            self.classes_ = self.estimator_.classes_
+        return self
+
+    @staticmethod
+    def _kernels(features: TableFeatures, given: Any) -> Any:
+        """The kernels to choose from on the features' table of objects."""
+        if not features.encoders_:
+            return features.kernel(Gaussian())  # no numbers that another kernel could be for
+        wanted = [given] if isinstance(given, str | Kernel) else list(given)
+        if wanted == ["auto"]:
+            smooth, rough = Gaussian(sigma="median"), Laplacian(gamma="auto")
+            return [features.kernel(smooth), features.kernel(rough), features.kernel(rough, weight=4.0)]
+        kernels = [features.kernel(as_kernel(kernel)) for kernel in wanted]
+        return kernels if len(kernels) > 1 else kernels[0]
+
+    # --- new tables --------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """What the estimator sees of a frame, an array, a sparse matrix or a `Table` that was read."""
+        check_is_fitted(self)
+        if isinstance(X, Table):
+            X = self._of_file(X)
+        return X if self.features_ is None else self.features_.transform(X)
+
+    def _of_file(self, table: Table) -> Any:
+        if self.features_ is None:
+            return table.as_wide_as(self.n_features_in_)
+        if table.format == "libsvm":  # zeros are not written: the last columns may be absent, or new
+            from mercer.tables.frames import frame_of
+
+            names = [name for name in self.features_.columns_ if name.startswith("x")]
+            width = max((int(name[1:]) for name in names if name[1:].isdecimal()), default=0)
+            dense = table.as_wide_as(width).toarray()
+            return frame_of({f"x{j + 1}": dense[:, j] for j in range(width)})
+        if table.frame is None:
+            raise InputError(
+                f"{table.name} has too many columns for this model: pass a file like its training file"
+            )
+        return table.frame
+
+    def as_pipeline(self) -> Any:
+        """The fitted steps as a pipeline of scikit-learn; the estimator alone for sparse matrices."""
+        from sklearn.pipeline import Pipeline
+
+        check_is_fitted(self)
+        if self.features_ is None:
+            return self.estimator_
+        return Pipeline([("features", self.features_), ("model", self.estimator_)])
+
+    def predict(self, X: Any) -> np.ndarray:  # (n,)
+        """The class or the value of each row."""
+        return np.asarray(self.estimator_.predict(self.transform(X)))
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The estimator's, of each row."""
+        return np.asarray(self.estimator_.decision_function(self.transform(X)))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+        """The estimator's, of each row."""
+        return self.probabilities(self.transform(X))
+
+    def probabilities(self, Z: Any) -> np.ndarray:  # (n, classes)
+        """P(class | row) of what ``transform`` gave."""
+        return np.asarray(_speaker(self.estimator_).predict_proba(Z))
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of right labels, or R²."""
+        from sklearn.base import is_classifier
+        from sklearn.metrics import accuracy_score, r2_score
+
+        return float((accuracy_score if is_classifier(self) else r2_score)(y, self.predict(X)))

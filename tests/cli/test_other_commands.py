@@ -1,0 +1,136 @@
+"""mercer certify, mail and demo, and the help."""
+
+import io
+import json
+import re
+
+import pytest
+
+from mercer import __version__
+from mercer.cli.screen import percent
+
+
+@pytest.mark.parametrize(
+    ("expression", "status", "said"),
+    [
+        ("2*gaussian(sigma=1.0) + polynomial(3)", 0, "is proved positive definite: a sum of kernels"),
+        ("sigmoid(eta=1.0, nu=-1.0)", 1, "is refuted: k(x, x) = -0.469945 < 0 at one point"),
+        ("wendland(dim=3)", 0, "is proved positive definite"),
+    ],
+)
+def test_certify(mercer, expression, status, said):
+    found, out, err = mercer("certify", expression)
+    assert (found, err) == (status, "")
+    assert said in out
+    facts = json.loads(mercer("certify", expression, "--json")[1])
+    assert facts["verdict"] == {0: "proved", 1: "refuted", 3: "unknown"}[status]
+
+
+def test_certify_in_a_dimension(mercer):
+    status, out, _ = mercer("certify", "wendland(dim=3)", "--dim", "5")
+    assert status == 1
+    assert "it is positive definite in ℝ^m for m ≤ 3" in out
+
+
+# --- mail --------------------------------------------------------------------------------------------------
+
+
+def write_mails(folder, subject, words, n=12):
+    folder.mkdir()
+    for i in range(n):
+        (folder / f"{i}.eml").write_text(
+            f"From: {subject}{i}@example.org\nSubject: {subject} {i}\n\n{words} {i} and more\n"
+        )
+
+
+def test_mail(mercer, tmp_path, monkeypatch):
+    write_mails(tmp_path / "spam", "cheap", "buy cheap pills now")
+    write_mails(tmp_path / "ham", "lunch", "shall we meet at noon")
+    status, out, err = mercer("mail", "train", "spam", "ham", "-o", "filter.mercer")
+    assert status == 0
+    assert "12 spams, 12 hams" in out
+    assert re.search(r"weights +\w+ 0\.\d\d", out)
+    assert "learning from 12 spams and 12 hams" in err
+
+    status, out, _ = mercer("mail", "classify", "filter.mercer", "spam/3.eml", "ham/4.eml")
+    assert status == 1  # there is spam among them
+    labels = [line.split("\t") for line in out.splitlines()]
+    assert [(label, name) for label, _, name in labels] == [("spam", "spam/3.eml"), ("ham", "ham/4.eml")]
+    assert float(labels[0][1]) > 0.5 > float(labels[1][1])
+
+    class Standard:
+        buffer = io.BytesIO((tmp_path / "ham" / "5.eml").read_bytes())
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    status, out, _ = mercer("mail", "classify", "filter.mercer", "--json", "--explain")
+    assert status == 0
+    facts = json.loads(out)
+    assert (facts["file"], facts["label"]) == ("-", "ham")
+    assert "words" in facts["aspects"]
+    status, out, _ = mercer("mail", "classify", "filter.mercer", "ham")
+    assert (status, len(out.splitlines())) == (0, 12)
+    status, _, err = mercer("predict", "filter.mercer", "ham/4.eml")
+    assert status == 2
+    assert "holds a MailClassifier, which takes no tables" in err
+    status, _, err = mercer("mail", "train", "spam", "spam", "-o", "x.mercer")
+    assert status == 2
+    assert "spam and ham are the same folder" in err
+
+
+# --- help and demo -----------------------------------------------------------------------------------------
+
+
+def test_version(mercer):
+    assert mercer("--version") == (0, f"mercer {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "command", ["", "train", "predict", "report", "certify", "demo", "mail", "mail train", "mail classify"]
+)
+def test_help_has_examples(mercer, command):
+    status, out, err = mercer(*command.split(), "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"Usage: mercer {command}".rstrip())
+    if command not in ("demo", "mail"):
+        assert re.search(rf"Examples:\n +mercer {command}".rstrip(), out)
+
+
+def test_completion(mercer, monkeypatch):
+    monkeypatch.setenv("_MERCER_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "mercer tr")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    _, out, _ = mercer()
+    assert out.split() == ["train"]
+
+
+def test_demo_ends_with_the_path(mercer, tmp_path, monkeypatch):
+    """With one kernel and a stand-in for the report; the real one is timed by hand."""
+    import mercer.cli.demo as demo
+    from mercer.cli.train import Wishes
+
+    monkeypatch.setattr(
+        demo,
+        "Wishes",
+        lambda *args, **options: Wishes(*args, kernel="gaussian(sigma=5.0)", folds=2, **options),
+    )
+    monkeypatch.setattr(
+        "mercer.reporting.write_report", lambda model, X, y, path, **more: path.write_text("<html>")
+    )
+    status, out, err = mercer("demo", "here")
+    assert status == 0
+    assert out.splitlines()[-1] == f"Report: {tmp_path / 'here' / 'tumours.html'}"
+    assert "$ mercer train here/tumours.csv --target diagnosis" in err
+    predictions = (tmp_path / "here" / "predictions.csv").read_text().splitlines()
+    assert len(predictions) == 115
+    assert predictions[0].endswith("diagnosis,P(benign),P(malignant),prediction")
+    assert sum(line.split(",")[-1] != line.split(",")[-4] for line in predictions[1:]) <= 8
+
+
+def test_percent():
+    assert [percent(x) for x in (0, 0.00123, 0.0567, 0.5, 1.0)] == [
+        "0 %",
+        "0.123 %",
+        "5.67 %",
+        "50.0 %",
+        "100.0 %",
+    ]

@@ -1,0 +1,197 @@
+"""mercer train, predict and report: what they print, write and return."""
+
+import csv
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+
+from mercer import load
+from mercer.tables import TableModel, read_table
+
+from .conftest import QUICK
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_training_says_what_it_did(trained):
+    _, out, err = trained
+    assert "classification of 'species', 3 classes" in out
+    assert "60 rows, 2 columns as 3 features" in out
+    assert re.search(r"error    \S+ % \(95 % interval .* the most frequent class alone: 66.7 %\)", out)
+    assert "from 2 folds, with the search done again in each" in out
+    assert "searching" in err
+    assert "searching" not in out
+
+
+def test_predictions(mercer, flowers, model, tmp_path):
+    status, out, err = mercer("predict", "flowers.mercer", flowers, "--proba")
+    assert status == 0
+    found = rows_of(out)
+    assert list(found[0]) == ["length", "colour", "species", "P(iris)", "P(lily)", "P(rose)", "prediction"]
+    right = [row["species"] == row["prediction"] for row in found]
+    assert np.mean(right) > 0.9
+    assert all(abs(sum(float(row[f"P({c})"]) for c in ("iris", "lily", "rose")) - 1) < 1e-9 for row in found)
+    wrong = 100 * (1 - np.mean(right))
+    assert (
+        f"the table has 'species' too: {'0' if wrong == 0 else f'{wrong:.3g}'} % of 60 predictions differ"
+        in err
+    )
+    # the same from Python
+    assert load(tmp_path / "flowers.mercer").predict(read_table(flowers)).tolist() == [
+        r["prediction"] for r in found
+    ]
+
+    (tmp_path / "new.csv").write_text("colour,length\nred,-0.5\nwhite,10\n")
+    status, out, _ = mercer("predict", "flowers.mercer", "new.csv", "--output", "p.csv")
+    assert (status, out) == (0, "")
+    assert [row["prediction"] for row in rows_of((tmp_path / "p.csv").read_text())] == ["rose", "iris"]
+
+
+def test_regression_as_json(mercer, sine, tmp_path):
+    x = np.linspace(-3, 3, 50)
+    status, out, err = mercer(
+        "train", "sine.csv", "-t", "y", *QUICK, "--json", "--quiet", "--explain", "-o", "s.mercer"
+    )
+    assert (status, err) == (0, "")
+    facts = json.loads(out)
+    assert facts["task"] == "regression"
+    assert facts["interval"][0] <= facts["error"] <= facts["interval"][1]
+    assert facts["error"] < 0.1 < facts["baseline"]
+    assert facts["baseline"] == pytest.approx(np.std(np.sin(x)))
+    assert facts["columns"] == {"x": "standardised"}
+    assert facts["trials"] == len(facts["tried"]) == 1
+    assert (facts["model"], facts["report"]) == ("s.mercer", None)
+    model = load(tmp_path / "s.mercer")
+    assert isinstance(model, TableModel)
+    assert model.about_["target"] == "y"
+
+
+def test_a_tenth_is_held_out(mercer, sine):
+    """The error is of what was held out, the model of all rows."""
+    status, out, _ = mercer("train", sine, "-t", "-1", *QUICK[:-1], "0", "--json")
+    assert status == 0
+    assert json.loads(out)["error_from"] == "a tenth of the rows, 5, that the search did not see"
+    assert len(load("sine.mercer").estimator_.expansion_.anchors) == 50
+
+
+def test_large_tables_hold_out_a_tenth_by_themselves(mercer, sine, monkeypatch):
+    monkeypatch.setattr("mercer.cli.train._LARGE", 40)
+    status, out, err = mercer("train", sine, "-t", "y", *QUICK[:-2], "--json", "--time", "1e-3")
+    assert status == 0
+    assert "searching, with a tenth of the rows held out" in err
+    assert "no time is left to fit on all rows" in err
+    assert json.loads(out)["error_from"].startswith("a tenth of the rows, 5")
+    assert len(load("sine.mercer").estimator_.expansion_.anchors) == 45
+
+
+def test_a_fit_that_does_not_fit_is_not_made(mercer, sine, monkeypatch):
+    from mercer.errors import MemoryBudgetError
+
+    def refuse(*arguments):
+        raise MemoryBudgetError("K needs 10GiB")
+
+    monkeypatch.setattr("mercer.cli.train.refitted", refuse)
+    status, _, err = mercer("train", sine, "-t", "y", *QUICK[:-1], "0")
+    assert status == 0
+    assert "the model is that of nine tenths of the rows, or of some of them: K needs 10GiB" in err
+    assert len(load("sine.mercer").estimator_.expansion_.anchors) == 45
+
+
+def test_folds_end_with_the_time(mercer, sine, monkeypatch):
+    monkeypatch.setattr("mercer.cli.train._PATIENCE", 1e-3)
+    status, out, _ = mercer("train", sine, "-t", "y", *QUICK[:-2], "--json")
+    assert status == 0
+    assert json.loads(out)["error_from"].startswith("1 of 5 folds, 10 rows: time was short")
+
+
+def test_the_same_seed_gives_the_same_model(mercer, sine):
+    first, second = (mercer("train", sine, "-t", "y", *QUICK, "--json")[1] for _ in range(2))
+    drop = re.compile(r'"seconds": [\d.]+')
+    assert drop.sub("", first) == drop.sub("", second)
+    assert drop.sub("", mercer("train", sine, "-t", "y", *QUICK, "--json", "--seed", "3")[1]) != drop.sub(
+        "", first
+    )
+
+
+def test_standard_input_and_libsvm(mercer, tmp_path, monkeypatch):
+    lines = "".join(f"{0.1 * i:.1f} 1:{1.5 * i} 2:{(i * 7) % 5}\n" for i in range(40))
+
+    class Standard:
+        buffer = io.BytesIO(lines.encode())
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    status, out, _ = mercer("train", "-", *QUICK, "--json")
+    assert status == 0
+    facts = json.loads(out)
+    assert (facts["target"], facts["model"]) == ("target", "model.mercer")
+    Standard.buffer = io.BytesIO(b"0 1:7.5\n0 1:45 2:3\n")
+    status, out, _ = mercer("predict", "model.mercer", "-", "-q")
+    assert [float(row["prediction"]) for row in rows_of(out)] == pytest.approx([0.5, 3.0], abs=0.3)
+
+
+def test_a_learner_with_the_kernel_of_the_search(mercer, sine):
+    status, out, _ = mercer("train", sine, "-t", "y", *QUICK, "--learner", "svr", "--json")
+    assert status == 0
+    facts = json.loads(out)
+    assert facts["error"] < 0.2
+    assert facts["learner"] == "SVR"
+    assert mercer("predict", "sine.mercer", sine, "-q")[0] == 0
+
+
+def test_columns_can_be_dropped_and_kept(mercer, tmp_path):
+    lines = "".join(f"{i},{i * i},{(i * 7) % 5},{0.5 * i}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("day,square,noise,y\n" + lines)
+    status, out, err = mercer("train", "t.csv", "-t", "y", *QUICK, "--drop", "square", "--json", "--explain")
+    assert status == 0
+    assert "'day' was left out: each row has a value of its own; --keep 'day' keeps it" in err
+    assert json.loads(out)["columns"]["day"].startswith("left out")
+    status, out, err = mercer(
+        "train", "t.csv", "-t", "y", *QUICK, "--drop", "2", "--keep", "day", "--json", "--explain"
+    )
+    assert status == 0
+    assert json.loads(out)["columns"] == {"day": "standardised", "noise": "standardised"}
+    assert "left out" not in err
+
+
+def test_every_learner_can_be_had():
+    """By the names that the help has, all of them classes of mercer."""
+    from mercer.tables.learners import LEARNERS, _estimator
+
+    for names in LEARNERS.values():
+        for name in names[1:]:
+            assert _estimator(name, "linear", np.arange(3.0)).get_params()["kernel"] == "linear"
+
+
+def test_a_report_is_written_and_said(mercer, sine, tmp_path, monkeypatch):
+    """By whoever writes reports: a stand-in that shows what it was given."""
+    given = {}
+
+    def write_report(model, X, y, path, **more):
+        given.update(more, n=len(y), steps=[name for name, _ in model.steps])
+        path.write_text("<html>")
+
+    monkeypatch.setattr("mercer.reporting.write_report", write_report)
+    quick = [option for option in QUICK if option != "--no-report"]
+    status, out, _ = mercer("train", sine, "-t", "y", *quick, "--report", "r.html")
+    assert status == 0
+    assert re.search(r"report +r\.html", out)
+    assert (tmp_path / "r.html").read_text() == "<html>"
+    assert given["features"] == ["x"]
+    assert given["steps"] == ["features", "model"]
+    assert given["error"].predictions.shape == (50,)
+    status, out, _ = mercer("report", "sine.mercer", sine, "-o", "again.html")
+    assert (status, out) == (0, "again.html\n")
+    assert (tmp_path / "again.html").exists()
+
+
+@pytest.mark.slow
+def test_a_real_report(mercer, flowers, tmp_path):
+    pytest.importorskip("matplotlib")
+    quick = [option for option in QUICK if option != "--no-report"]
+    assert mercer("train", flowers, "-t", "species", *quick)[0] == 0
+    assert "<svg" in (tmp_path / "flowers.html").read_text()

@@ -1,0 +1,223 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from mercer import SVC, MailClassifier, Precomputed
+from mercer.errors import InputError, InputTypeError
+from mercer.features.email import ASPECTS, read
+from mercer.features.email.vocabulary import Vocabulary
+from mercer.selection.mixture import learn_weights, left_out_loss
+
+GOOD = ["meet", "lunch", "report", "meeting", "kernel", "paper", "draft"]
+BAD = ["cheap", "pills", "free", "winner", "offer", "click", "loan"]
+
+
+def letter(rng, is_spam):
+    """A message whose words, sender and links lean to one side, as its label does."""
+    lean = BAD if is_spam else GOOD
+    words = [*rng.choice(lean, 6), *rng.choice(GOOD + BAD, 3), f"unique{rng.integers(10**6)}x"]
+    name = "".join(rng.choice(list("abcdefgh"), 5))
+    host = "shop.example" if rng.random() < (0.8 if is_spam else 0.1) else "work.example"
+    return (
+        f"From: {name} <{name}@{host}>\nSubject: {rng.choice(lean)}\n"
+        f"Received: from {host} ({host} [{66 if is_spam else 77}.1.{rng.integers(9)}.7]) by me; "
+        "Thu, 22 Aug 2002 12:34:53\n"
+        f"Date: Thu, 22 Aug 2002 {rng.integers(24):02}:00:00 +0100\n\n{' '.join(words)} http://{host}/{name}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def mails():
+    rng = np.random.default_rng(0)
+    y = np.array(["spam", "ham", "ham"] * 50)
+    return [letter(rng, label == "spam") for label in y], y
+
+
+@pytest.fixture(scope="module")
+def model(mails):
+    X, y = mails
+    return MailClassifier().fit(X[:100], y[:100])
+
+
+def test_new_messages_are_told_apart(model, mails):
+    X, y = mails
+    assert np.mean(model.predict(X[100:]) == y[100:]) >= 0.9
+    P = model.predict_proba(X[100:])
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert list(model.classes_) == ["ham", "spam"]
+    assert P[y[100:] == "spam", 1].mean() > 0.8 > 0.2 > P[y[100:] == "ham", 1].mean()
+    assert set(model.weights_) == set(ASPECTS)
+    np.testing.assert_allclose(sum(model.weights_.values()), 1.0)
+
+
+def test_f_is_that_of_a_machine_on_the_sum_of_kernels(model, mails):
+    """The kernel by its definition, from dicts; the machine on a matrix of it; both sides of the theorem."""
+    X, y = mails
+    train, new = [read(x) for x in X[:100]], [read(x) for x in X[100:]]
+
+    def cosine(a, b, worth):
+        def vector(bag):
+            return {t: worth(t) * np.log2(1 + c) for t, c in bag.items()}
+
+        p, q = vector(a), vector(b)
+        norms = np.sqrt(sum(v * v for v in p.values()) * sum(v * v for v in q.values()))
+        return sum(v * q[t] for t, v in p.items() if t in q) / norms if norms else 0.0
+
+    K, alone = np.zeros((len(X), 100)), np.zeros(100)
+    for aspect, weight in model.weights_.items():
+        often = {}
+        for mail in train:
+            for t in getattr(mail, aspect):
+                often[t] = often.get(t, 0) + 1
+
+        def worth(t, often=often):
+            return np.log(101 / (1 + max(often.get(t, 1), 1))) + 1
+
+        for i, mail in enumerate(train + new):
+            for j, other in enumerate(train):
+                K[i, j] += weight * cosine(getattr(mail, aspect), getattr(other, aspect), worth)
+        for i, mail in enumerate(train):  # by elements that no other training message has
+            bag = getattr(mail, aspect)
+            own = {t: c for t, c in bag.items() if often[t] == 1}
+            squares = [sum((worth(t) * np.log2(1 + c)) ** 2 for t, c in b.items()) for b in (own, bag)]
+            alone[i] += weight * squares[0] / squares[1] if squares[1] else 0.0
+    machine = SVC(kernel=Precomputed(K[:100] - np.diag(alone)), C=model.C_, tol=1e-6).fit(
+        np.arange(100), y[:100]
+    )
+    wanted = K[100:][:, machine.support_] @ machine.dual_coef_[0] + machine.intercept_[0]
+    # both machines are solved to within their tolerance, the model's to 1e-3
+    np.testing.assert_allclose(model.decision_function(X[100:]) + model.threshold_, wanted, atol=5e-3)
+
+
+def test_the_explanation_adds_up(model, mails):
+    X, _ = mails
+    for x in X[100:110]:
+        found = model.explain(x)
+        np.testing.assert_allclose(found.value, model.decision_function([x])[0], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.rest + sum(found.aspects.values()), found.value)
+        for aspect in ASPECTS:
+            of_it = sum(v for a, _, v in found.elements if a == aspect)
+            np.testing.assert_allclose(of_it, found.aspects[aspect], atol=1e-12)
+        assert found.label == model.predict([x])[0]
+    spoken = {(a, t) for a, t, v in model.explain("From: x@y.example\n\nfree pills, click").elements if v > 0}
+    assert ("words", "pills") in spoken and ("words", "click") in spoken
+    assert "words: " in str(found) and found.label in str(found)
+
+
+def test_the_threshold_is_where_the_share_of_hams_is_lost(mails):
+    X, y = mails
+    for share in (0.0, 0.05, 0.5):
+        model = MailClassifier(ham_loss=share, weights="equal", C=10.0).fit(X, y)
+        lost = np.mean(model.left_out_[y == "ham"] > model.threshold_)
+        assert model.threshold_ >= 0 and lost <= share + 0.01
+        assert model.threshold_ == 0 or lost >= share - 0.02
+    slope, offset = model.curve_
+    np.testing.assert_allclose(
+        model.predict_proba(X[:5])[:, 1],
+        expit(slope * (model.decision_function(X[:5]) + model.threshold_) + offset),
+    )
+
+
+def test_the_same_words_are_never_on_both_sides_of_a_fold(mails):
+    """Every message twice, the second time with another label: values left out must not see the first."""
+    X, y = mails
+    doubled = MailClassifier(weights="equal", C=100.0).fit(X[:60] + X[:60], np.concatenate([y[:60], y[:60]]))
+    single = MailClassifier(weights="equal", C=100.0).fit(X[:60], y[:60])
+    wrong = [
+        np.mean((m.left_out_ > 0) != (np.resize(y[:60], len(m.left_out_)) == "spam"))
+        for m in (doubled, single)
+    ]
+    assert abs(wrong[0] - wrong[1]) < 0.1
+
+
+def test_labels_of_any_kind_and_either_order(mails):
+    X, y = mails
+    numbers = np.where(y == "spam", 0, 1)
+    model = MailClassifier(ham=1, weights="equal", C=10.0).fit(X, numbers)
+    plain = MailClassifier(weights="equal", C=10.0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), -plain.decision_function(X))
+    assert (model.predict(X) == np.where(plain.predict(X) == "spam", 0, 1)).all()
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X)[:, ::-1])
+
+
+def test_fits_repeat(mails):
+    X, y = mails
+    first, second = (MailClassifier(random_state=3).fit(X[:60], y[:60]) for _ in range(2))
+    assert first.weights_ == second.weights_ and first.threshold_ == second.threshold_
+    assert clone(first).get_params() == first.get_params()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"aspects": ("words", "colour")}, "aspects must be a list of some of words"),
+        ({"aspects": ()}, "aspects must be"),
+        ({"ham_loss": 2}, "ham_loss must be between 0 and 1, got 2"),
+        ({"C": -1}, "C must be 'auto' or a positive number"),
+        ({"weights": "learned"}, "weights must be 'learn', 'equal'"),
+        ({"weights": {"words": -1.0}}, "weights must be zero or more"),
+        ({"ham": "no"}, "ham must be one of the labels"),
+    ],
+)
+def test_parameters_are_checked(mails, options, message):
+    X, y = mails
+    with pytest.raises(InputError, match=message):
+        MailClassifier(**options).fit(X[:30], y[:30])
+
+
+def test_bad_input_is_refused(mails, model):
+    X, y = mails
+    with pytest.raises(InputError, match="two labels"):
+        MailClassifier().fit(X[:3], ["a", "a", "a"])
+    with pytest.raises(InputError, match="one label for each of 3"):
+        MailClassifier().fit(X[:3], y[:2])
+    with pytest.raises(InputError, match="have the same words"):
+        MailClassifier().fit([X[0]] * 5 + X[1:6], ["spam"] * 5 + ["ham"] * 5)
+    with pytest.raises(InputError, match="at least two spams and two hams"):
+        MailClassifier().fit(X[:4], ["spam", "ham", "ham", "ham"])
+    with pytest.raises(InputTypeError, match=r"pass \[message\]"):
+        model.predict(X[0])
+    with pytest.raises(NotFittedError):
+        MailClassifier().predict(X)
+    assert model.predict([b"", "", b"\xff\x00"]).shape == (3,)
+    assert len(model.predict([])) == 0
+
+
+# --- weights of kernels -------------------------------------------------------------------------------
+
+
+def test_values_left_out_are_those_of_fits_without_the_point(rng):
+    X, y = rng.normal(size=(20, 3)), np.where(rng.random(20) < 0.5, -1.0, 1.0)
+    parts, at = [X @ X.T, np.exp(-((X[:, None] - X) ** 2).sum(2))], np.array([0.3, -0.7])
+    K = sum(w * P for w, P in zip(np.exp(at), parts, strict=True)) + 10.0
+    left = np.empty(20)
+    for i in range(20):
+        rest = np.delete(np.arange(20), i)
+        left[i] = K[i, rest] @ np.linalg.solve(K[np.ix_(rest, rest)] + np.eye(19), y[rest])
+    value, slopes = left_out_loss(parts, y, at)
+    np.testing.assert_allclose(value, np.mean(np.log1p(np.exp(-4 * y * left))), rtol=1e-10)
+    for j in range(2):
+        step = np.eye(2)[j] * 1e-5
+        by_difference = (left_out_loss(parts, y, at + step)[0] - left_out_loss(parts, y, at - step)[0]) / 2e-5
+        np.testing.assert_allclose(slopes[j], by_difference, rtol=1e-5, atol=1e-9)
+
+
+def test_blocks_and_irrelevant_kernels(rng):
+    def block():
+        y = np.repeat([1.0, -1.0], 30)
+        x, z = y + 0.7 * rng.normal(size=60), rng.normal(size=(60, 5))
+        return [np.outer(x, x), z @ z.T / 5], y
+
+    weights = learn_weights([block(), block()])
+    assert weights[0] > 0.9 and weights.sum() == pytest.approx(1.0)
+
+
+def test_a_vocabulary_forgets_without_changing_rows():
+    bags = [{"a": 1, "b": 2}, {"b": 1, "c": 0.5}, {}]
+    known = Vocabulary.of(bags)
+    kept = known.keep(np.array([False, True, False]))
+    np.testing.assert_allclose(kept.rows(bags).toarray()[:, 0], known.rows(bags).toarray()[:, 1])
+    np.testing.assert_allclose((known.rows(bags).toarray() ** 2).sum(axis=1), [1, 1, 0])
+    assert Vocabulary.of([]).rows([{"x": 1}]).shape == (1, 0)

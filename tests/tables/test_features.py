@@ -1,0 +1,212 @@
+"""TableFeatures and TableModel: the numbers that a table becomes."""
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+
+from mercer import SVC, Gaussian, KernelRidge, load, save
+from mercer.errors import InputError, InputTypeError
+from mercer.tables import TableFeatures, TableModel, read_table
+
+pl = pytest.importorskip("polars")
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def columns(rng):
+    n = 200
+    start = datetime(2020, 1, 1)
+    return {
+        "size": rng.normal(3.0, 2.0, n),
+        "income": np.exp(rng.normal(0, 2, n)),
+        "gap": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+        "city": rng.choice(["Rome", "Oslo", "Lima"], n),
+        "when": [start + timedelta(days=float(d)) for d in rng.uniform(0, 1500, n)],
+        "same": np.ones(n),
+        "number": np.arange(n),
+    }
+
+
+def test_pandas_polars_and_arrays_agree(columns):
+    frame = pl.DataFrame(columns, nan_to_null=True)
+    by_polars = TableFeatures().fit(frame)
+    Z = by_polars.transform(frame)
+    pandas = pd.DataFrame(columns)
+    assert np.allclose(TableFeatures().fit_transform(pandas), Z)
+    assert np.allclose(by_polars.transform(pandas[pandas.columns[::-1]]), Z)  # by name, in any order
+    objects = np.empty(frame.shape, dtype=object)
+    for j, name in enumerate(frame.columns):
+        objects[:, j] = frame[name].to_list()
+    assert np.allclose(TableFeatures().fit_transform(objects), Z)
+
+
+def test_the_numbers(columns):
+    frame = pl.DataFrame(columns, nan_to_null=True)
+    features = TableFeatures().fit(frame)
+    names = features.get_feature_names_out().tolist()
+    Z = dict(zip(names, features.transform(frame).T, strict=True))
+    assert features.kinds_ == {
+        "size": "number", "income": "number", "gap": "number", "city": "category", "when": "date",
+        "same": "constant", "number": "id",
+    }  # fmt: skip
+    assert set(features.left_out_) == {"same", "number"}
+    x = columns["size"]
+    assert np.allclose(Z["size"], (x - x.mean()) / x.std())
+    x = np.log1p(columns["income"] / np.median(columns["income"]))
+    assert np.allclose(Z["income"], (x - x.mean()) / x.std())
+    x, gap = columns["gap"], np.isnan(columns["gap"])
+    filled = np.where(gap, np.nanmedian(x), x)
+    assert np.allclose(Z["gap"], (filled - np.nanmean(x)) / np.nanstd(x))
+    assert np.array_equal(Z["gap is missing"], gap)
+    for city in ("Rome", "Oslo", "Lima"):
+        assert np.array_equal(Z[f"city = {city}"], columns["city"] == city)
+    days = np.array([(day - datetime(1970, 1, 1)) / timedelta(days=1) for day in columns["when"]])
+    assert np.allclose(Z["when"], (days - days.mean()) / days.std())
+    assert np.allclose(Z["when, sine of week"], np.sin(2 * np.pi * days / 7) / np.sqrt(2))
+    for period in ("year", "week", "day"):
+        circle = Z[f"when, cosine of {period}"] ** 2 + Z[f"when, sine of {period}"] ** 2
+        assert np.allclose(circle, 0.5)  # so that two opposite times are as far apart as two categories
+
+
+def test_logarithms_only_where_they_help(rng):
+    heavy = np.exp(rng.normal(0, 2, 500))
+    table = np.column_stack(
+        [heavy, -heavy, heavy - heavy.mean(), rng.normal(size=500), rng.poisson(0.5, 500)]
+    )
+    words = list(TableFeatures().fit(table).describe().values())
+    assert ["logarithm" in word for word in words] == [True, True, False, False, False]
+    assert not any(
+        "logarithm" in word for word in TableFeatures(logarithm=False).fit(table).describe().values()
+    )
+
+
+def test_new_tables(rng):
+    table = pl.DataFrame({"x": rng.normal(size=50), "c": ["a", "b"] * 25})
+    features = TableFeatures().fit(table)
+    new = pl.DataFrame({"other": [1, 2, 3], "c": ["b", "z", None], "x": ["1.5", None, "2"]})
+    Z = features.transform(new)
+    assert Z.shape == (3, 3)
+    assert Z[1, 1:].tolist() == Z[2, 1:].tolist() == [0.0, 0.0]  # unseen, and missing where none was
+    x = table["x"].to_numpy()
+    assert Z[1, 0] == pytest.approx((np.median(x) - x.mean()) / x.std())
+    with pytest.raises(
+        InputError, match="the table has no column 'c', which the model was trained on: it has 'x'"
+    ):
+        features.transform(table.select("x"))
+    with pytest.raises(InputTypeError, match=r"column 'x' held numbers .* and has 'many' in row 2"):
+        features.transform(pl.DataFrame({"x": ["1", "many"], "c": ["a", "b"]}))
+    with pytest.raises(InputError, match="column 'x' is infinite in row 1"):
+        features.transform(pl.DataFrame({"x": [np.inf, 1.0], "c": ["a", "b"]}))
+
+
+def test_dates_that_became_text(rng):
+    table = pl.DataFrame({"when": [datetime(2020, 1, 1) + timedelta(days=i * i) for i in range(30)]})
+    features = TableFeatures().fit(table)
+    with pytest.raises(InputTypeError, match=r"column 'when' held dates .* and has 'soon' in row 1"):
+        features.transform(pl.DataFrame({"when": ["soon"]}))
+    assert np.isfinite(features.transform(pl.DataFrame({"when": [None, None]}))).all()
+
+
+def test_rare_categories_share_a_column():
+    labels = ["a"] * 50 + ["b"] * 30 + ["c", "d", "e"]
+    table = pl.DataFrame({"c": labels, "x": np.arange(83.0) ** 2})
+    features = TableFeatures().fit(table)
+    assert features.get_feature_names_out().tolist() == ["c = a", "c = b", "c is rare", "x"]
+    assert features.transform(table)[-3:, :3].tolist() == [[0, 0, 1]] * 3
+    assert len(TableFeatures(most=1, least=1).fit(table).get_feature_names_out()) == 3
+
+
+def test_numbers_that_name_categories():
+    """A column of words in which one file has only numbers."""
+    table = pl.DataFrame({"c": ["1", "x"] * 20, "v": np.arange(40.0) ** 2})
+    features = TableFeatures().fit(table)
+    assert features.transform(pl.DataFrame({"c": [1, 1], "v": [0.0, 1.0]}))[:, 0].tolist() == [1.0, 1.0]
+
+
+def test_what_cannot_be_features():
+    with pytest.raises(InputError, match=r"no column can tell rows apart .'a': it is 1 in every row"):
+        TableFeatures().fit(pl.DataFrame({"a": [1, 1, 1]}))
+    with pytest.raises(InputError, match="more than one column 'a'"):
+        TableFeatures().fit(pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]))
+    with pytest.raises(InputError, match="no rows or no columns"):
+        TableFeatures().fit(pl.DataFrame({"a": []}))
+    for bad in (None, "text", [[1, 2], [3]]):
+        with pytest.raises(InputError):
+            TableFeatures().fit(bad)
+
+
+# --- texts and sets ------------------------------------------------------------------------------------
+
+
+def texts(rng, n=60):
+    good, bad = ["fine", "lovely", "great"], ["awful", "poor", "broken"]
+    y = np.arange(n) % 2
+    words = [
+        " ".join(rng.choice(good if label else bad, 4)) + f" item {i} from shop" for i, label in enumerate(y)
+    ]
+    return pl.DataFrame(
+        {"comment": words, "x": rng.normal(size=n), "tags": [["a", "b"][: 1 + i % 2] for i in y]}
+    ), y
+
+
+def test_texts_get_kernels_of_their_own(rng):
+    table, _ = texts(rng)
+    features = TableFeatures().fit(table)
+    assert features.objects_ == ["comment", "tags"]
+    Z = features.transform(table)
+    assert Z.dtype == object
+    assert Z.shape == (60, 3)
+    kernel = features.kernel(Gaussian(sigma=1.0)).resolve(Z)
+    K = kernel(Z)
+    assert np.allclose(np.diag(K), 3.0)
+    x = table["x"].to_numpy()
+    z = (x - x.mean()) / x.std()
+    of_numbers = Gaussian(sigma=1.0)(z[:, None])
+    of_texts = features.object_kernels_[0].resolve(table["comment"].to_list())(table["comment"].to_list())
+    of_sets = features.object_kernels_[1](table["tags"].to_list())
+    assert np.allclose(K, of_numbers + of_texts + of_sets)
+    weighted = features.kernel(Gaussian(sigma=1.0), weight=2.0).resolve(Z)
+    assert np.allclose(weighted(Z), of_numbers + 2 * of_texts + 2 * of_sets)
+
+
+def test_a_model_learns_from_texts_and_survives_its_file(rng, tmp_path):
+    pytest.importorskip("skops")
+    table, y = texts(rng)
+    model = TableModel(SVC(kernel=Gaussian(sigma=1.0))).fit(table.drop("tags"), y)
+    new, truth = texts(np.random.default_rng(5), 20)
+    assert (model.predict(new) == truth).all()
+    model.about_ = {"target": "y", "interval": [0.0, 0.1]}
+    save(model, tmp_path / "m.mercer")
+    again = load(tmp_path / "m.mercer")
+    assert again.about_ == model.about_
+    assert np.array_equal(again.decision_function(new), model.decision_function(new))
+
+
+def test_mixed_columns_survive_a_file(columns, tmp_path):
+    pytest.importorskip("skops")
+    frame = pl.DataFrame(columns, nan_to_null=True)
+    y = frame["size"].to_numpy() + (frame["city"] == "Rome").to_numpy()
+    model = TableModel(KernelRidge(0.1, kernel=Gaussian(sigma=2.0))).fit(frame, y)
+    save(model, tmp_path / "m.mercer")
+    assert np.array_equal(load(tmp_path / "m.mercer").predict(frame), model.predict(frame))
+    assert is_regressor(model)
+    assert is_regressor(clone(model))
+    assert is_classifier(TableModel(SVC()))
+    assert not hasattr(model, "predict_proba")
+    assert model.score(frame, y) > 0.9
+
+
+def test_sparse_files_with_other_widths(tmp_path, rng):
+    """LIBSVM does not write zeros: a new file may have fewer columns, or more."""
+    (tmp_path / "a.libsvm").write_text("".join(f"{i % 2} {1 + i % 2}:1 {3 + i % 3}:2\n" for i in range(40)))
+    table = read_table(tmp_path / "a.libsvm")
+    X, y = table.frame.drop("target"), table.labels.astype(int)
+    dense, sparse = TableModel(SVC()).fit(X, y), TableModel(SVC()).fit(table.matrix, y)
+    (tmp_path / "b.libsvm").write_text("0 1:1\n0 2:1\n0 2:1 99:7\n")
+    new = read_table(tmp_path / "b.libsvm")
+    assert dense.predict(new).tolist() == sparse.predict(new).tolist() == [0, 1, 1]
+    (tmp_path / "c.csv").write_text("x1,x2\n1,2\n")
+    with pytest.raises(InputError, match="is no LIBSVM file"):
+        sparse.predict(read_table(tmp_path / "c.csv"))
