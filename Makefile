@@ -1,11 +1,13 @@
 # Every target sets itself up: a fresh clone needs only GNU make and Python 3.11 to 3.14.
 #   make test PYTHON=python3.12                  which Python makes the environment
 #   make test PYTEST_ARGS="-m 'not slow' -x"     passed on to pytest
+#   make test WORKERS=8                          processes that share the tests
 #   make bench BENCH=gram                        one benchmark instead of all
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PYTEST_ARGS ?=
+WORKERS ?= 2
 SPHINX_ARGS ?= --fail-on-warning --keep-going
 # A file whose name starts with an underscore is a helper, not a benchmark.
 BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py)))
@@ -22,7 +24,7 @@ demo: $(VENV)/.installed-plot,cli ## a first look: runs mercer.demo
 	$(RUN) -m mercer.demo
 
 test: $(VENV)/.installed-test ## all tests and doctests (PYTEST_ARGS=...)
-	$(RUN) -m pytest $(PYTEST_ARGS)
+	$(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint ## style: ruff format --check, ruff check
 	$(RUN) -m ruff format --check .
