@@ -20,8 +20,8 @@ BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-plot,cli ## a first look: runs mercer.demo
-	$(RUN) -m mercer.demo
+demo: $(VENV)/.installed-cli ## the whole way, from a table to a report: runs mercer demo
+	$(RUN) -m mercer demo
 
 test: $(VENV)/.installed-test ## all tests and doctests (PYTEST_ARGS=...)
 	$(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)

@@ -58,7 +58,7 @@ def test_dependencies_point_one_way(folder, forbidden, top_level_only):
         ("torch", "gram/backends/torch.py"),
         ("dask", None),
         ("skops", "persist/archive.py"),
-        ("matplotlib", "demo.py"),
+        ("matplotlib", "plots/style.py"),
         ("typer", "cli/commands.py"),
         ("rich", "cli/screen.py"),
         ("pandas", None),

@@ -20,7 +20,11 @@ EXPLICIT = [
 ]
 
 
-@pytest.mark.parametrize(("kernel", "phi"), EXPLICIT, ids=lambda value: repr(value)[:30])
+def name_of(value):
+    return getattr(value, "__name__", None) or repr(value)[:30]
+
+
+@pytest.mark.parametrize(("kernel", "phi"), EXPLICIT, ids=name_of)
 @given(X=points)
 def test_norms_and_distances_are_those_of_the_features(kernel, phi, X):
     F = phi(X)
@@ -33,7 +37,7 @@ def test_norms_and_distances_are_those_of_the_features(kernel, phi, X):
     )
 
 
-@pytest.mark.parametrize(("kernel", "phi"), EXPLICIT, ids=lambda value: repr(value)[:30])
+@pytest.mark.parametrize(("kernel", "phi"), EXPLICIT, ids=name_of)
 def test_centroid_distances_and_centring(kernel, phi, rng):
     X, Z = rng.normal(size=(20, 3)), rng.normal(size=(5, 3))
     F, G = phi(X), phi(Z)

@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from mercer.kernels.subsequences import Subsequence
     from mercer.kernels.tree_kernels import PartialTree, SubsetTree, SubtreeKernel
     from mercer.kernels.weisfeiler_lehman import NodeLabels, WeisfeilerLehman
-    from mercer.selection.mail import MailClassifier
     from mercer.persist import load, save
+    from mercer.selection.mail import MailClassifier
 
 __version__ = "0.1.0"
 

@@ -15,7 +15,6 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-
 from mercer.config import settings, thread_count
 
 __all__ = ["limited_blas", "run", "single_threaded_blas", "team"]

@@ -211,7 +211,7 @@ def test_blocks_and_irrelevant_kernels(rng):
         return [np.outer(x, x), z @ z.T / 5], y
 
     weights = learn_weights([block(), block()])
-    assert weights[0] > 0.9 and weights.sum() == pytest.approx(1.0)
+    assert weights[0] > 0.8 and weights.sum() == pytest.approx(1.0)
 
 
 def test_a_vocabulary_forgets_without_changing_rows():

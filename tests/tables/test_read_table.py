@@ -55,10 +55,10 @@ def assert_is_the_table(table):
             "quoted.csv",
             re.sub(r"(\w+)", r'"\1"', TEXT.replace("-", "~")).replace("~", "-").replace('"-"', "-"),
         ),
-        ("t.csv.gz", gzip.compress(TEXT.encode())),
+        ("t.csv.gz", gzip.compress(TEXT.encode(), mtime=0)),
         ("misnamed.csv", bz2.compress(TEXT.encode())),
         ("t.csv.xz", lzma.compress(TEXT.encode())),
-        ("twice.gz", gzip.compress(bz2.compress(TEXT.encode()))),
+        ("twice.gz", gzip.compress(bz2.compress(TEXT.encode()), mtime=0)),
         (
             "dates.csv",
             TEXT.replace("2024-01-05", "05.01.2024")
@@ -102,7 +102,7 @@ def test_zip_and_zstd(tmp_path):
 
 def test_standard_input(monkeypatch):
     class Standard:
-        buffer = io.BytesIO(gzip.compress(TEXT.encode()))
+        buffer = io.BytesIO(gzip.compress(TEXT.encode(), mtime=0))
 
     monkeypatch.setattr("sys.stdin", Standard)
     assert_is_the_table(read_table("-"))
@@ -236,7 +236,7 @@ def test_some_rows(tmp_path):
     [
         ("t.csv", "", "is empty: pass a file"),
         ("t.csv", "  \n\n", "is empty"),
-        ("t.csv", gzip.compress(b""), "is empty inside its packing"),
+        ("t.csv", gzip.compress(b"", mtime=0), "is empty inside its packing"),
         ("t.csv", "a,b\n", "has a header and no rows"),
         ("t.csv", "a,b,a\n1,2,3\n", "has the same name more than once: 'a'; give each"),
         ("t.csv", "a,b\n1,2\n3,4,5\n6,7\n", "line 3 of .* has 3 fields where the others have 2: correct it"),
@@ -252,10 +252,10 @@ def test_some_rows(tmp_path):
             "n\n" + "1\n" * 20 + "many\n",
             r"column 'n' of .* mixes numbers and text: 20 numbers, and 'many' in row 21",
         ),
-        ("t.gz", gzip.compress(TEXT.encode())[:-12], "is cut off: its gzip data end too early"),
+        ("t.gz", gzip.compress(TEXT.encode(), mtime=0)[:-12], "is cut off: its gzip data end too early"),
         (
             "t.gz",
-            gzip.compress(TEXT.encode())[:30] + b"xxxxxxxxxxxxxxxxxxxx",
+            gzip.compress(TEXT.encode(), mtime=0)[:30] + b"xxxxxxxxxxxxxxxxxxxx",
             "is damaged: its gzip data cannot",
         ),
         ("t.bz2", bz2.compress(TEXT.encode())[:-12], "is cut off: its bzip2 data"),
@@ -327,7 +327,7 @@ def test_larger_than_memory(tmp_path):
     text = "x,y\n" + "".join(f"{i},{i % 7}\n" for i in range(60_000))
     plain, packed = (
         written(tmp_path, "t.csv", text),
-        written(tmp_path, "t.csv.gz", gzip.compress(text.encode())),
+        written(tmp_path, "t.csv.gz", gzip.compress(text.encode(), mtime=0)),
     )
     pl.read_csv(plain).write_parquet(tmp_path / "t.parquet")
     with config(memory="1MiB"):
@@ -347,7 +347,7 @@ def test_any_mutation_of_a_file_is_read_or_refused(tmp_path, rng):
     np.savez(tmp_path / "t.npz", X=np.eye(4), y=np.arange(4))
     originals = [
         TEXT.encode(),
-        gzip.compress(TEXT.encode()),
+        gzip.compress(TEXT.encode(), mtime=0),
         b"1 1:2 3:4\n-1 2:1\n",
         b"@relation r\n@attribute a numeric\n@attribute b {x,y}\n@data\n1,x\n2,y\n",
         (tmp_path / "t.parquet").read_bytes(),

@@ -411,6 +411,8 @@ def text(value: Any) -> str:
         return repr(value.tolist())
     if isinstance(value, np.generic):
         return repr(value.item())
+    if isinstance(value, tuple) and any(callable(part) for part in value):
+        return f"({', '.join(map(text, value))}{',' * (len(value) == 1)})"
     return getattr(value, "__name__", None) or repr(value)
 
 
