@@ -23,8 +23,9 @@ help: ## show this list
 demo: $(VENV)/.installed-cli ## the whole way, from a table to a report: runs mercer demo
 	$(RUN) -m mercer demo
 
+# With a process for each core, threads of BLAS would only be in each other's way.
 test: $(VENV)/.installed-test ## all tests and doctests (PYTEST_ARGS=...)
-	$(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint ## style: ruff format --check, ruff check
 	$(RUN) -m ruff format --check .

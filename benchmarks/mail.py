@@ -3,7 +3,8 @@
 Run with ``python -m benchmarks.mail [parse] [errors]``. 1,897 spams, 3,900 easy and 249 hard hams. The
 folder hard_ham_2, which repeats hard_ham, and the files ``cmds`` are left out. Five folds, with messages
 of one body in one of them; whatever is learned or chosen (words and their weights, weights of aspects, C,
-the threshold) comes from the training folds alone.
+the threshold) comes from the training folds alone. Which elements are counted, and the weights that
+learning begins with, were found by trying on this corpus: on other mail, errors may be higher.
 
 What could give the label away without being a sign of spam is not looked at: what other filters wrote
 (X-Spam-…), dates (when the corpus was collected), the reader's own relays and addresses (whose mailbox it
@@ -126,16 +127,16 @@ def errors() -> Table:
     )
     _, kinds = corpus()
     y = np.where(kinds == "spam", "spam", "ham")
-    for title, make in (
-        ("words, LinearSVC", lambda: _peer(("words",))),
-        ("words, pairs and all other elements in one bag, LinearSVC", lambda: _peer(ASPECTS)),
-        ("mercer.MailClassifier", MailClassifier),
-        ("the same, words and pairs alone", lambda: MailClassifier(aspects=("words", "pairs"))),
-        ("the same, no words and no pairs", lambda: MailClassifier(aspects=ASPECTS[2:])),
-        ("the same, equal weights", lambda: MailClassifier(weights="equal")),
+    for title, make, seed in (
+        ("words, LinearSVC", lambda: _peer(("words",)), 0),
+        ("all elements in one bag, LinearSVC", lambda: _peer(ASPECTS), 0),
+        ("mercer.MailClassifier", MailClassifier, 0),
+        ("the same, other folds", MailClassifier, 1),
+        ("the same, equal weights", lambda: MailClassifier(weights="equal"), 0),
+        ("the same, words and pairs alone", lambda: MailClassifier(aspects=("words", "pairs")), 0),
     ):
         start, predicted, notes = time.perf_counter(), np.empty(len(y), dtype=object), []
-        for train, test in folds():
+        for train, test in folds(seed):
             model = make().fit([mails()[i] for i in train], y[train])
             predicted[test] = model.predict([mails()[i] for i in test])
             if isinstance(model, MailClassifier):

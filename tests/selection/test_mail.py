@@ -206,12 +206,15 @@ def test_values_left_out_are_those_of_fits_without_the_point(rng):
 
 def test_blocks_and_irrelevant_kernels(rng):
     def block():
-        y = np.repeat([1.0, -1.0], 30)
-        x, z = y + 0.7 * rng.normal(size=60), rng.normal(size=(60, 5))
-        return [np.outer(x, x), z @ z.T / 5], y
+        y = np.repeat([1.0, -1.0], 100)
+        x, z = y + rng.normal(size=200), rng.normal(size=200)
+        return [np.exp(-(np.subtract.outer(v, v) ** 2)) for v in (x, z)], y
 
-    weights = learn_weights([block(), block()])
-    assert weights[0] > 0.8 and weights.sum() == pytest.approx(1.0)
+    blocks = [block(), block()]
+    weights = learn_weights(blocks)
+    assert weights[0] > 0.7 and weights.sum() == pytest.approx(1.0)
+    leaning = learn_weights(blocks, np.array([1.0, 20.0]))  # a prior for the wrong one, which points overrule
+    assert leaning[0] / leaning[1] > 3 / 20
 
 
 def test_a_vocabulary_forgets_without_changing_rows():

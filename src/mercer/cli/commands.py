@@ -270,7 +270,7 @@ def _mail_train(
     spam: Annotated[Path, typer.Argument(help="A folder of spams, one a file, or a mailbox.")],
     ham: Annotated[Path, typer.Argument(help="The same of wanted mails.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model.")] = Path("mail.mercer"),
-    ham_loss: Annotated[float, typer.Option(help="The share of wanted mails that may be lost.")] = 0.0025,
+    ham_loss: Annotated[float, typer.Option(help="The share of wanted mails that may be lost.")] = 0.003,
     seed: Annotated[int, typer.Option(help="Of the folds.")] = 0,
     json: Json = False,
     quiet: Quiet = False,

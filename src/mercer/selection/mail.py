@@ -39,7 +39,7 @@ from mercer.threads import limited_blas
 __all__ = ["Explanation", "MailClassifier"]
 
 _BLOCK, _BLOCKS = 1500, 2  # messages that the weights of aspects are learned on: how many together, how often
-#: weights that learning begins with, and stays near where messages are few
+_PULL = 1.0  # to the weights below, which learning begins with and stays near where messages are few
 _PRIOR = {
     "words": 0.3,
     "pairs": 0.1,
@@ -213,7 +213,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
             with limited_blas():
                 blocks = [([_products(row[p]) for row in rows.values()], signs[p]) for p in pieces]
                 prior = np.array([_PRIOR[name] for name in rows])
-                weights = dict(zip(rows, learn_weights(blocks, prior).tolist(), strict=True))
+                weights = dict(zip(rows, learn_weights(blocks, prior, pull=_PULL).tolist(), strict=True))
         total = sum(weights.values())
         return {name: float(weight / total) for name, weight in weights.items()}
 

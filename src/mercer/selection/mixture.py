@@ -11,7 +11,7 @@ s = 4, which counts errors, smoothly. With u = M⁻¹(∂L/∂α) the derivative
 
 The whole scale of the weights is learned too, since the penalty is fixed. Many points are cut into blocks,
 of whose L the mean is taken: work is then in proportion to the number of points. To that is added a pull
-of ln w to a prior, up to a factor: (1/n) Σₐ (ln wₐ/pₐ - mean)². It decides where the points do not: on few of
+of ln w to a prior, up to a factor: (r/n) Σₐ (ln wₐ/pₐ - mean)². It decides where the points do not: on few of
 them, many weights leave no errors.
 
 Cawley and Talbot, Fast exact leave-one-out cross-validation of sparse least-squares support vector
@@ -32,7 +32,6 @@ __all__ = ["learn_weights", "left_out_loss"]
 
 _STEEP = 4.0  # s
 _CONSTANT = 10.0  # c, in place of an intercept
-_PULL = 1.0  # of the logarithms to those of the prior, in observations
 _REACH = (-5.0, 9.0)  # logarithms of weights
 
 
@@ -74,15 +73,16 @@ def learn_weights(
     blocks: Sequence[tuple[Sequence[np.ndarray], np.ndarray]],  # of points: Kₐ with each other, and signs
     prior: np.ndarray | None = None,  # (parts,), equal weights where it is None
     *,
+    pull: float = 0.1,  # of ln w to that of the prior
     iterations: int = 12,
 ) -> np.ndarray:  # (parts,)
     """The weights where the errors left out are fewest, smoothly counted; their sum is 1.
 
     >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat([1.0, -1.0], 20)
-    >>> x, noise = y + 0.5 * rng.normal(size=40), rng.normal(size=40)
-    >>> weights = learn_weights([([np.outer(x, x), np.outer(noise, noise)], y)])
-    >>> bool(weights[0] > 0.8)
+    >>> y = np.repeat([1.0, -1.0], 100)
+    >>> x, noise = y + rng.normal(size=200), rng.normal(size=200)
+    >>> kernels = [np.exp(-(np.subtract.outer(v, v) ** 2)) for v in (x, noise)]
+    >>> bool(learn_weights([(kernels, y)])[0] > 0.7)
     True
     """
     count, points = len(blocks[0][0]), sum(len(signs) for _, signs in blocks)
@@ -91,7 +91,7 @@ def learn_weights(
 
     def objective(at: np.ndarray) -> tuple[float, np.ndarray]:
         away = at - start - (at - start).mean()
-        value, slope = _PULL / points * float(away @ away), 2 * _PULL / points * away
+        value, slope = pull / points * float(away @ away), 2 * pull / points * away
         for parts, signs in blocks:
             one, its = left_out_loss(parts, signs, at)
             value, slope = value + one / len(blocks), slope + its / len(blocks)
