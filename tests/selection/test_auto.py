@@ -133,3 +133,10 @@ def test_refusals(rng):
         AutoKernelRegressor(max_time=-1).fit(rng.normal(size=(20, 2)), rng.normal(size=20))
     with pytest.raises(ValueError, match="class"):
         AutoKernelClassifier(Linear()).fit(rng.normal(size=(20, 2)), np.zeros(20))
+
+
+def test_progress_is_told(wave):
+    told = []
+    model = AutoKernelRegressor(["rbf", "laplacian"], progress=told.append).fit(*wave)
+    errors = [event["facts"]["error"] for event in told if event["facts"]]
+    assert errors == [trial.score.error for trial in model.trials_]

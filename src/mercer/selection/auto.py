@@ -16,7 +16,8 @@ from mercer.kernels.names import as_kernel
 from mercer.kernels.parameters import positive
 from mercer.kernels.stationary import Gaussian
 from mercer.selection.families import Family, default_families, family
-from mercer.selection.search import Clock, ScoreOf, Search
+from mercer.selection.search import Clock, ScoreOf, Search, Trial
+from mercer.solvers.control import Control
 
 __all__ = ["AUTO", "AutoMixin"]
 
@@ -28,10 +29,18 @@ _FEWEST = 4  # points
 class AutoMixin:
     """For estimators with the parameters kernel, max_time, random_state and progress."""
 
-    kernel: Any
-    random_state: Any
-    max_time: float | None
-    progress: Any
+    def __init__(
+        self,
+        kernel: Any = "auto",
+        *,
+        max_time: float | None = None,
+        random_state: Any = 0,
+        progress: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.max_time = max_time
+        self.random_state = random_state
+        self.progress = progress
 
     def _given(self) -> list[Kernel]:
         """The kernels that were asked for; none stands for the default ones."""
@@ -52,9 +61,16 @@ class AutoMixin:
             return list(default_families(X))
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
 
-    def _search(self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock) -> Search:
-        """A search that takes at most half of the time; the last fit takes the rest."""
-        return Search(X, Y, score, clock=clock.part(0.5), seed=self._seed())
+    def _search(self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock) -> tuple[Search, Trial]:
+        """A search that takes at most half of the time, and its winner; Ctrl-C ends it after a trial."""
+        with Control("kernels", None, progress=self.progress) as control:
+
+            def step(trial: Trial) -> bool:
+                control.step(error=trial.score.error)
+                return control.stopped is None
+
+            search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), step=step)
+            return search, search.run(self._families(X))
 
     def _require_points(self, X: Any) -> None:
         if data.n_points(X) < _FEWEST:

@@ -63,19 +63,6 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     expansion_: Expansion
     report_: Report
 
-    def __init__(
-        self,
-        kernel: Any = "auto",
-        *,
-        max_time: float | None = None,
-        random_state: Any = 0,
-        progress: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.max_time = max_time
-        self.random_state = random_state
-        self.progress = progress
-
     def fit(self, X: Any, y: Any) -> Self:
         """Choose and fit on the points X and their labels y."""
         journal = Journal()
@@ -84,8 +71,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         codes = self._encode(y)
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score = machine_errors(X, codes, self._seed())
-        search = self._search(X, Y, score, Clock(self.max_time))
-        winner = search.run(self._families(X))
+        search, winner = self._search(X, Y, score, Clock(self.max_time))
         kernel, noise = search.finish(winner, _LEARNED)
         last = score(kernel, noise, search.order[: min(_SCORED, affordable_points())])
         self.trials_, self.C_ = search.trials, last.penalty

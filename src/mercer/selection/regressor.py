@@ -68,19 +68,6 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
     trials_: list[Trial]
     report_: Report
 
-    def __init__(
-        self,
-        kernel: Any = "auto",
-        *,
-        max_time: float | None = None,
-        random_state: Any = 0,
-        progress: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.max_time = max_time
-        self.random_state = random_state
-        self.progress = progress
-
     def fit(self, X: Any, y: Any) -> Self:
         """Choose and fit on the points X and their targets y, (n,) or (n, targets)."""
         journal, clock = Journal(), Clock(self.max_time)
@@ -89,8 +76,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         Y = y.astype(np.float64).reshape(len(y), -1)
         spread = Y.std(axis=0)
         Z = (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        search = self._search(X, Z, left_out(X, Z), clock)
-        winner = search.run(self._families(X))
+        search, winner = self._search(X, Z, left_out(X, Z), clock)
         kernel, noise = search.finish(winner, _LEARNED)
         which = search.order[: min(_SCORED, affordable_points())]
         chosen = KernelRidgeCV(noise * _MULTIPLES, kernel=kernel)

@@ -77,8 +77,7 @@ class Clock:
     """
 
     def __init__(self, seconds: float | None) -> None:
-        self.began = monotonic()
-        self.end = np.inf if seconds is None else self.began + seconds
+        self.end = np.inf if seconds is None else monotonic() + seconds
 
     def part(self, share: float) -> Clock:
         """A clock that ends when this share of what is left is gone."""
