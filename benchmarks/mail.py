@@ -4,11 +4,13 @@ Run with ``python -m benchmarks.mail [parse] [errors]``. 1,897 spams, 3,900 easy
 folder hard_ham_2, which repeats hard_ham, and the files ``cmds`` are left out. Five folds, with messages
 of one body in one of them; whatever is learned or chosen (words and their weights, weights of aspects, C,
 the threshold) comes from the training folds alone. Which elements are counted, and the weights that
-learning begins with, were found by trying on this corpus: on other mail, errors may be higher.
+learning begins with, were found by trying on this corpus, with the folds of seeds 0, 10 and 11: on other
+mail, errors may be higher.
 
 What could give the label away without being a sign of spam is not looked at: what other filters wrote
 (X-Spam-…), dates (when the corpus was collected), the reader's own relays and addresses (whose mailbox it
-was), fields of mailing lists, and whether there is a Received field at all, which 135 easy hams have not.
+was), fields of mailing lists, and whether there is a Received field at all, which 135 easy hams have not. Of
+another 641 hams, and of no spam, no hop has a public number, so that the path is empty: they are easier.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ from mercer.kernels.stationary import (
 if TYPE_CHECKING:
     from mercer.certify.smoothness import smoothness
     from mercer.estimators.fisher import KernelFisherDiscriminant
+    from mercer.estimators.least_squares import KernelLeastSquares
     from mercer.estimators.linear_perceptron import Perceptron
     from mercer.estimators.logistic import KernelLogisticRegression
     from mercer.estimators.machines import KernelMachineClassifier, KernelMachineRegressor
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from mercer.estimators.parzen import ParzenClassifier
     from mercer.estimators.pca import KernelPCA
     from mercer.estimators.perceptron import KernelPerceptron
-    from mercer.estimators.ridge import KernelLeastSquares, KernelRidge
+    from mercer.estimators.ridge import KernelRidge
     from mercer.estimators.ridge_cv import KernelRidgeCV
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
@@ -75,7 +76,7 @@ _LATER = {
     "Intersection": "mercer.kernels.bags",
     "Invariant": "mercer.kernels.invariance",
     "KernelFisherDiscriminant": "mercer.estimators.fisher",
-    "KernelLeastSquares": "mercer.estimators.ridge",
+    "KernelLeastSquares": "mercer.estimators.least_squares",
     "KernelLogisticRegression": "mercer.estimators.logistic",
     "KernelMachineClassifier": "mercer.estimators.machines",
     "KernelMachineRegressor": "mercer.estimators.machines",

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from mercer.cli import exits, files
+from mercer import files
+from mercer.cli import exits
 
 from .conftest import QUICK
 
@@ -48,7 +49,10 @@ from .conftest import QUICK
         (["train", "flowers.csv", "-t", "species", "--folds", "-3"], "--folds must be 2 or more"),
         (["train", "flowers.csv", "-t", "species", "--seed", "-1"], "--seed must be from 0"),
         (["train", "flowers.csv", "-t", "species", "-o", "no/m.mercer"], "the folder 'no' does not exist"),
-        (["train", "flowers.csv", "-t", "species", "-o", "flowers.csv"], "--output is the table itself"),
+        (
+            ["train", "flowers.csv", "-t", "species", "-o", "flowers.csv"],
+            "--output and the table are the same",
+        ),
         (["train", "flowers.csv", "-t", "species", "-o", "a", "--report", "a"], "are the same file"),
         (["train", "one.csv", "-t", "y"], "has one class, 'a', in all 30 rows"),
         (["train", "alone.csv", "-t", "y"], "has no column but the target 'y'"),
@@ -214,7 +218,7 @@ def test_interrupted(tmp_path):
     assert process.stderr.readline() == b"reading standard input\n"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    assert process.stderr.read() == b"mercer: interrupted; nothing was overwritten\n"
+    assert process.stderr.read() == b"mercer: interrupted; no file was left half written\n"
     assert process.wait(10) == 130
 
 

@@ -3,10 +3,12 @@
 import io
 import json
 import re
+import shutil
 
 import pytest
 
 from mercer import __version__
+from mercer.cli.mail import _marked
 from mercer.cli.screen import percent
 
 
@@ -69,12 +71,40 @@ def test_mail(mercer, tmp_path, monkeypatch):
     assert "words" in facts["aspects"]
     status, out, _ = mercer("mail", "classify", "filter.mercer", "ham")
     assert (status, len(out.splitlines())) == (0, 12)
+    assert out.splitlines()[0].split("\t")[2] == "ham/0.eml"
     status, _, err = mercer("predict", "filter.mercer", "ham/4.eml")
     assert status == 2
     assert "holds a MailClassifier, which takes no tables" in err
     status, _, err = mercer("mail", "train", "spam", "spam", "-o", "x.mercer")
     assert status == 2
     assert "spam and ham are the same folder" in err
+    status, _, err = mercer("mail", "train", "spam", ".", "-o", "x.mercer")
+    assert status == 2
+    assert "its messages would be spam and ham at once" in err
+    shutil.copy("spam/1.eml", "ham/twice.eml")
+    status, _, err = mercer("mail", "train", "spam", "ham", "-o", "x.mercer")
+    assert status == 0
+    assert "1 messages are in both, spam and ham" in err
+
+
+def test_mail_passes_through(mercer, tmp_path):
+    """In a pipeline: the message as it was, with one field more; what its sender wrote there is gone."""
+    write_mails(tmp_path / "spam", "cheap", "buy cheap pills now")
+    write_mails(tmp_path / "ham", "lunch", "shall we meet at noon")
+    assert mercer("mail", "train", "spam", "ham", "-o", "filter.mercer")[0] == 0
+    raw = b"From x\r\nSubject: cheap\r\nx-mercer: ham,\r\n 0.0\r\n\r\nbuy cheap pills \xff\r\nX-Mercer: y\r\n"
+    assert _marked(raw, "spam, 1.0000") == (
+        b"From x\r\nX-Mercer: spam, 1.0000\r\nSubject: cheap\r\n\r\nbuy cheap pills \xff\r\nX-Mercer: y\r\n"
+    )
+    for bare in (b"", b"\nbody", b"Subject: x", b"Subject: x\n\n"):
+        assert _marked(bare, "ham, 0").replace(b"X-Mercer: ham, 0\n", b"") == bare
+    status, out, _ = mercer("mail", "classify", "filter.mercer", "--through", "spam/3.eml")
+    assert status == 0
+    whole = (tmp_path / "spam" / "3.eml").read_text()
+    assert re.fullmatch(r"X-Mercer: spam, [01]\.\d{4}\n" + re.escape(whole), out)
+    status, out, err = mercer("mail", "classify", "filter.mercer", "--through", "spam")
+    assert (status, out) == (2, "")
+    assert "takes one message, spam has 12" in err
 
 
 # --- help and demo -----------------------------------------------------------------------------------------

@@ -184,9 +184,109 @@ def test_a_report_is_written_and_said(mercer, sine, tmp_path, monkeypatch):
     assert given["features"] == ["x"]
     assert given["steps"] == ["features", "model"]
     assert given["error"].predictions.shape == (50,)
+    assert given["error"].rows.tolist() == list(range(50))
     status, out, _ = mercer("report", "sine.mercer", sine, "-o", "again.html")
     assert (status, out) == (0, "again.html\n")
     assert (tmp_path / "again.html").exists()
+
+
+def test_the_report_gets_the_predictions_of_rows_held_out(mercer, sine, monkeypatch):
+    """As they are: nothing has to be fitted again for it."""
+    given = {}
+
+    def write_report(model, X, y, path, *, error, **more):
+        given.update(error=error, y=y)
+        path.write_text("<html>")
+
+    monkeypatch.setattr("mercer.reporting.write_report", write_report)
+    status, out, _ = mercer(
+        "train", sine, "-t", "y", "--kernel", "gaussian(sigma=1.0)", "--folds", "0", "--json"
+    )
+    assert status == 0
+    error, y = given["error"], given["y"]
+    assert len(error.rows) == len(error.predictions) == 5
+    assert json.loads(out)["error"] == pytest.approx(
+        np.sqrt(np.mean((error.predictions - y[error.rows]) ** 2))
+    )
+    assert error.how == json.loads(out)["error_from"]
+
+
+def test_a_model_from_python(mercer, flowers, tmp_path):
+    """It predicts as any other; what it does not say of itself is told."""
+    from mercer import KernelRidge, save
+
+    save(
+        TableModel(KernelRidge(0.1)).fit(read_table(flowers).frame[["colour"]], np.arange(60.0)), "py.mercer"
+    )
+    status, out, err = mercer("predict", "py.mercer", flowers)
+    assert (status, err, len(out.splitlines())) == (0, "", 61)
+    status, _, err = mercer("report", "py.mercer", flowers)
+    assert status == 2
+    assert "py.mercer does not say which column it predicts" in err
+
+
+def test_a_report_of_fewer_sparse_columns(mercer, tmp_path, monkeypatch):
+    widths = []
+    monkeypatch.setattr(
+        "mercer.reporting.write_report", lambda model, X, y, path, **more: widths.append(X.shape)
+    )
+    lines = [f"{i % 2} 1:{i} {2 + i % 2}:1\n" for i in range(40)]
+    (tmp_path / "t.libsvm").write_text("".join(lines))
+    assert mercer("train", "t.libsvm", *QUICK)[0] == 0
+    (tmp_path / "new.libsvm").write_text("".join(lines[:10:2]) + "1 1:3 2:1\n1 1:4 2:2\n")
+    status, out, _ = mercer("report", "t.mercer", "new.libsvm", "-o", "r.html")
+    assert (status, out) == (0, "r.html\n")
+    assert widths == [(7, 3)]
+
+
+def test_many_rows_are_thinned_unless_asked_for(mercer, sine, monkeypatch):
+    monkeypatch.setattr("mercer.cli.train._MOST", 20)
+    for more, rows in (([], 20), (["--rows", "45"], 45), (["--rows", "100"], 50)):
+        status, out, err = mercer("train", sine, "-t", "y", *QUICK, "--json", *more)
+        assert (status, json.loads(out)["rows"]) == (0, rows)
+        note = "20 of the 50 rows were taken, at equal distances: --rows N takes others, also more"
+        assert (note in err) == (not more)
+
+
+def test_predictions_block_by_block(mercer, flowers, model, tmp_path, monkeypatch):
+    whole = mercer("predict", model, flowers, "--proba", "-q")[1]
+    monkeypatch.setattr("mercer.cli.predict._BLOCK", 16)
+    monkeypatch.setattr("mercer.cli.predict._FEWEST", 8)
+    status, out, err = mercer("predict", model, flowers, "--proba")
+    assert status == 0
+    first, second = ([line.split(",") for line in text.splitlines()] for text in (whole, out))
+    assert [row[:3] + row[-1:] for row in first] == [row[:3] + row[-1:] for row in second]
+    assert np.allclose(*(np.array([row[3:6] for row in rows[1:]], float) for rows in (first, second)))
+    assert "predicted 48 of 60 rows\npredicted 60 of 60 rows" in err
+    lines = flowers.read_text().splitlines()
+    (tmp_path / "bad.csv").write_text("\n".join([*lines[:41], "inf,red,rose", *lines[41:]]) + "\n")
+    status, out, err = mercer("predict", model, "bad.csv", "-q")
+    assert (status, out) == (2, "")
+    assert err.endswith(
+        "is infinite in row 9: correct it, or leave it empty (rows are counted from row 33 on)\n"
+    )
+
+
+def test_categories_never_seen_are_said(mercer, model, tmp_path):
+    (tmp_path / "new.csv").write_text("length,colour\n1,red\n2,green\n3,\n4,5\n")
+    status, out, err = mercer("predict", model, "new.csv")
+    assert (status, len(out.splitlines())) == (0, 5)
+    assert err == "note: 'colour' has values that no training row had: 'green', '5'\n"
+
+
+def test_a_kernel_with_a_scale_per_column(mercer, tmp_path):
+    generator = np.random.default_rng(1)
+    X = generator.normal(size=(60, 3))
+    lines = "".join(f"{a},{b},{c},{np.sin(2 * b)}\n" for a, b, c in X)
+    (tmp_path / "t.csv").write_text("a,b,c,y\n" + lines)
+    kernel = ("--kernel", "gaussian(sigma=[2,2,2])", *QUICK[2:])
+    status, out, _ = mercer("train", "t.csv", "-t", "y", *kernel)
+    assert status == 0
+    assert re.search(r"kernel   Gaussian\(sigma=<\S+ to \S+, one of each of 3 columns>\), chosen from", out)
+    assert re.search(r"tells rows apart most by b \(sigma \S+\), [ac] ", out)
+    facts = json.loads(mercer("train", "t.csv", "-t", "y", *kernel, "--json")[1])
+    assert list(facts["scales"]) == ["sigma"]
+    assert min(facts["scales"]["sigma"], key=facts["scales"]["sigma"].get) == "b"
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_the_gaussian_kernel_is_scikit_learns(rng, problem, targets):
     assert ours.dual_coef_ == pytest.approx(theirs.dual_coef_, abs=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["cholesky", "primal", "cg"])
+@pytest.mark.parametrize("solver", ["cholesky", "mixed", "primal", "cg"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_the_linear_kernel_is_ridge(rng, problem, solver, fit_intercept, make):
@@ -99,8 +99,9 @@ def test_each_target_may_have_its_penalty(rng, problem):
         assert together.predict(X)[:, t] == pytest.approx(alone.predict(X), abs=1e-10)
         assert together.intercept_[t] == pytest.approx(alone.intercept_, abs=1e-10)
         assert together.loo_residuals_[:, t] == pytest.approx(alone.loo_residuals_, abs=1e-10)
-    iterated = KernelRidge(alphas, kernel=Gaussian(1.0), solver="cg").fit(X, Y)
-    assert iterated.predict(X) == pytest.approx(together.predict(X), abs=1e-7)
+    for solver in ("cg", "mixed"):
+        iterated = KernelRidge(alphas, kernel=Gaussian(1.0), solver=solver).fit(X, Y)
+        assert iterated.predict(X) == pytest.approx(together.predict(X), abs=1e-7)
     with pytest.raises(InputError, match=r"alpha must be a number or one per target \(3\), got 2"):
         KernelRidge([0.1, 1.0]).fit(X, Y)
 
@@ -227,6 +228,45 @@ def test_a_small_budget_changes_the_plan(rng):
     assert lean.report_.objective == pytest.approx(full.report_.objective, rel=1e-6)
 
 
+def test_a_factor_in_float32_takes_half_the_memory_and_is_refined(rng):
+    X = rng.normal(size=(1500, 3))
+    y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=1500)
+    weight = rng.uniform(0.1, 3.0, 1500)
+    full = KernelRidge(1e-2, kernel=Gaussian(1.0), solver="cholesky").fit(X, y, weight)
+    with config(memory="18MB"):  # K takes 18 MB in float64
+        model = KernelRidge(1e-2, kernel=Gaussian(1.0)).fit(X, y, weight)
+    assert "in float32" in model.report_.plan.solver
+    assert model.report_.plan.why[0].endswith("does not fit the memory budget in float64")
+    assert model.report_.plan.memory < 18e6
+    # ‖f - f*‖ on the points is at most the residual, 1e-10 ‖y‖
+    assert np.linalg.norm(model.predict(X) - full.predict(X)) <= 1e-9 * np.linalg.norm(y)
+    assert model.report_.iterations <= 12
+    assert model.loo_residuals_ == pytest.approx(full.loo_residuals_, abs=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-9])
+def test_a_penalty_below_the_rounding_of_float32(rng, alpha):
+    """ε‖K‖ is 1e-4 here: the factor is that of a larger penalty, the solution is not."""
+    X = rng.uniform(-1, 1, size=(600, 2))
+    y = np.cos(3 * X[:, 0]) * X[:, 1]
+    model = KernelRidge(alpha, kernel=Gaussian(2.0), solver="mixed", tol=1e-9).fit(X, y)
+    exact = KernelRidge(alpha, kernel=Gaussian(2.0), solver="cholesky").fit(X, y)
+    assert model.report_.stopped == "converged"
+    assert np.linalg.norm(model.predict(X) - exact.predict(X)) <= 1e-7 * np.linalg.norm(y)
+
+
+def test_many_points_are_solved_in_float32_and_refined_where_the_penalty_allows_it(rng):
+    X = rng.normal(size=(9000, 2))
+    with config(memory="4GB"):
+        assert "float32" in KernelRidge(1e-2, kernel=Gaussian(1.0)).plan(X).solver
+        # 2 % of ε tr K is 2e-5
+        assert "float32" not in KernelRidge(1e-6, kernel=Gaussian(1.0)).plan(X).solver
+        assert "float32" not in KernelRidge(1e-2, kernel=Sigmoid(0.1, 1.0)).plan(X).solver
+        assert "float32" not in KernelRidge(1e-2, kernel=Gaussian(1.0)).plan(X[:2000]).solver
+        with config(dtype="float32"):
+            assert "refined" not in KernelRidge(1e-2, kernel=Gaussian(1.0)).plan(X).solver
+
+
 def test_leaving_the_primal_keeps_the_budget(rng):
     """Cubes of large numbers leave the primal for K, which has to fit as well."""
     X, y = 1e3 + rng.normal(size=(1500, 3)), rng.normal(size=1500)
@@ -266,12 +306,14 @@ def test_an_indefinite_kernel_is_refused_or_repaired_and_told(rng):
         KernelRidge(1e-3),
         KernelRidge(100.0),
         KernelRidge(1e-3, solver="cg"),
+        KernelRidge(1e-3, solver="mixed"),
         KernelLeastSquares(),
     ):
         with pytest.raises(InputError, match=r'has the eigenvalue -\S+, .* or pass indefinite="clip"'):
             estimator.set_params(kernel=Sigmoid(0.5, -1.0)).fit(X, y)
-    with pytest.raises(InputError, match="got solver='cg', which never stores it"):
-        KernelRidge(kernel="sigmoid", solver="cg", indefinite="clip").fit(X, y)
+    for solver in ("cg", "mixed"):
+        with pytest.raises(InputError, match=f"got solver='{solver}', which does not compute them"):
+            KernelRidge(kernel="sigmoid", solver=solver, indefinite="clip").fit(X, y)
     with pytest.warns(UserWarning, match=r"is not positive definite on these points: the eigenvalue -"):
         model = KernelRidge(1e-3, kernel=Sigmoid(0.5, -1.0), indefinite="clip").fit(X, y)
     assert "nearest kernel matrix" in model.report_.warnings[0]
@@ -420,7 +462,7 @@ def test_refusals(problem):
     for options, text in [
         ({"alpha": -1.0}, "alpha must be non-negative, got -1.0"),
         ({"lam": -1.0}, "lam must be non-negative"),
-        ({"solver": "svd"}, "solver must be one of 'auto', 'cholesky', 'primal', 'cg', got 'svd'"),
+        ({"solver": "svd"}, "solver must be one of 'auto', 'cholesky', 'mixed', 'primal', 'cg', got 'svd'"),
         ({"solver": "primal"}, "needs a kernel with explicit features, linear or polynomial, got Gaussian"),
         ({"max_time": 0}, "max_time must be positive"),
         ({"resume": "yes"}, "resume must be True or False"),

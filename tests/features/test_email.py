@@ -7,6 +7,7 @@ import time
 from email.message import EmailMessage
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from mercer import ColumnKernel, Intersection
 from mercer.errors import InputError, InputTypeError
 from mercer.features.email import ASPECTS, Mail, content, hosts, markup, messages, mime, origin, read, table
+from mercer.features.email.boxes import located
 
 RICH = b"""\
 From fork-admin@lists.example Thu Aug 22 12:36:23 2002
@@ -296,6 +298,62 @@ def test_files_and_folders(tmp_path):
         messages(tmp_path / "missing")
     with pytest.raises(InputError, match="cannot be read"):
         read(tmp_path)
+
+
+def test_a_line_of_a_letter_that_begins_with_from_begins_no_message(tmp_path):
+    """A message with its envelope, as collections have them, is one, whatever its paragraphs begin with."""
+    (tmp_path / "a").write_bytes(b"From x Thu\nSubject: one\n\nhi\n\nFrom now on we meet at noon.\nbye\n")
+    [(name, raw)] = located(tmp_path)
+    assert (name, read(raw).words["noon"]) == (str(tmp_path / "a"), 1)
+    twice = b"From x Thu\r\nSubject: one\r\n\r\nhi\r\n\r\nFrom y Fri\r\nX-A : b\r\n\r\nho\r\n"
+    (tmp_path / "a").write_bytes(twice)
+    assert [name for name, _ in located(tmp_path)] == [f"{tmp_path / 'a'}[1]", f"{tmp_path / 'a'}[2]"]
+
+
+def test_of_a_maildir_only_what_was_delivered_is_read(tmp_path):
+    for name in (
+        "cur/1:2,S",
+        "new/2",
+        "tmp/3",
+        "dovecot-uidlist",
+        ".Junk/cur/4",
+        "deeper/cur/5",
+        "deeper/new/6",
+    ):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"Subject: x\n\nhi")
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    found = [str(Path(name).relative_to(tmp_path)) for name, _ in located(tmp_path)]
+    assert found == ["cur/1:2,S", "deeper/cur/5", "deeper/new/6", "new/2"]
+    plain = tmp_path / "plain"
+    (plain / "tmp").mkdir(parents=True)
+    (plain / "tmp" / "7").write_bytes(b"Subject: x\n\nhi")
+    assert len(messages(plain)) == 1  # no Maildir: a folder may have any name
+
+
+def test_numbers_of_version_6_and_names_in_any_letters():
+    hop = b"Received: from a.example (b.example [IPv6:2A01:4F8:1::7]) by me.example; Thu\n"
+    mail = read(hop + b"\nhttp://[2a01::8]/x http://b\xc3\xbccher.example/ http://[12:30]/")
+    assert {"2a01:4f8:1::7", "2a01:4f8:1::/48", "border 2a01:4f8::/32"} <= set(mail.addresses)
+    assert "border b.example" in mail.path
+    assert mail.links["host is a number"] == 1 and mail.links["host bücher.example"] == 1
+    assert (
+        read(hop.replace(b"2A01:4F8:1::7", b"fe80::7") + b"\nx").addresses == {}
+    )  # the reader's own network
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"name*0*=utf-8''caf%C3%A9; name*1=.exe",
+        b'name="=?utf-8?B?Y2Fmw6kuZXhl?="',
+        b"name*=utf-8''caf%C3%A9.exe",
+        b"name=a.EXE; name=b.txt",
+    ],
+)
+def test_names_of_files_however_they_are_written(name):
+    assert read(b"Content-Type: application/x; " + name + b"\n\nx").encoding["file .exe"] == 1
 
 
 # --- never crashes, never slow ------------------------------------------------------------------------

@@ -292,9 +292,20 @@ def test_a_learning_curve_obeys_its_time_and_says_what_it_cannot(waves, ax):
     assert np.isfinite(short.test).sum() == 1  # the first fit tells how long one takes
     with pytest.raises(InputError, match="at least 8 points, got 5"):
         LearningCurveDisplay.from_estimator(KernelRidge().fit(x[:5], y[:5]), x[:5], y[:5], ax=ax)
+    K = x @ x.T
     with pytest.raises(InputError, match="kernel values, not points"):
-        K = x @ x.T
-        LearningCurveDisplay.from_estimator(KernelRidge(kernel="precomputed").fit(K, y), K, y, ax=ax)
+        LearningCurveDisplay.from_estimator(
+            KernelRidge(kernel="precomputed").fit(K, y), K[:20], y[:20], ax=ax
+        )
+
+
+def test_a_learning_curve_of_kernel_values_is_that_of_the_points(waves, ax):
+    x, y = waves
+    curves = [
+        LearningCurveDisplay.from_estimator(KernelRidge(0.1, kernel=kernel).fit(X, y), X, y, repeats=1, ax=ax)
+        for kernel, X in ((Linear(), x), ("precomputed", x @ x.T))
+    ]
+    np.testing.assert_allclose(curves[0].test, curves[1].test, rtol=1e-6)
 
 
 # --- choices ---------------------------------------------------------------------------------------------

@@ -8,8 +8,13 @@ from scipy import sparse
 from sklearn.model_selection import KFold, cross_val_predict
 
 from mercer import SVC, FromFunction, Gaussian, KernelRidge, Spectrum
-from mercer.reporting.case import as_case, interval
+from mercer.reporting.case import Case, interval
+from mercer.reporting.given import as_targets
 from mercer.reporting.page import Html, cut, image, number, table, words
+
+
+def as_case(model, X, y, **options):
+    return Case(model, X, as_targets(model, X, y), **options)
 
 
 @pytest.fixture
@@ -37,7 +42,10 @@ def test_anchors_are_found_in_the_data(kind, blobs):
     assert case.is_training
     for anchor, place in case.places.items():
         assert model.support_[anchor] == place
-    other = as_case(model, ["zz"] if kind == "objects" else X[:1] + 9.0, ["a"])
+    away = ["zz"] if kind == "objects" else X[:1] + 9.0
+    if hasattr(points, "columns"):
+        away = type(points)({name: [9.0 + j] for j, name in enumerate("abc")})
+    other = as_case(model, away, ["a"])
     assert not other.is_training
 
 
@@ -91,7 +99,15 @@ def test_slow_kernels_are_given_fewer_points():
         assert monotonic() - start < 3
     X = np.random.default_rng(0).normal(size=(2500, 3))
     fast = as_case(KernelRidge(kernel=Gaussian(sigma=1.0)).fit(X[:50], X[:50, 0]), X, X[:, 0])
-    assert fast.afford(2000, 4.0, squares=4.0) > 500
+    assert fast.pair_seconds < 1e-4  # a million pairs take milliseconds; a busy machine may take longer
+    # a little slower or faster, and it is the same number of points; all of them where that is no more work
+    for seconds, count in ((1e-6, 1000), (0.9e-6, 1000), (1e-9, 2000), (1e-2, 16)):
+        fast.pair_seconds = seconds
+        assert fast.afford(2000, 4.0, squares=4.0) == count
+    fast.pair_seconds = 0.26e-6  # 1961 points, of 2500
+    assert fast.afford(5000, 1.0) == 1500
+    fast.pair_seconds = 0.24e-6  # 2041 points: then all
+    assert fast.afford(5000, 1.0) == 2500
 
 
 def test_text_is_escaped_and_cut():

@@ -126,7 +126,7 @@ def test_digits(digits, tmp_path):
     assert f"{len(model.support_)} of 300" in page.said()
     assert len(page.find("img")) == 12  # prototypes are images
     assert f"share of support vectors: {len(model.support_) / 300:.1%}".replace("%", " %") in page.said()
-    assert not list(tmp_path.glob("*.part"))
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_a_regression_with_its_path(tmp_path):
@@ -168,7 +168,7 @@ def test_a_table_behind_a_pipeline(tmp_path, monkeypatch):
     assert "height" in page.said() and "StandardScaler" in page.said()
     # prototypes are in the units of the table
     heights = {f"{value:.4g}" for value in frame["height"]}
-    cells = re.findall(r"<td>([\d.]+)</td>", text)
+    cells = re.findall(r"<td class=\"number\">([\d.]+)</td>", text)
     assert len(heights & set(cells)) >= 3
 
 
@@ -229,7 +229,7 @@ def test_other_models_degrade_part_by_part(case, tmp_path):
         wrong = np.mean(given[0].predict(X[20:]) != y[20:])
         assert "25.00 % (10.00 % to 40.00 %)" in page.said() and "these points are new" in page.said()
         recall = np.mean(given[0].predict(X[20:])[y[20:]])
-        assert f"{recall:.1%}" in page.said() and wrong < 1
+        assert f"{recall:.1%}".replace("%", " %") in page.said() and wrong < 1
 
 
 def test_predictions_of_a_nested_evaluation_are_used(digits, tmp_path, monkeypatch):
@@ -294,10 +294,8 @@ def test_an_existing_report_is_replaced_whole_or_not_at_all(tmp_path, monkeypatc
     with pytest.raises(ZeroDivisionError):
         write_report(model, x, x[:, 0], place)
     monkeypatch.setattr(write, "_page", lambda case, title: "after")
-    monkeypatch.setattr(
-        "pathlib.Path.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left"))
-    )
-    with pytest.raises(InputError, match=r"cannot be written \(No space left\)"):
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(InputError, match="cannot be written: No space left"):
         write_report(model, x, x[:, 0], place)
     assert place.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
@@ -325,3 +323,129 @@ def test_wrong_input_is_refused_before_the_work(tmp_path):
     with pytest.raises(InputError, match="X has no points"):
         write_report(model, x[:0], x[:0, 0], place)
     assert not place.exists()
+
+
+# --- what each kind of model must have ---------------------------------------------------------------------
+
+
+def test_kernel_values_have_an_error_and_a_learning_curve(tmp_path, monkeypatch):
+    only(monkeypatch, "error", "curve", "prototypes")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] > 0
+    K = X @ X.T
+    said = [
+        report(tmp_path, SVC(kernel=kernel).fit(points, y), points, y)[0].said()
+        for kernel, points in (("precomputed", K), (Linear(), X))
+    ]
+    assert "could not be made" not in said[0] and "not shown" not in said[0]
+    errors = [re.search(r"error ([\d.]+ %) \(", text)[1] for text in said]
+    assert errors[0] == errors[1] and "point weight |α|" in said[0]
+
+
+def test_kernel_values_of_a_square_number_of_points_are_no_images(tmp_path, monkeypatch):
+    only(monkeypatch, "data", "prototypes")
+    X = np.random.default_rng(0).normal(size=(64, 3))
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    page, _ = report(tmp_path, SVC(kernel="precomputed").fit(K, X[:, 0] > 0), K, X[:, 0] > 0)
+    assert not page.find("img") and "kernel values of pairs of points" in page.said()
+
+
+def test_graphs_are_shown_as_graphs(tmp_path, monkeypatch):
+    only(monkeypatch, "data", "prototypes")
+    ring, path = np.ones((3, 3)) - np.eye(3), np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    graphs = [(ring, "CCC"), (path, "HOH")] * 6
+    page, _ = report(
+        tmp_path, SVC(kernel=WeisfeilerLehman(1).normalized()).fit(graphs, [0, 1] * 6), graphs, [0, 1] * 6
+    )
+    assert "each a graph" in page.said() and "3 nodes, 2 edges: H O H" in page.said()
+    assert "array(" not in page.said()
+
+
+def test_a_report_of_other_points_says_how_many_were_learned_from(tmp_path, monkeypatch):
+    only(monkeypatch, "data")
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    page, _ = report(tmp_path, KernelRidge().fit(X[:30], X[:30, 0]), X, X[:, 0])
+    assert "learned from 30 points; the report is of 50" in page.said()
+
+
+def test_machines_without_probabilities_are_calibrated_in_folds(tmp_path, monkeypatch):
+    only(monkeypatch, "error")
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    y = X[:, 0] + 0.5 * X[:, 1] ** 2 > 0.3
+    page, text = report(tmp_path, SVC().fit(X, y), X, y)
+    assert "what it would give with probability=True" in page.said()
+    assert text.count('class="picture"') == 2  # confusion and calibration
+
+
+def test_every_class_has_prototypes(tmp_path, monkeypatch):
+    """Support vectors at C are all equally influential, and come in the order of the data."""
+    only(monkeypatch, "prototypes")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.repeat(["first", "last"], 150)
+    _, text = report(tmp_path, SVC(C=0.1).fit(X, y), X, y)
+    assert text.count("<td>first</td>") >= 6 <= text.count("<td>last</td>")
+
+
+def test_rows_of_many_columns_are_shown_by_those_that_matter(tmp_path, monkeypatch):
+    only(monkeypatch, "prototypes")
+    X = np.random.default_rng(0).normal(size=(80, 20))
+    model = SVC(kernel=Linear()).fit(X, X[:, 17] > 0)
+    page, _ = report(tmp_path, model, X, X[:, 17] > 0)
+    assert "the 8 columns of 20 that matter most" in page.said() and "column 17" in page.said()
+
+
+def test_one_class_tells_what_is_novel(tmp_path, monkeypatch):
+    only(monkeypatch, "error", "prototypes", "relevance", "plane")
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = OneClassSVM(nu=0.2).fit(X)
+    page, text = report(tmp_path, model, X, None)
+    novel = np.mean(model.predict(X) < 0)
+    assert f"called novel {novel:.2%}".replace("%", " %") in page.said()
+    assert "target" not in re.findall(r"<th[^>]*>([^<]*)", text)
+    assert "could not be made" not in text and "not shown, because" not in text
+
+
+def test_several_targets_have_their_residuals(tmp_path, monkeypatch):
+    only(monkeypatch, "error")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    page, text = report(tmp_path, KernelRidge().fit(X, X[:, :2] ** 2), X, X[:, :2] ** 2)
+    assert "(target 2 of 2)" in page.said() and text.count("<svg") == 4
+
+
+def test_a_search_says_that_its_errors_flatter(tmp_path, monkeypatch):
+    from mercer.selection import AutoKernelClassifier
+
+    only(monkeypatch, "error")
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = X[:, 0] > 0
+    page, _ = report(tmp_path, AutoKernelClassifier(Gaussian(1.0)).fit(X, y), X, y)
+    assert "chosen with all points in view" in page.said()
+
+
+def test_what_no_report_can_be_made_of_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "_page", lambda case, title: 1 / 0)
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model, ridge = SVC().fit(X, y), KernelRidge().fit(X, X[:, 0])
+    missing = np.where(np.arange(20) == 3, np.nan, X[:, 0])
+    for wrong, message in (
+        ((model, X, y.astype(str)), r"none of the labels that the model knows: got '.'.*it knows 0, 1"),
+        ((model, X[:, :2], y), "does not take these points: X has 2 features"),
+        ((ridge, X, missing), "NaN or infinity for 1 points"),
+        ((ridge, X, ["a"] * 20), "y must be numbers"),
+    ):
+        with pytest.raises(InputError, match=message):
+            write_report(*wrong, tmp_path / "report.html")
+    for options, message in (
+        ({"features": ["a"]}, "features must name the 3 columns of X, got 1"),
+        ({"error": "small"}, "error must be a number"),
+        ({"error": float("nan")}, "error must be a number"),
+        ({"error": (0.1, (0.0, np.nan))}, "error must be a number"),
+        ({"trials": [1, 2]}, "a trial needs a kernel"),
+        ({"seed": -1}, "seed must be"),
+    ):
+        with pytest.raises(InputError, match=message):
+            write_report(model, X, y, tmp_path / "report.html", **options)
+    assert not list(tmp_path.iterdir())

@@ -1,13 +1,18 @@
+import email
+import pickle
+
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from mercer import SVC, MailClassifier, Precomputed
+import mercer
+from mercer import SVC, Linear, MailClassifier, Precomputed
 from mercer.errors import InputError, InputTypeError
 from mercer.features.email import ASPECTS, read
 from mercer.features.email.vocabulary import Vocabulary
+from mercer.selection.mail import _sample, _upper_end
 from mercer.selection.mixture import learn_weights, left_out_loss
 
 GOOD = ["meet", "lunch", "report", "meeting", "kernel", "paper", "draft"]
@@ -120,6 +125,19 @@ def test_the_threshold_is_where_the_share_of_hams_is_lost(mails):
     )
 
 
+def test_the_threshold_of_many_hams_comes_from_their_upper_end(rng):
+    """Of the values to come the share is lost, and the threshold varies less than a quantile does."""
+    found = {"tail": [], "quantile": []}
+    for _ in range(200):
+        values = rng.normal(size=3000)
+        found["tail"].append(_upper_end(values, 0.003))
+        found["quantile"].append(np.quantile(values, 0.997))
+    # 0.3 % of normal values are above 2.748; their end is not quite exponential: chance matters more
+    assert abs(np.mean(found["tail"]) - 2.748) < 0.5 * np.std(found["quantile"])
+    assert np.std(found["tail"]) < 0.9 * np.std(found["quantile"])
+    assert _upper_end(np.arange(100.0), 0.0) == 99.0 and _upper_end(np.arange(4000.0), 0.0) == 3999.0
+
+
 def test_the_same_words_are_never_on_both_sides_of_a_fold(mails):
     """Every message twice, the second time with another label: values left out must not see the first."""
     X, y = mails
@@ -158,6 +176,13 @@ def test_fits_repeat(mails):
         ({"C": -1}, "C must be 'auto' or a positive number"),
         ({"weights": "learned"}, "weights must be 'learn', 'equal'"),
         ({"weights": {"words": -1.0}}, "weights must be zero or more"),
+        ({"weights": {"words": "1"}}, "weights must be zero or more"),
+        ({"weights": {"words": 0}}, "weights must be zero or more"),
+        ({"weights": {"words": 1.0, "wrods": 1.0}}, "weights has 'wrods', which is none of the aspects"),
+        ({"weights": np.ones(8)}, "weights must be 'learn', 'equal'"),
+        ({"aspects": "words"}, "aspects must be a list"),
+        ({"aspects": None}, "aspects must be a list"),
+        ({"folds": 1}, "folds must be a whole number of at least 2, got 1"),
         ({"ham": "no"}, "ham must be one of the labels"),
     ],
 )
@@ -177,12 +202,70 @@ def test_bad_input_is_refused(mails, model):
         MailClassifier().fit([X[0]] * 5 + X[1:6], ["spam"] * 5 + ["ham"] * 5)
     with pytest.raises(InputError, match="at least two spams and two hams"):
         MailClassifier().fit(X[:4], ["spam", "ham", "ham", "ham"])
-    with pytest.raises(InputTypeError, match=r"pass \[message\]"):
-        model.predict(X[0])
+    with pytest.raises(InputError, match="2 are missing"):
+        MailClassifier().fit(X[:4], ["spam", None, "ham", None])
+    with pytest.raises(InputError, match="1 are missing"):
+        MailClassifier().fit(X[:3], [0.0, 1.0, np.nan])
+    for single in (X[0], bytearray(b"x"), email.message_from_string(X[0]), {"a": 1}, np.array([X])):
+        with pytest.raises(InputTypeError, match=r"pass \[message\]"):
+            model.predict(single)
     with pytest.raises(NotFittedError):
         MailClassifier().predict(X)
     assert model.predict([b"", "", b"\xff\x00"]).shape == (3,)
     assert len(model.predict([])) == 0
+
+
+def test_numbers_of_other_libraries_are_numbers(mails):
+    X, y = mails
+    plain = MailClassifier(weights="equal", C=3.0, ham_loss=0.25).fit(X[:30], y[:30])
+    same = MailClassifier(weights="equal", C=np.int64(3), ham_loss=np.float32(0.25)).fit(X[:30], y[:30])
+    np.testing.assert_array_equal(plain.decision_function(X), same.decision_function(X))
+
+
+def test_files_and_copies_of_a_filter_say_the_same(model, mails, tmp_path):
+    X, _ = mails
+    before = str(model.explain(X[100]))
+    mercer.save(model, tmp_path / "filter.mercer")
+    for again in (mercer.load(tmp_path / "filter.mercer"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert str(again.explain(X[100])) == before
+
+
+def test_more_messages_than_are_chosen_on(mails, monkeypatch):
+    """The machine learns from all of them; C, threshold and curve come from some, rare spams among them."""
+    X, y = mails
+    monkeypatch.setattr("mercer.selection.mail._CHOSEN", 60)
+    monkeypatch.setattr("mercer.selection.mail._RARE", 8)
+    few = np.concatenate([np.flatnonzero(y == "ham"), np.flatnonzero(y == "spam")[:10]])
+    model = MailClassifier(weights="equal", C=10.0).fit([X[i] for i in few], y[few])
+    known = np.isfinite(model.left_out_)
+    assert known.sum() == 60 and (known & (y[few] == "spam")).sum() == 8  # by their share, 5
+    whole = SVC(kernel=Linear(), C=10.0).fit(
+        model._scaled(
+            {
+                a: v.rows([getattr(read(X[i]), a) for i in few])[:, v.is_shared]
+                for a, v in model.vocabularies_.items()
+            }
+        ),
+        y[few],
+    )
+    # a fitted model has lost elements without use, none of the shared ones; both machines are solved
+    # to within 1e-3
+    np.testing.assert_allclose(model.intercept_, whole.intercept_[0], atol=5e-3)
+    rest = np.flatnonzero(y == "spam")[10:]
+    assert np.mean(model.predict([X[i] for i in rest]) == "spam") > 0.7
+
+
+def test_a_sample_stands_for_all():
+    signs = np.where(np.arange(30_000) % 100 == 0, 1.0, -1.0)
+    some, stands_for = _sample(signs, np.random.default_rng(0))
+    assert len(some) == 8000 and (np.diff(some) > 0).all()
+    assert (signs[some] > 0).sum() == 300  # all of the rare ones, as there are no more than 1,000
+    for sign in (-1, 1):
+        np.testing.assert_allclose(stands_for[signs[some] == sign].sum(), (signs == sign).sum())
+    some, stands_for = _sample(-np.sign(np.arange(-4000, 6001) + 0.5), np.random.default_rng(0))
+    assert len(some) == 8000 and abs(stands_for - 10_001 / 8000).max() < 1e-3  # no kind is rare
 
 
 # --- weights of kernels -------------------------------------------------------------------------------

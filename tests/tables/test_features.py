@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
-from mercer import SVC, Gaussian, KernelRidge, load, save
-from mercer.errors import InputError, InputTypeError
+from mercer import SVC, Gaussian, KernelRidge, config, load, save
+from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.tables import TableFeatures, TableModel, read_table
+from mercer.tables.encoders import CategoryColumn
 
 pl = pytest.importorskip("polars")
 pd = pytest.importorskip("pandas")
@@ -210,3 +211,43 @@ def test_sparse_files_with_other_widths(tmp_path, rng):
     (tmp_path / "c.csv").write_text("x1,x2\n1,2\n")
     with pytest.raises(InputError, match="is no LIBSVM file"):
         sparse.predict(read_table(tmp_path / "c.csv"))
+
+
+def test_labels_that_are_equal_as_python_sees_them():
+    """1 and True are one key of a dict, and two categories; 1, 1.0 and "1" are one category."""
+    column = np.array([1, True, "1", 1.0, False, 0, None, True], dtype=object)
+    encoder = CategoryColumn.learn(column, "x", 50, 1)
+    assert encoder.categories == ["0", "1", "false", "true"]
+    expected = [[0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 1, 0, 0, 0], [0, 1, 0, 0, 0]]
+    expected += [[0, 0, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]]
+    assert encoder(column).tolist() == expected
+    assert encoder.unseen(np.array(["2", 1, None, "2"], dtype=object)) == ["2"]
+
+
+def test_kernels_on_columns_by_name():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 4.0, 3.0], "b": ["u", "v", "u", "v"], "same": [1] * 4})
+    features = TableFeatures().fit(frame)
+    kernel = Gaussian(sigma=1.0).on("b") + Gaussian(sigma=2.0).on("a", 1)
+    assert repr(features.by_position(kernel)) == (
+        "Gaussian(sigma=1.0).on(1, 2) + Gaussian(sigma=2.0).on(0, 1)"
+    )
+    assert repr(kernel).startswith("Gaussian(sigma=1.0).on('b')")
+    with pytest.raises(
+        InputError, match="'same', which has no features: it is 1 in every row; there are 'a'"
+    ):
+        features.by_position(Gaussian().on("same"))
+    y = np.array([1.0, 2.0, 1.0, 2.0])
+    model = TableModel(KernelRidge(1e-6, kernel=Gaussian(sigma=1.0).on("b"))).fit(frame, y)
+    assert np.allclose(model.predict(frame[::-1]), y[::-1], atol=1e-3)
+
+
+def test_features_stay_in_the_memory_budget():
+    frame = pl.DataFrame({"x": np.arange(2000) % 7, "c": [str(i % 40) for i in range(2000)]})
+    features = TableFeatures().fit(frame)
+    with config(memory="500KiB"), pytest.raises(MemoryBudgetError, match="a table of 2,000 × 41 features"):
+        features.transform(frame)
+
+
+def test_numbers_too_large_to_be_squared():
+    with pytest.raises(InputError, match=r"column 'x' is -1e\+200, too large to be squared, in row 2"):
+        TableFeatures().fit(pl.DataFrame({"x": [1.0, -1e200, 3.0]}))

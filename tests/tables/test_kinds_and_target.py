@@ -135,3 +135,9 @@ def test_targets_that_cannot_be(values, task, match):
 def test_single_rows_of_a_class_are_said():
     target = find_target(np.array(["a"] * 4 + ["b"] * 4 + ["c"]), "y")
     assert "1 of the 3 classes of 'y' have a single row ('c')" in target.notes[0]
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_a_target_whose_errors_cannot_be_squared(factor):
+    with pytest.raises(InputError, match="too wide or too narrow a range for errors to be squared"):
+        find_target(factor * np.array([1.5, 2.5, 4.0]), "y")

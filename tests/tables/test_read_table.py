@@ -6,6 +6,7 @@ import io
 import lzma
 import re
 import zipfile
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from mercer import config
 from mercer.errors import InputError, InputTypeError
 from mercer.tables import read_table
+from mercer.tables.frames import write_csv
 
 pl = pytest.importorskip("polars")
 
@@ -278,7 +280,7 @@ def test_some_rows(tmp_path):
         (
             "t.arff",
             "@relation r\n@attribute a numeric\n@attribute b real\n@data\n1\n",
-            "has 1 fields for 2 attributes",
+            "has 1 field for 2 attributes",
         ),
         ("t.libsvm", "1 1:2\n1 2:x\n", "line 2 of .* has '2:x' where a LIBSVM file has index:value"),
         ("t.libsvm", "1 1:nan\n-1 1:2\n", "has a value that is not finite"),
@@ -334,11 +336,70 @@ def test_larger_than_memory(tmp_path):
         for path in (plain, packed):
             with pytest.raises(InputError, match="and the budget is 1MiB: raise it"):
                 read_table(path)
-        some = read_table(plain, rows=100)
-        assert some.rows == 100
-        assert some.frame["x"].to_list()[:3] == [0, 600, 1200]
+        for path in (plain, packed):
+            some = read_table(path, rows=100)
+            assert some.rows == 100
+            steps = np.diff(some.frame["x"].to_list())
+            assert steps.min() >= 512 and steps.max() <= 640  # 60,000 / 100, to a multiple of the stride, 128
+            assert some.notes[-1] == "100 of the 60,001 lines were taken, at equal distances"
     with config(memory="100KiB"):
         assert read_table(tmp_path / "t.parquet", rows=100).frame["x"].to_list()[:3] == [0, 600, 1200]
+
+
+def test_a_small_file_that_holds_a_large_table(tmp_path):
+    """Parquet, Arrow and npz pack: what counts is what they hold."""
+    zeros = np.zeros(200_000)
+    frame = pl.DataFrame({"x": zeros, "y": zeros})
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_ipc(tmp_path / "t.arrow", compression="zstd")
+    np.savez_compressed(tmp_path / "t.npz", X=np.stack([zeros, zeros], axis=1))
+    with config(memory="4MiB"):
+        for name in ("t.parquet", "t.arrow", "t.npz"):
+            assert (tmp_path / name).stat().st_size < 100_000
+            with pytest.raises(InputError, match=r"holds 3.05MiB or more, which takes about 9.16MiB"):
+                read_table(tmp_path / name)
+        for name in ("t.parquet", "t.arrow"):
+            assert read_table(tmp_path / name, rows=100).rows == 100
+
+
+def test_some_lines_of_standard_input_of_any_length(monkeypatch):
+    class Standard:
+        buffer = io.BytesIO(b"x;y\n" + b"".join(b"%d,5;%d\n" % (i, i % 7) for i in range(100_000)))
+
+    monkeypatch.setattr("sys.stdin", Standard)
+    with config(memory="1MiB"):
+        table = read_table("-", rows=200)
+    x = table.frame["x"].to_numpy()
+    assert table.rows == 200
+    assert x[0] < 1000 and x[-1] > 99_000
+    assert np.diff(x).max() < 2 * 100_000 / 200
+    assert np.allclose(x % 1, 0.5)  # decimal commas, as anywhere
+    assert "200 of the 100,001 lines were taken, at equal distances" in table.notes
+
+
+def test_columns_that_have_no_features_are_left_out(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "x": [1, 2],
+            "s": [{"a": 1}, {"a": 2}],
+            "b": [b"1", b"2"],
+            "big": pl.Series([2**70, 5], dtype=pl.Int128),
+        }
+    )
+    frame.write_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert table.columns == ["x", "big"]
+    assert table.frame["big"].to_list() == [2.0**70, 5.0]
+    assert [note.partition(" of ")[0] for note in table.notes] == ["column 's'", "column 'b'"]
+    frame[["s"]].write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="has no column but of Struct"):
+        read_table(tmp_path / "t.parquet")
+    text = written(tmp_path, "t.csv", f"x,y\n{10**25},1\n{10**24},2\n")
+    assert read_table(text).frame["x"].to_list() == [1e25, 1e24]
+
+
+def test_utf_32(tmp_path):
+    assert_is_the_table(read_table(written(tmp_path, "t.csv", TEXT.encode("utf-32"))))
 
 
 def test_any_mutation_of_a_file_is_read_or_refused(tmp_path, rng):
@@ -386,3 +447,33 @@ def test_a_column_by_name_or_position(tmp_path):
         table.find("citty")
     with pytest.raises(InputError, match="has no column '4': it has"):
         table.find(4)
+
+
+def test_lengths_of_time_and_lists_can_be_written():
+    frame = pl.DataFrame({"d": [timedelta(hours=30), None], "l": [[1, 2], None]})
+    stream = io.BytesIO()
+    write_csv(frame, {"p": np.array([0.5, 1.0])}, stream)
+    assert stream.getvalue().decode().splitlines() == ["d,l,p", '"1 day, 6:00:00","[1, 2]",0.5', ",,1.0"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "dtype"),
+    [
+        ("%Y-%m-%d", "Date"),
+        ("%Y-%m-%dT%H:%M:%SZ", "Datetime(time_unit='us', time_zone='UTC')"),
+        ("%Y-%m-%d %H:%M", "Datetime(time_unit='us', time_zone=None)"),
+        ("%Y%m%dT%H%M%S", "Datetime(time_unit='us', time_zone=None)"),
+        ("%m/%d/%Y", "Datetime(time_unit='us', time_zone=None)"),
+        ("%H:%M", "Time"),
+        ("%d %b %Y", "String"),
+    ],
+)
+def test_dates(tmp_path, pattern, dtype):
+    moments = [datetime(2023, 1, 1, 5, 6, 7) + timedelta(days=17 * i, minutes=i) for i in range(40)]
+    text = "when,x\n" + "".join(f"{moment.strftime(pattern)},{i}\n" for i, moment in enumerate(moments))
+    column = read_table(written(tmp_path, "t.csv", text)).frame["when"]
+    assert str(column.dtype) == dtype
+    if dtype.startswith("Date"):
+        assert column[1].day == 18
+    with_another = read_table(written(tmp_path, "t.csv", text + "tomorrow,3\n")).frame["when"]
+    assert str(with_another.dtype) == "String"

@@ -150,7 +150,10 @@ def _train(
             help="Folds for the error; 0 holds out a tenth. By default 5, or a tenth where these take long."
         ),
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Take about so many rows, at equal distances.")] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Take so many rows, at equal distances; 100,000 of a larger table by default."),
+    ] = None,
     missing: Missing = None,
     header: Header = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
@@ -240,12 +243,15 @@ def _report(
         Path | None,
         typer.Option("--output", "-o", help="The report; the model's name with .html by default."),
     ] = None,
+    missing: Missing = None,
+    header: Header = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a report (HTML) of a model on a table that has the target, and print its path."""
     from mercer.cli.predict import report
 
-    _end(lambda: report(model, file, output=output, screen=Screen(quiet)), quiet)
+    screen, gaps = Screen(quiet), tuple(missing or ())
+    _end(lambda: report(model, file, output=output, missing=gaps, header=header, screen=screen), quiet)
 
 
 @app.command(
@@ -265,12 +271,18 @@ def _certify(
     _end(lambda: certify(expression, dim, Screen(as_json=json)))
 
 
-@mail_app.command("train", epilog=_examples("mercer mail train spam/ ham/ -o filter.mercer"))
+@mail_app.command(
+    "train",
+    epilog=_examples(
+        "mercer mail train spam/ ham/ -o filter.mercer", "mercer mail train spam/ ham/ --report filter.html"
+    ),
+)
 def _mail_train(
     spam: Annotated[Path, typer.Argument(help="A folder of spams, one a file, or a mailbox.")],
     ham: Annotated[Path, typer.Argument(help="The same of wanted mails.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model.")] = Path("mail.mercer"),
     ham_loss: Annotated[float, typer.Option(help="The share of wanted mails that may be lost.")] = 0.003,
+    report: Annotated[Path | None, typer.Option(help="A report (HTML) of the filter.")] = None,
     seed: Annotated[int, typer.Option(help="Of the folds.")] = 0,
     json: Json = False,
     quiet: Quiet = False,
@@ -279,13 +291,18 @@ def _mail_train(
     from mercer.cli.mail import train
 
     screen = Screen(quiet, json)
-    _end(lambda: train(spam, ham, output=output, seed=seed, ham_loss=ham_loss, screen=screen), quiet)
+
+    def action() -> int:
+        return train(spam, ham, output=output, report=report, seed=seed, ham_loss=ham_loss, screen=screen)
+
+    _end(action, quiet)
 
 
 @mail_app.command(
     "classify",
     epilog=_examples(
-        "mercer mail classify filter.mercer < message", "mercer mail classify filter.mercer inbox/ --json"
+        "mercer mail classify filter.mercer inbox/ --json",
+        "mercer mail classify filter.mercer --through < message > marked",
     ),
 )
 def _mail_classify(
@@ -296,12 +313,16 @@ def _mail_classify(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what speaks for spam and for ham.")
     ] = False,
+    through: Annotated[
+        bool, typer.Option("--through", help="Print the message itself, with a field X-Mercer: spam or ham.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Print label, probability of spam and name of each message. The status is 1 if any is spam."""
     from mercer.cli.mail import classify
 
-    _end(lambda: classify(model, files or [], explain=explain, screen=Screen(as_json=json)))
+    screen = Screen(as_json=json)
+    _end(lambda: classify(model, files or [], explain=explain, through=through, screen=screen))
 
 
 @app.command("demo")

@@ -6,11 +6,11 @@ import csv
 from pathlib import Path
 from time import monotonic
 
-from mercer.cli.files import aside
 from mercer.cli.predict import predict
 from mercer.cli.screen import Screen
 from mercer.cli.train import Wishes, train
 from mercer.errors import InputError
+from mercer.files import aside
 
 __all__ = ["demo"]
 

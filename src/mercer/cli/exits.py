@@ -19,10 +19,13 @@ r"""How the command ends: the exit status, and one sentence instead of a traceba
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 from mercer.errors import InputError, MemoryBudgetError
@@ -34,6 +37,8 @@ DONE, NO, BAD_INPUT, UNKNOWN, MISTAKE, INTERRUPTED, UNHEARD = 0, 1, 2, 3, 70, 13
 
 def say(text: str) -> None:
     """A line on standard error, whatever state it is in."""
+    if sys.stderr is None:  # ``print`` would take standard output instead
+        return
     with suppress(OSError, ValueError):  # closed: there is nobody to tell
         print(text, file=sys.stderr, flush=True)
 
@@ -45,7 +50,9 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
         if not quiet:
             say(f"note: {_one_line(message)}")
 
-    with warnings.catch_warnings():
+    if sys.stdout is None:  # closed before Python began: files are written all the same
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    with warnings.catch_warnings(), _interruptible():
         warnings.simplefilter("default")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=FutureWarning)
@@ -56,7 +63,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
             sys.stdout.flush()
             return status
         except KeyboardInterrupt:
-            say("mercer: interrupted; nothing was overwritten")
+            say("mercer: interrupted; no file was left half written")
             return INTERRUPTED
         except BrokenPipeError:
             # Python flushes standard output once more when it ends: it must not fail a second time
@@ -82,5 +89,34 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
             return MISTAKE
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends the command: solvers, which would return what they have, leave a handler of ours alone."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _one_line(error: Any) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    r"""A message in one line; what its last line points at with ^^^ is quoted instead.
+
+    >>> _one_line("cannot read it: what is this?\n    2 * gausian\n        ^^^^^^^")
+    "cannot read it: what is this? ('gausian' in '2 * gausian')"
+    """
+    text = str(error)
+    *said, shown, marks = ["", "", *text.splitlines()]
+    if said[2:] and marks.strip() and not marks.strip().strip("^"):
+        marked = shown[marks.index("^") : len(marks.rstrip())].strip()
+        where = f"{marked!r} in" if marked else "at the end of"
+        text = f"{' '.join(said)} ({where} {shown.strip()!r})"
+    return " ".join(text.split()) or type(error).__name__

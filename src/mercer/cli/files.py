@@ -1,31 +1,25 @@
-r"""Files that are whole or not there: written aside, then renamed.
-
->>> import tempfile
->>> path = Path(tempfile.mkdtemp()) / "a.txt"
->>> with aside(path) as place:
-...     _ = place.write_text("whole")
->>> path.read_text(), len(list(path.parent.iterdir()))
-('whole', 1)
-"""
+r"""Places to write to, looked at before any work is done."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 
 from mercer.errors import InputError
+from mercer.files import is_device
+from mercer.tables.source import STANDARD_INPUT
 
-__all__ = ["aside", "require_writable"]
+__all__ = ["require_apart", "require_writable"]
 
 
 def require_writable(path: Path) -> None:
-    """Refuse, before any work, a place where no file can be made."""
+    """Refuse a place where no file can be made."""
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file to write")
-    folder = path.parent
+    if is_device(path):
+        return
+    folder = (path.resolve() if path.is_symlink() else path).parent
     if not folder.is_dir():
         raise InputError(f"the folder {str(folder)!r} does not exist: make it first, or write elsewhere")
     if not os.access(folder, os.W_OK):
@@ -34,20 +28,15 @@ def require_writable(path: Path) -> None:
         )
 
 
-@contextmanager
-def aside(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` that takes its place when the block ends well, and goes away otherwise."""
-    require_writable(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    place = Path(name)
-    try:
-        yield place
-        with suppress(OSError):  # as a new file would have it; a temporary one is for its owner alone
-            mask = os.umask(0)
-            os.umask(mask)
-            place.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
-        place.replace(path)
-    except BaseException:
-        place.unlink(missing_ok=True)
-        raise
+def require_apart(outputs: Mapping[str, Path], inputs: Mapping[str, Path | str]) -> None:
+    """Refuse an output that is an input, or another output.
+
+    >>> require_apart({"--output": Path("a.mercer")}, {"the model": "./a.mercer"})
+    Traceback (most recent call last):
+    mercer.errors.InputError: --output and the model are the same file, a.mercer: name another one
+    """
+    taken = {Path(path).resolve(): name for name, path in inputs.items() if str(path) != STANDARD_INPUT}
+    for name, path in outputs.items():
+        other = name if is_device(path) else taken.setdefault(path.resolve(), name)
+        if other != name:
+            raise InputError(f"{name} and {other} are the same file, {path}: name another one")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -33,8 +33,6 @@ class Honest:
     predictions: np.ndarray
     #: (m,) which rows these are
     rows: np.ndarray
-    #: where it comes from folds, all that is known of them
-    folds: NestedError | None = None
 
 
 class _Known:
@@ -86,10 +84,9 @@ def by_folds(
     )
     if len(done) == folds:
         how = f"{folds} folds, with the search done again in each"
-        return replace(_honest(found, how, y, rows, y), folds=found)
-    how = (
-        f"{len(done)} of {folds} folds, {len(rows):,} rows: time was short; the search was done again in each"
-    )
+    else:
+        how = f"{len(done)} of {folds} folds, {len(rows):,} rows: time was short; "
+        how += "the search was done again in each"
     return _honest(found, how, y[rows], rows, y)
 
 

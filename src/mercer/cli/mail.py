@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,35 +12,54 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.exits import DONE, NO
-from mercer.cli.files import require_writable
+from mercer.cli.files import require_apart, require_writable
 from mercer.cli.screen import Screen, percent
 from mercer.cli.train import save
-from mercer.errors import InputError
+from mercer.errors import InputError, warn_user
+from mercer.files import aside
 from mercer.tables.source import STANDARD_INPUT
 
 __all__ = ["classify", "train"]
 
 
-def train(spam: Path, ham: Path, *, output: Path, seed: int, ham_loss: float, screen: Screen) -> int:
-    """Learn from the messages in two folders (or mailboxes), and save the filter."""
+def train(
+    spam: Path,
+    ham: Path,
+    *,
+    output: Path,
+    seed: int,
+    ham_loss: float,
+    screen: Screen,
+    report: Path | None = None,
+) -> int:
+    """Learn from the messages in two folders (or mailboxes), save the filter, write a report if asked to."""
     from mercer.features.email import messages
     from mercer.selection.mail import MailClassifier
 
-    require_writable(output)
+    for path in (output, report):
+        if path is not None:
+            require_writable(path)
+    require_apart({"--output": output} | ({"--report": report} if report is not None else {}), {})
     began = monotonic()
-    if spam.exists() and ham.exists() and spam.resolve() == ham.resolve():
-        raise InputError(f"spam and ham are the same folder, {spam}: name two")
+    _require_apart(spam, ham)
     screen.step("reading messages")
     spams, hams = list(messages(spam)), list(messages(ham))
+    both = len(set(spams) & set(hams))
+    if both:
+        warn_user(f"{both:,} messages are in both, spam and ham: remove them from one", UserWarning)
     screen.step(f"learning from {len(spams):,} spams and {len(hams):,} hams")
     y = np.array(["spam"] * len(spams) + ["ham"] * len(hams))
     model = MailClassifier(random_state=seed, ham_loss=ham_loss).fit(spams + hams, y)
     save(model, output)
+    if report is not None:
+        screen.step("writing the report")
+        _write_report(model, spams + hams, y, report)
     facts: dict[str, Any] = {
         "spams": len(spams),
         "hams": len(hams),
         "weights": model.weights_,
         "model": str(output),
+        "report": None if report is None else str(report),
     }
     facts |= _left_out(model, y == "spam") | {"seconds": round(monotonic() - began, 3)}
     if screen.as_json:
@@ -55,27 +75,63 @@ def train(spam: Path, ham: Path, *, output: Path, seed: int, ham_loss: float, sc
             ("weights", ", ".join(f"{name} {weight:.2f}" for name, weight in weights)),
             ("time", f"{facts['seconds']:.1f} s"),
             ("model", str(output)),
+            *([("report", str(report))] if report is not None else []),
         ]
     )
     return DONE
 
 
+def _require_apart(spam: Path, ham: Path) -> None:
+    """Refuse folders of which one has the messages of the other."""
+    if not (spam.exists() and ham.exists()):
+        return  # told where they are read
+    one, other = spam.resolve(), ham.resolve()
+    if one == other:
+        raise InputError(f"spam and ham are the same folder, {spam}: name two")
+    for inner, outer in ((one, other), (other, one)):
+        hidden = any(part.startswith(".") for part in inner.parts[len(outer.parts) :])
+        if inner.is_relative_to(outer) and not hidden:
+            raise InputError(
+                f"the folder {str(inner)!r} is inside of {str(outer)!r}: its messages would be spam and "
+                "ham at once, name folders apart"
+            )
+
+
+def _write_report(model: Any, messages: list[bytes], y: np.ndarray, path: Path) -> None:
+    from mercer.reporting import write_report
+
+    with aside(path) as place:
+        write_report(model, messages, y, place, title=f"Spam and ham: {len(messages):,} messages")
+
+
 def _left_out(model: Any, is_spam: np.ndarray) -> dict[str, float]:
     """Errors on messages that the machine did not see; of a part of them where they are many."""
     known = np.isfinite(model.left_out_)
-    is_spam, called_spam = is_spam[known], model.left_out_[known] > model.threshold_
-    return {
-        "error": float(np.mean(is_spam != called_spam)),
-        "ham_lost": float(np.mean(called_spam[~is_spam])),
-        "spam_missed": float(np.mean(~called_spam[is_spam])),
-    }
+    called_spam = model.left_out_ > model.threshold_
+    lost, missed = (
+        float(np.mean(called_spam[known & ~is_spam])),
+        float(np.mean(~called_spam[known & is_spam])),
+    )
+    share = float(np.mean(is_spam))  # of a rare kind more are known than of the other
+    return {"error": share * missed + (1 - share) * lost, "ham_lost": lost, "spam_missed": missed}
 
 
-def classify(model_path: Path, files: Sequence[str], *, explain: bool, screen: Screen) -> int:
-    """A line for each message: label, probability of spam, name. The status is 1 if any is spam."""
+#: the field that is added to a message on its way through
+FIELD = "X-Mercer"
+
+
+def classify(
+    model_path: Path, files: Sequence[str], *, explain: bool, screen: Screen, through: bool = False
+) -> int:
+    """A line for each message: label, probability of spam, name. The status is 1 if any is spam.
+
+    ``through``: the one message itself, with a field that says so in its head; the status is then 0.
+    """
     import mercer
     from mercer.selection.mail import MailClassifier
 
+    if through and (len(files) > 1 or explain or screen.as_json):
+        raise InputError("--through takes one message and prints it: leave out --explain, --json and files")
     if not model_path.is_file():
         raise InputError(
             f"the model {str(model_path)!r} does not exist: pass a file that 'mercer mail train' wrote"
@@ -83,6 +139,8 @@ def classify(model_path: Path, files: Sequence[str], *, explain: bool, screen: S
     model = mercer.load(model_path)
     if not isinstance(model, MailClassifier):
         raise InputError(f"{model_path} is no filter of mails, it holds a {type(model).__name__}")
+    if through:
+        return _pass(model, files[0] if files else STANDARD_INPUT)
     any_spam = False
     for name, message in _messages(files or [STANDARD_INPUT]):
         found = model.explain(message)
@@ -100,14 +158,35 @@ def classify(model_path: Path, files: Sequence[str], *, explain: bool, screen: S
     return NO if any_spam else DONE
 
 
+def _pass(model: Any, file: str) -> int:
+    [(_, message), *others] = _messages([file])
+    if others:
+        raise InputError(f"--through takes one message, {file} has {1 + len(others)}: pass them one by one")
+    found = model.explain(message)
+    sys.stdout.buffer.write(_marked(message, f"{found.label}, {found.probability:.4f}"))
+    return DONE
+
+
+def _marked(message: bytes, word: str) -> bytes:
+    r"""The message with a field of ours in its head, and without those that its sender wrote in our name.
+
+    >>> _marked(b"From x\r\nTo: me\r\nX-Mercer: ham,\r\n 0\r\n\r\nX-Mercer: yes\r\n", "spam, 1")
+    b'From x\r\nX-Mercer: spam, 1\r\nTo: me\r\n\r\nX-Mercer: yes\r\n'
+    """
+    end = re.search(rb"^\r?\n", message, re.MULTILINE)
+    head, rest = (message[: end.start()], message[end.start() :]) if end else (message, b"")
+    head = re.sub(rb"(?im)^%s[ \t]*:.*(?:\n[ \t].*)*\n?" % FIELD.encode(), b"", head)
+    envelope = re.match(rb">?From [^\n]*\n", head)
+    begin = envelope.end() if envelope else 0
+    line_end = b"\r\n" if b"\r\n" in message[:4000] else b"\n"
+    return head[:begin] + f"{FIELD}: {word}".encode() + line_end + head[begin:] + rest
+
+
 def _messages(files: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    from mercer.features.email import messages
+    from mercer.features.email.boxes import located
 
     for file in files:
         if file == STANDARD_INPUT:
             yield "-", sys.stdin.buffer.read()
-            continue
-        found = list(messages(Path(file)))
-        place = Path(file)
-        for i, message in enumerate(found):
-            yield (file if len(found) == 1 and not place.is_dir() else f"{file}[{i + 1}]"), message
+        else:
+            yield from located(file)

@@ -10,14 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.files import aside, require_writable
+from mercer import data
+from mercer.cli.files import require_apart, require_writable
 from mercer.cli.screen import Screen, percent
-from mercer.config import config
+from mercer.config import config, memory_budget
 from mercer.errors import InputError
+from mercer.files import aside
 from mercer.tables import Table, TableModel, read_table
 from mercer.tables.frames import write_csv
 
 __all__ = ["load_table_model", "predict", "report"]
+
+_BLOCK, _FEWEST = 65_536, 1024  # rows that are predicted at a time
 
 
 def load_table_model(path: Path) -> TableModel:
@@ -50,6 +54,7 @@ def predict(
     """A CSV of the table with the prediction in its last column; probabilities before it."""
     if output is not None:
         require_writable(output)
+        require_apart({"--output": output}, {"the model": model_path, "the table": file})
     settings: Any = {} if memory is None else {"memory": memory}
     with config(**settings):
         model = load_table_model(model_path)
@@ -58,13 +63,12 @@ def predict(
                 "this model knows no probabilities: train one for classes with --proba, or --learner logistic"
             )
         table = read_table(file, header=header, missing=missing)
-        for note in table.notes:
+        for note in (*table.notes, *_unseen(model, table)):
             screen.note(note)
-        Z = model.transform(table)
-        predicted = np.asarray(model.estimator_.predict(Z))
+        predicted, probabilities = _predictions(model, table, proba, screen)
         added: dict[str, Any] = {}
         if proba:
-            for label, column in zip(model.classes_.tolist(), model.probabilities(Z).T, strict=True):
+            for label, column in zip(model.classes_.tolist(), probabilities.T, strict=True):
                 added[_free(f"P({label})", table, added)] = column
         added[_free("prediction", table, added)] = predicted
     _compare(model, table, predicted, screen)
@@ -78,6 +82,37 @@ def predict(
         write_csv(frame, added, stream)
     screen.step(f"{len(predicted):,} predictions in {output}")
     return 0
+
+
+def _predictions(
+    model: TableModel, table: Table, proba: bool, screen: Screen
+) -> tuple[np.ndarray, np.ndarray]:  # (n,), (n, classes)
+    """Block by block, for the features of all rows may take much more memory than the table."""
+    width = len(model.get_feature_names_out())
+    block = int(np.clip(memory_budget() // (16 * 8 * width), _FEWEST, _BLOCK))
+    predicted, probabilities = [], []
+    for start in range(0, table.rows, block):
+        try:
+            Z = model.transform(table.at(slice(start, start + block)))
+        except InputError as error:
+            where = f" (rows are counted from row {start + 1:,} on)" if start else ""
+            raise type(error)(f"{error}{where}") from None
+        predicted.append(np.asarray(model.estimator_.predict(Z)))
+        probabilities.append(model.probabilities(Z) if proba else np.empty((len(predicted[-1]), 0)))
+        if table.rows > block:
+            screen.step(f"predicted {min(start + block, table.rows):,} of {table.rows:,} rows")
+    return np.concatenate(predicted), np.concatenate(probabilities)
+
+
+def _unseen(model: TableModel, table: Table) -> list[str]:
+    """Categories that no training row had."""
+    if model.features_ is None or table.frame is None:
+        return []
+    return [
+        f"{name!r} has values that no training row had: {', '.join(map(repr, labels[:3]))}"
+        + (f" and {len(labels) - 3:,} more" if len(labels) > 3 else "")
+        for name, labels in model.features_.unseen(table.frame).items()
+    ]
 
 
 def _to_standard_output(content: bytes) -> None:
@@ -101,7 +136,7 @@ def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Scr
     """Say the error where the table has the target too."""
     about = getattr(model, "about_", {})
     name = str(about.get("target"))
-    if table.frame is None or name not in table.frame.columns:
+    if "target" not in about or table.frame is None or name not in table.frame.columns:
         return
     from mercer.kernels.cells import gaps, values
     from mercer.tables.encoders import as_label, as_numbers
@@ -125,19 +160,35 @@ def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Scr
     screen.note(f"the table has {name!r} too: the root mean square error is {error:.4g}")
 
 
-def report(model_path: Path, file: str, *, output: Path | None, screen: Screen) -> int:
+def report(
+    model_path: Path,
+    file: str,
+    *,
+    output: Path | None,
+    missing: Sequence[str] = (),
+    header: bool | None = None,
+    screen: Screen,
+) -> int:
     """A report of a model on a table that has the target."""
     from mercer.cli.train import split
+    from mercer.reporting import write_report
 
     path = output or model_path.with_suffix(".html")
     require_writable(path)
+    require_apart({"--output": path}, {"the model": model_path, "the table": file})
     model = load_table_model(model_path)
-    table = read_table(file)
+    about = getattr(model, "about_", {})
+    if "target" not in about:
+        raise InputError(
+            f"{model_path} does not say which column it predicts, for it was saved from Python: "
+            "write its report there, with mercer.reporting.write_report"
+        )
+    table = read_table(file, header=header, missing=missing)
     for note in table.notes:
         screen.note(note)
-    X, target = split(table, model.about_["target"], model.about_["task"])
-    from mercer.reporting import write_report
-
+    X, target = split(table, about["target"], about["task"])
+    if table.format == "libsvm":  # zeros are not written: the last columns may be absent, or new
+        X = data.take(model.points_of(table), target.rows)
     with aside(path) as place:
         write_report(
             model.as_pipeline(),

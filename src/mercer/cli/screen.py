@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -65,8 +66,9 @@ class Screen:
         self._console().print(grid)
 
     def json(self, facts: dict[str, Any]) -> None:
-        """One object, on one line."""
-        sys.stdout.write(json.dumps(facts, default=_plain, ensure_ascii=False, allow_nan=False) + "\n")
+        """One object, on one line; null for a number that is none, which JSON has no word for."""
+        text = json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False)
+        sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
     @staticmethod
@@ -76,8 +78,13 @@ class Screen:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return str(value)
+    """What JSON knows: numbers that are finite, texts, lists, objects whose names are texts."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, int | str) else str(value)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.cli.screen import Screen, percent
+from mercer.kernels.words import in_words, scales, tells_apart
 
 if TYPE_CHECKING:
     from mercer.cli.train import Training
 
 __all__ = ["error_text", "show_training"]
 
-_SHOWN = 100  # characters of a kernel in the summary; --explain shows all
+_SHOWN = 160  # characters of a kernel in the summary; --explain shows all
 
 
 def error_text(about: dict[str, Any]) -> str:
@@ -28,11 +29,10 @@ def error_text(about: dict[str, Any]) -> str:
             f"{percent(about['error'])} (95 % interval {percent(low)} to {percent(high)}; the most frequent "
             f"class alone: {percent(about['baseline'])})"
         )
-    share = about["error"] / about["spread"] if about.get("spread") else float("nan")
-    return (
-        f"{about['error']:.4g} root mean square (95 % interval {low:.4g} to {high:.4g}; {share:.3g} standard "
-        f"deviations; the mean alone: {about['baseline']:.4g})"
-    )
+    alone = f"the mean alone: {about['baseline']:.4g}"
+    if about["baseline"]:
+        alone += f", of which this is {percent(about['error'] / about['baseline'])}"
+    return f"{about['error']:.4g} root mean square (95 % interval {low:.4g} to {high:.4g}; {alone})"
 
 
 def show_training(training: Training, explain: bool, screen: Screen) -> None:
@@ -43,13 +43,14 @@ def show_training(training: Training, explain: bool, screen: Screen) -> None:
     about, search = training.model.about_, training.model.estimator_
     classes = f", {len(np.unique(training.target.y))} classes" if about["task"] == "classification" else ""
     inner = getattr(search, "model_", search)
-    kernel = (
-        about["kernel"] if len(about["kernel"]) <= _SHOWN or explain else about["kernel"][: _SHOWN - 1] + "…"
-    )
+    kernel = about["kernel"]
+    kernel = kernel if len(kernel) <= _SHOWN or explain else kernel[: _SHOWN - 1] + "…"
+    mostly = tells_apart(search.kernel_, training.model.get_feature_names_out().tolist())
     pairs = [
         ("task", f"{about['task']} of {about['target']!r}{classes}"),
         ("data", f"{about['rows']:,} rows, {_columns(training)}"),
         ("kernel", f"{kernel}, chosen from {_count(len(search.trials_), 'trial')}"),
+        *([("", f"tells rows apart most by {mostly}")] if mostly else []),
         ("learner", _learner(inner)),
         ("error", error_text(about)),
         ("", f"from {about['error_from']}"),
@@ -96,7 +97,9 @@ def _explain(training: Training, screen: Screen) -> None:
         rows = [(name, features.kinds_[name], words) for name, words in features.describe().items()]
         screen.grid("\nColumns", ("column", "kind", "becomes"), rows)
     trials = sorted(search.trials_, key=lambda trial: (-trial.points, trial.score.error))
-    tried = [(f"{t.score.error:.4g}", f"{t.points:,}", f"{t.seconds:.1f}", repr(t.kernel)) for t in trials]
+    tried = [
+        (f"{t.score.error:.4g}", f"{t.points:,}", f"{t.seconds:.1f}", in_words(t.kernel)) for t in trials
+    ]
     screen.grid("\nTrials, the best first", ("error", "points", "seconds", "kernel"), tried)
     report = getattr(search, "report_", None)
     if report is not None:
@@ -116,11 +119,16 @@ def _facts(training: Training, explain: bool) -> dict[str, Any]:
     }
     if training.target.task == "classification":
         facts["classes"] = np.unique(training.target.y).tolist()
+    names = training.model.get_feature_names_out().tolist()
+    facts["scales"] = {
+        parameter: dict(zip(names, values.tolist(), strict=True))
+        for parameter, values in scales(search.kernel_, len(names)).items()
+    }
     if explain:
         features = training.model.features_
         facts["columns"] = {} if features is None else features.describe()
         facts["tried"] = [
-            {"kernel": repr(t.kernel), "error": t.score.error, "points": t.points, "seconds": t.seconds}
+            {"kernel": in_words(t.kernel), "error": t.score.error, "points": t.points, "seconds": t.seconds}
             for t in search.trials_
         ]
     return facts

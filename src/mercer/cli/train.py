@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
-from mercer.cli.files import aside, require_writable
+from mercer import data
+from mercer.cli.files import require_apart, require_writable
 from mercer.cli.honest import Honest, by_folds, by_held_out, refitted
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training
 from mercer.config import config
 from mercer.errors import InputError, MemoryBudgetError
+from mercer.files import aside
+from mercer.kernels.words import in_words
 from mercer.tables import Table, TableFeatures, TableModel, Target, find_target, read_table
+from mercer.tables.formats import equally_spaced
 from mercer.tables.learners import learner
 from mercer.tables.source import STANDARD_INPUT
 
 __all__ = ["Training", "Wishes", "train"]
 
+_MOST = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
 _LARGE = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 _CALIBRATED = 5000  # rows up to which probabilities are learned unasked
@@ -102,12 +107,12 @@ def _check(wishes: Wishes) -> None:
         raise InputError(f"--folds must be 2 or more, or 0 to hold out a tenth, got {wishes.folds}")
     if wishes.seed < 0 or wishes.seed >= 2**32:
         raise InputError(f"--seed must be from 0 to 4294967295, got {wishes.seed}")
-    for path in (wishes.model_path, wishes.report_path):
+    outputs = {"--output": wishes.model_path}
+    if wishes.with_report:
+        outputs["--report"] = wishes.report_path
+    for path in outputs.values():
         require_writable(path)
-    if wishes.model_path == wishes.report_path:
-        raise InputError(f"--output and --report are the same file, {wishes.model_path}: name two")
-    if wishes.file != STANDARD_INPUT and wishes.model_path.resolve() == Path(wishes.file).resolve():
-        raise InputError(f"--output is the table itself, {wishes.file}: name another file")
+    require_apart(outputs, {"the table": wishes.file})
 
 
 def _train(wishes: Wishes, screen: Screen) -> Training:
@@ -116,6 +121,8 @@ def _train(wishes: Wishes, screen: Screen) -> Training:
     screen.step(f"reading {wishes.file if wishes.file != STANDARD_INPUT else 'standard input'}")
     table = read_table(wishes.file, header=wishes.header, missing=wishes.missing, rows=wishes.rows)
     X, target = split(table, wishes.target, wishes.task, wishes.drop)
+    if wishes.rows is None:
+        X, target = _thinned(X, target)
     share = _ONE_SEARCH if _holds_out(wishes, len(target.y)) else _SEARCH
     search_time = None if wishes.time is None else share * wishes.time
     estimator = learner(wishes.learner, target.task, kernel=kernel, max_time=search_time, seed=wishes.seed)
@@ -134,7 +141,7 @@ def _train(wishes: Wishes, screen: Screen) -> Training:
     training = Training(table, target, model, honest, monotonic() - began, wishes.model_path, notes=notes)
     save(model, wishes.model_path)
     if wishes.with_report:
-        screen.step("writing the report")
+        screen.step(f"the model is in {wishes.model_path}; writing the report")
         training.report_path = write_report(training, X, wishes.report_path, screen)
     training.seconds = monotonic() - began
     return training
@@ -232,6 +239,17 @@ def split(table: Table, column: str | None, task: str | None, drop: Sequence[str
     return X[target.rows] if len(target.rows) < table.rows else X, target
 
 
+def _thinned(X: Any, target: Target) -> tuple[Any, Target]:
+    """At most so many rows as a kernel machine can take, at equal distances."""
+    n = len(target.y)
+    if n <= _MOST:
+        return X, target
+    rows = equally_spaced(n, _MOST)
+    note = f"{_MOST:,} of the {n:,} rows were taken, at equal distances: --rows N takes others, also more"
+    thinned = replace(target, y=target.y[rows], rows=target.rows[rows], notes=(*target.notes, note))
+    return data.take(X, rows), thinned
+
+
 def _calibrate(model: TableModel, X: Any, y: np.ndarray) -> None:
     """Let a support vector machine say probabilities too."""
     inner = getattr(model.estimator_, "model_", None)
@@ -260,7 +278,7 @@ def _about(table: Table, target: Target, honest: Honest, model: TableModel) -> d
         "interval": [float(honest.interval[0]), float(honest.interval[1])],
         "error_from": honest.how,
         "baseline": float(honest.baseline),
-        "kernel": repr(model.estimator_.kernel_),
+        "kernel": in_words(model.estimator_.kernel_, model.get_feature_names_out().tolist()),
     }
     if target.task == "regression":
         facts["spread"] = float(np.std(target.y))
@@ -282,8 +300,6 @@ def write_report(training: Training, X: Any, path: Path, screen: Screen) -> Path
     except ImportError:
         screen.note("no report was written: this version of mercer has none")
         return None
-    honest = training.honest
-    error = honest.folds if honest.folds is not None else (honest.error, honest.interval)
     try:
         with aside(path) as place:
             write(
@@ -293,7 +309,7 @@ def write_report(training: Training, X: Any, path: Path, screen: Screen) -> Path
                 place,
                 features=list(getattr(X, "columns", ())) or None,
                 trials=training.model.estimator_.trials_,
-                error=error,
+                error=training.honest,
                 title=f"{training.target.name}: {training.target.task} of {Path(training.table.name).name}",
             )
     except (InputError, ImportError) as reason:  # the model is there, and is what was asked for

@@ -48,9 +48,13 @@ class DefiniteMixin:
             if lowest < 0:
                 raise self._refusal(kernel, lowest, lowest_eigenvalue(kernel, X, centred=True) == 0)
 
+    def _is_proved(self, X: Any) -> bool:
+        """Whether the kernel is known to be positive definite on points like X."""
+        return _is_proved(self.kernel_, X)
+
     def _must_clip(self, X: Any) -> bool:
         """Whether K is to be freed of its negative eigenvalues, and may have some."""
-        return self.indefinite == "clip" and not _is_proved(self.kernel_, X)
+        return self.indefinite == "clip" and not self._is_proved(X)
 
     def _meet(self, lowest: float, X: Any, journal: Journal) -> None:
         """The solver saw this eigenvalue of K, and took it as zero where it is negative."""

@@ -1,4 +1,4 @@
-r"""Kernel ridge regression and kernel least squares as scikit-learn regressors."""
+r"""Kernel ridge regression as a scikit-learn regressor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import data
-from mercer.config import memory_budget, settings, thread_count
+from mercer.config import config, memory_budget, settings, thread_count
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.definite import INDEFINITE, DefiniteMixin
@@ -20,14 +20,15 @@ from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
 from mercer.kernels.dotproduct import Linear
-from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, positive, whole
+from mercer.kernels.parameters import Parameter, choice, nonnegative, positive, whole
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.conjugate import conjugate_gradient
 from mercer.solvers.primal import primal_ridge
 from mercer.solvers.ridge import leave_one_out, minimum_norm, ridge
+from mercer.solvers.single import SMALLEST, single_inverse
 from mercer.threads import limited_blas
 
-__all__ = ["KernelLeastSquares", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
+__all__ = ["EIGEN", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +93,15 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
     coef0 : number, for "poly" and "sigmoid"
     lam : λ, or one per target, instead of alpha, which then counts for nothing: α = λ Σᵢ wᵢ
     fit_intercept : whether there is a b, which is not penalised
-    solver : "cholesky"; "primal", on the features of a linear or polynomial kernel; "cg", conjugate
-        gradients, which never stores K; "auto" takes the primal where there are so many fewer features than
-        points that it is less work, and "cg" where K does not fit the memory budget
+    solver : "cholesky"; "mixed", a factor in float32 that conjugate gradients in float64 refine to ``tol``,
+        in half the time and memory; "primal", on the features of a linear or polynomial kernel; "cg",
+        conjugate gradients, which never stores K; "auto" takes the primal where there are so many fewer
+        features than points that it is less work, "mixed" for many points where α allows it or K fits the
+        memory budget in float32 only, and "cg" where it does not fit at all
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
-    tol : for "cg", the residual relative to y
-    max_iter : for "cg", iterations at most
-    max_time, progress, checkpoint, resume : for "cg", control over a long run; see
+    tol : for "cg" and "mixed", the residual relative to y
+    max_iter : for these two, iterations at most
+    max_time, progress, checkpoint, resume : for the iterations of these two, control over a long run; see
         ``mercer.estimators.iterative``
 
     Attributes
@@ -127,7 +130,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         "alpha": nonnegative(1.0, per_column=1.0),
         "lam": nonnegative(None, per_column=1.0, optional=True),
         "fit_intercept": flag(True),
-        "solver": choice("auto", ("auto", "cholesky", "primal", "cg")),
+        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg")),
         "indefinite": INDEFINITE,
         "tol": positive(1e-10),
         "max_iter": whole(1000),
@@ -232,16 +235,17 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         n = data.n_points(X)
         given = np.asarray(self.alpha if self.lam is None else self.lam)
         if not np.all(given > 0):
-            return dense_plan(_EIGEN, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs)
+            return dense_plan(EIGEN, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs)
         if self._must_clip(X):
-            if self.solver == "cg":
+            if self.solver in ("cg", "mixed"):
                 raise InputError(
-                    "indefinite='clip' takes the eigenvalues of K, got solver='cg', which never stores it: "
-                    "pass solver='auto'"
+                    f"indefinite='clip' takes the eigenvalues of K, got solver={self.solver!r}, which does "
+                    "not compute them: pass solver='auto'"
                 )
             clipped = ("K may have negative eigenvalues, which are to be clipped",)
-            return dense_plan(_EIGEN, n, 10.0, clipped, 2.2, n_outputs)
-        plans = self._plans(X, n, n_outputs, len(np.unique(given)))
+            return dense_plan(EIGEN, n, 10.0, clipped, 2.2, n_outputs)
+        penalties = len(np.unique(given))
+        plans = self._plans(X, n, n_outputs, penalties)
         if self.solver != "auto":
             if self.solver not in plans:
                 raise InputError(
@@ -253,24 +257,40 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         if primal is not None and primal.flops < plans["cholesky"].flops and primal.memory <= budget:
             return primal
         if plans["cholesky"].memory > budget:
+            how = "mixed" if plans["mixed"].memory <= budget else "cg"
             why = f"K, {n:,} × {n:,}, does not fit the memory budget"
-            return replace(plans["cg"], why=(why, *plans["cg"].why))
+            return replace(plans[how], why=(why + " in float64" * (how == "mixed"), *plans[how].why))
+        if n >= _MANY and penalties == 1 and self._is_gentle(X, given) and self._is_proved(X):
+            return replace(plans["mixed"], why=("there are many points", *plans["mixed"].why))
         return plans["cholesky"]
+
+    def _is_gentle(self, X: Any, given: np.ndarray) -> bool:
+        """Whether a factor in float32 does for α, and K is quick to compute in float64."""
+        if settings().dtype != "float64" or self.kernel_.domain == "objects":
+            return False
+        trace = float(Gram(self.kernel_, X, cache=0).diag().sum())
+        alpha = float(given.min()) * (1.0 if self.lam is None else data.n_points(X))
+        return alpha >= SMALLEST * trace
 
     def _plans(self, X: Any, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
         """What each solver would take."""
-        products = 50.0 * n * n * (20 + 2 * n_outputs)
+        product = 1.0 * n * n * (20 + 2 * n_outputs)
+        vectors = 8 * n * (n_outputs + 1) * 10 + 2**21 * thread_count()
         plans = {
             "cholesky": dense_plan(
                 _CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
             "cg": Plan(
-                _CG,
+                _CG, n, vectors, 50 * product, ("K is computed anew in each iteration",), iterative=True
+            ),
+            "mixed": Plan(
+                _MIXED,
                 n,
-                8 * n * (n_outputs + 1) * 10 + 2**21 * thread_count(),
-                products,
-                ("K is computed anew in each iteration",),
+                4 * n * n + 2 * vectors,
+                float(n) ** 3 / 3 + 16 * product,  # a product in float64 counts twice
+                ("a factor in float32 takes half the time and memory of one in float64",),
                 iterative=True,
+                dtype="float32",
             ),
         }
         p = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
@@ -293,8 +313,8 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             )
             dense_plan(_CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
         gram = Gram(self.kernel_, X, cache=0)
-        if plan.solver == _CG:
-            return self._iterate(gram, X, Y, alphas, weight, journal)
+        if plan.solver in (_CG, _MIXED):
+            return self._iterate(plan, gram, X, Y, alphas, weight, journal)
         if not alphas.all():
             if alphas.any():
                 raise InputError(
@@ -303,7 +323,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 )
             result = minimum_norm(gram, Y, weight, self.fit_intercept)
         else:
-            result = ridge(gram, Y, alphas, weight, self.fit_intercept, clip=plan.solver == _EIGEN)
+            result = ridge(gram, Y, alphas, weight, self.fit_intercept, clip=plan.solver == EIGEN)
         self._meet(result.clipped, X, journal)
         return _Solution(X, result.coef, result.intercept, result.objective, result.errors)
 
@@ -325,9 +345,21 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         return _Solution(X, result.coef, *rest)
 
     def _iterate(
-        self, gram: Gram, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
+        self,
+        plan: Plan,
+        gram: Gram,
+        X: Any,
+        Y: np.ndarray,
+        alphas: np.ndarray,
+        weight: np.ndarray,
+        journal: Journal,
     ) -> _Solution:
         """Conjugate gradients on S K S + αI; for b, s is one more right-hand side for each target."""
+        near = None
+        if plan.solver == _MIXED:
+            with config(dtype="float32"):
+                single = Gram(self.kernel_, X, cache=0)
+            near = single_inverse(single, weight, float(alphas.min()))
         root, t = np.sqrt(weight)[:, None], Y.shape[1]
         right = root * Y
         if self.fit_intercept:
@@ -338,6 +370,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 right,
                 tol=self.tol,
                 max_iter=self.max_iter,
+                precondition=near,
                 control=control,
                 shifts=alphas,
             )
@@ -366,93 +399,12 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         return _Solution(X, root * Z, intercept, objective, None, facts)
 
 
-class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseEstimator):
-    r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)²; among all such f the one of least norm ‖f‖.
-
-    The limit of kernel ridge for α → 0. K may be singular: eigenvalues up to ``rcond`` times the largest
-    count as zero. With a kernel of full rank f goes through all the points, noise included; see KernelRidge.
-
-    Parameters
-    ----------
-    kernel, gamma, degree, coef0 : as for KernelRidge
-    fit_intercept : whether there is a b
-    indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
-    rcond : eigenvalues of K up to rcond · λmax count as zero; by default n ε
-
-    Attributes
-    ----------
-    expansion_, dual_coef_, intercept_, report_, kernel_ : as for KernelRidge
-    rank_ : the number of eigenvalues that count
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer import KernelLeastSquares, Polynomial
-    >>> x = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]])
-    >>> model = KernelLeastSquares(Polynomial(2, c=1.0)).fit(x, 3 * x[:, 0] ** 2 - x[:, 0] + 2)
-    >>> model.rank_, model.predict([[3.0]]).round(6)  # a parabola: two dimensions besides b
-    (2, array([26.]))
-    """
-
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "fit_intercept": flag(True),
-        "indefinite": INDEFINITE,
-        "rcond": fixed(
-            None,
-            "a number between 0 and 1",
-            lambda v: isinstance(v, int | float | np.floating) and bool(0 <= v < 1),
-            "such as 1e-10",
-            optional=True,
-        ),
-    }
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        gamma: Any = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        fit_intercept: bool = True,
-        indefinite: str = "refuse",
-        rcond: float | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.indefinite = indefinite
-        self.rcond = rcond
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
-        journal = Journal()
-        X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
-        plan = self._plan(X, 1 if y.ndim == 1 else y.shape[1])
-        plan.require_memory("use KernelRidge with a small alpha, which iterates where K does not fit")
-        present = np.flatnonzero(weight)
-        points, Y, weight = data.take(X, present), y[present], weight[present]
-        Y = Y.astype(np.float64).reshape(len(Y), -1)
-        self._require_definite(points, self.fit_intercept)
-        with limited_blas():
-            gram = Gram(self.kernel_, points, cache=0)
-            result = minimum_norm(gram, Y, weight, self.fit_intercept, rcond=self.rcond)
-        self._meet(result.clipped, points, journal)
-        self._keep(points, result.coef, result.intercept, y.ndim == 1)
-        self.rank_ = result.rank
-        self.report_ = journal.report(plan)
-        return self
-
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
-        why = ("K may be singular: its eigenvalues tell",)
-        return dense_plan(_EIGEN, data.n_points(X), 10.0, why, 2.2, n_outputs)
-
-
+_MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64
 _CHOLESKY = "Cholesky factorisation"
 _PRIMAL = "Cholesky factorisation in the features"
 _CG = "conjugate gradients"
-_EIGEN = "eigenvalues of K"
+_MIXED = "Cholesky factorisation in float32, refined by conjugate gradients"
+EIGEN = "eigenvalues of K"
 
 
 def dense_plan(

@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,10 @@ __all__ = [
 
 #: what stands for a missing object where no other object is there
 _STANDS = {"documents": "", "sequences": "", "sets": (), "trees": "missing", "graphs": np.zeros((1, 1))}
+
+
+#: types of which None alone is missing
+_PLAIN = {str, bytes, bool, int, type(None)}
 
 
 # --- views ---------------------------------------------------------------------------------------------
@@ -201,7 +207,8 @@ def gaps(column: np.ndarray) -> np.ndarray:  # (n,) bool
     array([False,  True,  True])
     """
     if column.dtype.kind == "O":
-        return np.fromiter(map(_is_missing, column), bool, len(column))
+        is_plain = set(map(type, column)) <= _PLAIN  # as most columns of text are: a quicker look does
+        return np.fromiter(map(partial(is_, None) if is_plain else _is_missing, column), bool, len(column))
     if column.dtype.kind in "fc":
         return np.isnan(column)
     return np.isnat(column) if column.dtype.kind in "Mm" else np.zeros(len(column), bool)

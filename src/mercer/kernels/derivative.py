@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from mercer.kernels.calculus import differentiate
 from mercer.kernels.compose import _Unary
 from mercer.kernels.expression import Expression, Number, absolute
 from mercer.kernels.pair import A, B, Pair, ParameterLeaf, Quantity, derivative, scale_derivative
-from mercer.kernels.parameters import fixed, is_vector
+from mercer.kernels.parameters import Parameter, fixed, is_vector
 
 __all__ = ["Derivative", "DistanceSlope", "differentiable"]
 
@@ -39,7 +40,7 @@ class Derivative(_Unary):
         assert match is not None
         owner, down, last = _owner(self.kernel, match["path"])
         parameter = owner._parameters.get(last) if _has_formula(owner) else None
-        if parameter is None or not parameter.symbolic:
+        if parameter is None or not _is_continuous(parameter, vars(owner)[last]):
             raise InputError(
                 f"{self.kernel!r} has no derivative by {self.name!r}: "
                 f"it can be differentiated by {', '.join(differentiable(self.kernel)) or 'nothing'}"
@@ -120,12 +121,18 @@ def _has_formula(kernel: Kernel) -> bool:
     return not (hasattr(kernel, "pairs") or hasattr(kernel, "features"))
 
 
+def _is_continuous(parameter: Parameter, value: Any) -> bool:
+    """Whether it reaches the formula as a number that may change a little: a degree may not."""
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    return parameter.symbolic and (not is_number or parameter.accepts(float(value) * (1 + 1e-9)))
+
+
 def differentiable(kernel: Kernel, prefix: str = "") -> Iterator[str]:
     """The parameters a kernel can be differentiated by."""
     if not _has_formula(kernel):
         return
     for name, parameter in kernel._parameters.items():
-        if parameter.symbolic and vars(kernel)[name] is not None:
+        if vars(kernel)[name] is not None and _is_continuous(parameter, vars(kernel)[name]):
             yield prefix + name
     for name, child in kernel.children().items():
         yield from differentiable(child, f"{prefix}{name}__")

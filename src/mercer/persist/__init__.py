@@ -77,12 +77,12 @@ def load(path: Any, *, trusted: Any = ()) -> Any:
     except ImportError:
         raise
     except InputError as error:
-        raise InputError(f"{str(place)!r} cannot be loaded: {error}") from None
+        raise InputError(f"{str(place)!r} cannot be loaded: {error}{envelope.later(about)}") from None
     except Exception as error:
         written = f"mercer {about.get('mercer')} and skops {about.get('skops')}"
         raise InputError(
             f"{str(place)!r} cannot be loaded: its content does not fit together ({type(error).__name__}); "
-            f"it was written by {written}: save the model again"
+            f"it was written by {written}: save the model again{envelope.later(about)}"
         ) from error
 
 

@@ -16,6 +16,7 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 
 from mercer.errors import InputError, require
+from mercer.persist.imports import ADAPTERS, refusing
 from mercer.persist.known import named_class
 
 __all__ = ["audit", "read", "write"]
@@ -25,16 +26,19 @@ _KEYS = {"str", "int", "float", "bool"}  # types that skops notes for the keys o
 _OLDEST = 2  # protocol of skops
 
 
+def _skops() -> Any:
+    with refusing(ADAPTERS):
+        return require("skops.io", extra="models")
+
+
 def write(packed: Any) -> bytes:
     """What ``walk.pack`` has made, as bytes."""
-    skops = require("skops.io", extra="models")
-    return bytes(skops.dumps(packed))
+    return bytes(_skops().dumps(packed))
 
 
 def read(payload: bytes, trusted: dict[str, Any]) -> Any:
     """What was written. Raises errors of all kinds where the bytes are no such archive."""
-    skops = require("skops.io", extra="models")
-    return skops.loads(payload, trusted=sorted(audit(payload, trusted)))
+    return _skops().loads(payload, trusted=sorted(audit(payload, trusted)))
 
 
 def audit(payload: bytes, trusted: dict[str, Any]) -> set[str]:

@@ -14,16 +14,15 @@ import hashlib
 import json
 import os
 import re
-import secrets
-import shutil
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 from typing import Any, NoReturn
 
 from mercer.errors import InputError, InputTypeError
+from mercer.files import write_whole
 
-__all__ = ["FORMAT", "as_path", "read", "write"]
+__all__ = ["FORMAT", "as_path", "later", "read", "write"]
 
 #: counted up when a file could not be read any more by the mercer before
 FORMAT = 1
@@ -53,28 +52,12 @@ def as_path(path: Any) -> Path:
 
 
 def write(path: Path, payload: bytes, about: dict[str, Any]) -> None:
-    """Write a file aside and then give it its name: nobody ever sees half of it."""
+    """Write a file: as a whole, or not at all."""
     versions = {name: _version(name) for name in ("mercer", "numpy", "scipy", "scikit-learn", "skops")}
     description = {**about, **versions, "python": python_version(), "bytes": len(payload)}
     body = json.dumps(description).encode() + b"\n" + payload
-    target = Path(os.path.realpath(path))  # a link stays a link
-    aside = target.with_name(f".mercer-{secrets.token_hex(6)}.tmp")
-    try:
-        if target.is_dir():
-            raise InputError(f"{str(path)!r} is a folder: pass the name of a file in it")
-        with open(aside, "xb") as file:
-            file.write(b"mercer model %d\n" % FORMAT)
-            file.write(hashlib.sha256(body).hexdigest().encode() + b"\n")
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, aside)  # what only its owner could read stays so
-        os.replace(aside, target)
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be written: {error.strerror or error}") from error
-    finally:
-        aside.unlink(missing_ok=True)
+    checksum = hashlib.sha256(body).hexdigest().encode()
+    write_whole(path, [b"mercer model %d\n" % FORMAT, checksum, b"\n", body])
 
 
 def _version(library: str) -> str:
@@ -88,13 +71,30 @@ def _version(library: str) -> str:
         return "unknown"
 
 
+def later(about: dict[str, Any]) -> str:
+    """What to say of a file that a later mercer has written, else nothing.
+
+    >>> later({"mercer": "999.0"})
+    '. It was written by mercer 999.0, and this is ...: upgrade mercer'
+    >>> later({"mercer": "0.0.1"}), later({})
+    ('', '')
+    """
+    ours, theirs = _version("mercer"), str(about.get("mercer", ""))
+    numbers = [tuple(map(int, re.findall(r"[0-9]{1,9}", text)[:3])) for text in (theirs, ours)]
+    if numbers[0] <= numbers[1]:
+        return ""
+    return f". It was written by mercer {theirs[:20]}, and this is {ours}: upgrade mercer"
+
+
 def read(path: Path) -> tuple[dict[str, Any], bytes]:
     """The description and the archive of a file that is whole."""
-    if not path.exists():
-        raise InputError(f"there is no file {str(path)!r}: pass the path of one that mercer.save has written")
-    if not path.is_file():
-        raise InputError(f"{str(path)!r} is no file: pass the path of one that mercer.save has written")
     try:
+        if not path.exists():
+            raise InputError(
+                f"there is no file {str(path)!r}: pass the path of one that mercer.save has written"
+            )
+        if not path.is_file():
+            raise InputError(f"{str(path)!r} is no file: pass the path of one that mercer.save has written")
         with open(path, "rb") as file:
             head = file.read(_LINE)
             first = _FIRST.match(head)

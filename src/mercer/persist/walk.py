@@ -14,6 +14,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.persist.checks import check
 from mercer.persist.known import class_name
 from mercer.persist.plain import Plain, decode, encode, is_array
 
@@ -100,14 +101,5 @@ class _Unpacker:
         if class_name(type(value), self._trusted) is not None and hasattr(value, "__dict__"):
             for name, part in list(vars(value).items()):
                 vars(value)[name] = self.unpack(part)
-            if isinstance(value, Kernel):
-                _check(value)
+            check(value)
         return value
-
-
-def _check(kernel: Kernel) -> None:
-    """The checks that the constructor makes."""
-    for name in kernel._names():
-        if name in kernel._parameters:
-            kernel._parameters[name].check(name, vars(kernel)[name])
-    kernel.check()

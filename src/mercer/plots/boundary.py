@@ -198,8 +198,9 @@ class DecisionBoundaryDisplay(Display):
             # of the cells of the region the one nearest to its mean: the mean itself may be outside
             middle = np.hypot(up - up.mean(), across - across.mean()).argmin()
             place = self.horizontal[across[middle]], self.vertical[up[middle]]
-            look = {"fontsize": "large", "fontweight": "bold", "color": style.colour(code), "zorder": 3}
-            ax.text(*place, style.short(self.classes[code], 12), ha="center", va="center", **look)
+            look = {"fontsize": "large", "fontweight": "bold", "color": style.ink(), "zorder": 3}
+            name = style.short(self.classes[code], 12)
+            ax.text(*place, name, ha="center", va="center", path_effects=style.halo(), **look)
 
     def _draw_points(self, ax: Any) -> None:
         x, y = self.points.T

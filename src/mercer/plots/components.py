@@ -12,7 +12,7 @@ from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
-from mercer.plots.learned import as_labels, sample
+from mercer.plots.learned import as_kernel, as_labels, sample
 from mercer.plots.plane import principal_plane
 from mercer.plots.style import Display
 
@@ -80,12 +80,12 @@ class KernelPCADisplay(Display):
         >>> np.abs(KernelPCADisplay.from_kernel(Linear(), X).scores[:, 0]).round(6)
         array([5., 0., 5.])
         """
-        if not isinstance(kernel, Kernel):
-            raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
         n = data.n_points(X)
         labels = None if y is None else as_labels(y, n)
         which = sample(n, most, seed, _classes(labels))
-        K = np.asarray(Gram(kernel.resolve(X), data.take(X, which), cache=0).dense(), dtype=np.float64)
+        K = np.asarray(
+            Gram(as_kernel(kernel).resolve(X), data.take(X, which), cache=0).dense(), dtype=np.float64
+        )
         plane = principal_plane(K, np.zeros((len(which), 1)))
         return cls(plane.coordinates, None if labels is None else labels[which], plane.shares).plot(ax)
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from mercer import data
-from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
-from mercer.plots.learned import as_labels, learned, sample
+from mercer.plots.learned import as_kernel, as_labels, learned, sample
 from mercer.plots.style import Display
 
 __all__ = ["GramDisplay"]
@@ -72,12 +71,10 @@ class GramDisplay(Display):
                [0., 0., 1., 1.],
                [0., 0., 1., 1.]])
         """
-        if not isinstance(kernel, Kernel):
-            raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
         n = data.n_points(X)
         labels = None if y is None else as_labels(y, n).reshape(n, -1)[:, 0]
         groups = labels is not None and (labels.dtype.kind not in "fc" or len(np.unique(labels)) <= _NAMED)
-        kernel = kernel.resolve(X)
+        kernel = as_kernel(kernel).resolve(X)
         chosen = sample(n, most, seed, labels if groups else None)
         ends = np.array([len(chosen)])
         names: tuple[str, ...] = ()

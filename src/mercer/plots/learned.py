@@ -13,8 +13,20 @@ from sklearn.pipeline import Pipeline
 from mercer import data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
+from mercer.kernels.objects import Precomputed
+from mercer.plots.filters import FilterMachine, FilterRows, is_filter
 
-__all__ = ["Learned", "as_labels", "learned", "sample", "table_of", "unfitted", "width_of"]
+__all__ = [
+    "Learned",
+    "as_kernel",
+    "as_labels",
+    "learned",
+    "refittable",
+    "sample",
+    "table_of",
+    "unfitted",
+    "width_of",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +126,8 @@ def learned(model: Any) -> Learned:
         steps, inside = (inside[:-1] if len(inside.steps) > 1 else None), inside[-1]
         if inside is None or isinstance(inside, str):
             raise InputError(f"the pipeline ends in {inside!r}: it must end in an estimator of mercer's")
+    if is_filter(inside) and steps is None:
+        return Learned(model, FilterRows(inside), FilterMachine(inside))
     if not hasattr(inside, "expansion_") or not hasattr(inside, "kernel_"):
         how = "fit it first" if hasattr(inside, "fit") else "pass a fitted estimator of mercer's"
         raise InputError(
@@ -121,6 +135,13 @@ def learned(model: Any) -> Learned:
             f"kernel_: {how}, or a pipeline that ends in one"
         )
     return Learned(model, steps, inside)
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """A kernel that was given; anything else is refused."""
+    if not isinstance(kernel, Kernel):
+        raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
+    return kernel
 
 
 def as_labels(y: Any, n: int) -> np.ndarray:  # (n,)
@@ -153,8 +174,10 @@ def sample(n: int, most: int, seed: int = 0, labels: Any = None) -> np.ndarray: 
     order = generator.permutation(n)
     order = order[np.argsort(codes[order], kind="stable")]
     sizes = np.bincount(codes)
-    # every class gets its share, the fractions that are lost go to the first; no class is left out
+    # every class gets its share, the places that are left go to the largest fractions; none is left out
     parts = np.maximum(sizes * most // n, 1)
+    for code in np.argsort(-(sizes * most % n), kind="stable")[: max(0, most - int(parts.sum()))]:
+        parts[code] = min(parts[code] + 1, sizes[code])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     chosen = [order[start : start + part] for start, part in zip(starts, parts, strict=True)]
     return np.sort(np.concatenate(chosen))
@@ -190,6 +213,8 @@ def unfitted(model: Any) -> Any:
     """
     found = learned(model)
     learner, machine = found.learner, found.machine
+    if is_filter(model):
+        return clone(model).set_params(weights=dict(model.weights_), C=model.C_)
     if getattr(machine, "_pairwise", False):
         raise InputError("the model was given kernel values, not points: it cannot be fitted to some of them")
     if machine is not learner:
@@ -205,3 +230,21 @@ def unfitted(model: Any) -> Any:
         if name in last.get_params(deep=False):
             last.set_params(**{name: None if name == "checkpoint" else False})
     return last if found.steps is None else Pipeline([*clone(found.steps).steps, ("learner", last)])
+
+
+def refittable(model: Any, X: Any) -> tuple[Any, Any]:
+    """The model before its fit, and points of which any part can be fitted: indices for kernel values.
+
+    >>> from mercer import SVC
+    >>> K = np.eye(4)
+    >>> fresh, points = refittable(SVC(kernel="precomputed").fit(K, [0, 1, 0, 1]), K)
+    >>> points, fresh.fit(points[:3], [0, 1, 0]).predict([2])
+    (array([0, 1, 2, 3]), array([0]))
+    """
+    found = learned(model)
+    if not getattr(found.machine, "_pairwise", False):
+        return unfitted(model), X
+    K = np.asarray(X)
+    if found.steps is not None or found.machine is not found.learner or K.shape[0] != K.shape[1]:
+        raise InputError("the model was given kernel values, not points: it cannot be fitted to some of them")
+    return clone(found.machine).set_params(kernel=Precomputed(K)), np.arange(len(K))

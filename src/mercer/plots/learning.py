@@ -12,7 +12,7 @@ import numpy as np
 from mercer import data
 from mercer.errors import InputError
 from mercer.plots import style
-from mercer.plots.learned import as_labels, learned, sample, unfitted
+from mercer.plots.learned import as_labels, learned, refittable, sample
 from mercer.plots.style import Display
 
 __all__ = ["LearningCurveDisplay", "mistakes"]
@@ -83,7 +83,7 @@ class LearningCurveDisplay(Display):
         steps = _sizes(learn) if sizes is None else np.asarray(sizes, dtype=int)
         if steps.ndim != 1 or steps.size == 0 or steps.min() < 2 or steps.max() > learn:
             raise InputError(f"sizes must be whole numbers from 2 to {learn}, got {sizes!r}")
-        fresh = unfitted(model)
+        fresh, points = refittable(model, X)
         train, test = np.full((2, len(steps), repeats), np.nan)
         clock = _Clock(max_time)
         orders = [np.random.default_rng([seed, r]).permutation(which) for r in range(repeats)]
@@ -96,9 +96,9 @@ class LearningCurveDisplay(Display):
                     break
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # said when the model itself was fitted
-                    fitted = fresh.fit(data.take(X, here), y[here])
+                    fitted = fresh.fit(data.take(points, here), y[here])
                     for errors, part in ((train, here), (test, left)):
-                        predicted = fitted.predict(data.take(X, part))
+                        predicted = fitted.predict(data.take(points, part))
                         errors[i, r] = mistakes(predicted, y[part], found.is_classifier)
                 clock.took(int(size))
         done = np.isfinite(test).any(axis=1)

@@ -12,6 +12,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_labels
+from mercer.plots.learning import mistakes
 from mercer.plots.style import Display
 
 __all__ = ["PathDisplay", "varying"]
@@ -106,11 +107,9 @@ class PathDisplay(Display):
         x = np.array([float(getattr(model, parameter)) for model in models])
         predictions = [np.asarray(model.predict(X)) for model in models]
         labels = as_labels(y, len(predictions[0]))
-        if hasattr(models[0], "classes_"):
-            errors, label = [float(np.mean(p != labels)) for p in predictions], "share of errors"
-        else:
-            errors = [float(np.sqrt(np.mean((p - labels) ** 2))) for p in predictions]
-            label = "root mean squared error"
+        is_class = hasattr(models[0], "classes_")
+        errors = [mistakes(p, labels, is_class) for p in predictions]
+        label = "share of errors" if is_class else "root mean squared error"
         order = np.argsort(x, kind="stable")
         return cls(x[order], np.array(errors)[order][None], ("error",), (parameter, label)).plot(ax)
 

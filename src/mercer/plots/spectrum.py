@@ -12,7 +12,7 @@ from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
-from mercer.plots.learned import learned, sample
+from mercer.plots.learned import as_kernel, learned, sample
 from mercer.plots.style import Display
 
 __all__ = ["SpectrumDisplay", "effective_dimension"]
@@ -71,10 +71,8 @@ class SpectrumDisplay(Display):
         >>> display.eigenvalues, round(display.dimension(), 2)
         (array([4., 1., 0.]), 1.3)
         """
-        if not isinstance(kernel, Kernel):
-            raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
         n = data.n_points(X)
-        kernel = kernel.resolve(X)
+        kernel = as_kernel(kernel).resolve(X)
         some = data.take(X, sample(n, most, seed))
         K = np.asarray(Gram(kernel, some, cache=0).dense(), dtype=np.float64)
         return cls(np.linalg.eigvalsh((K + K.T) / 2)[::-1], n, penalty).plot(ax)
@@ -112,10 +110,14 @@ class SpectrumDisplay(Display):
         ax.set_xscale("log" if seen.sum() > 30 else "linear")
         if self._scaled is not None:
             ax.axhline(self._scaled / m, color=style.colour(1), linewidth=1, linestyle="--")
+            # eigenvalues are above the line before they cross it and below it after: the words go where not
+            before = np.log(max(int(np.count_nonzero(values > self._scaled / m)), 1)) > 0.42 * np.log(m)
+            place, across, up, off = (0.01, "left", "top", -3) if before else (0.99, "right", "bottom", 3)
             ax.annotate(
                 f"penalty: {self.dimension():.3g} effective dimensions",
-                (0.02, self._scaled / m), xycoords=("axes fraction", "data"), xytext=(0, 3),
-                textcoords="offset points", ha="left", va="bottom", fontsize="small", color=style.colour(1),
+                (place, self._scaled / m), xycoords=("axes fraction", "data"), xytext=(0, off),
+                textcoords="offset points", ha=across, va=up, fontsize="small", color=style.colour(1),
+                path_effects=style.halo(),
             )  # fmt: skip
         ax.set(xlabel="rank", ylabel=f"eigenvalue of K/{m:,}")
         style.tidy(ax)

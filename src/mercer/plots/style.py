@@ -23,9 +23,12 @@ __all__ = [
     "as_png",
     "as_svg",
     "axes_of",
+    "brief",
     "colour",
     "colour_bar",
     "faint",
+    "few_ticks",
+    "halo",
     "ink",
     "legend",
     "legend_above",
@@ -47,8 +50,8 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 #: colour maps that grow evenly in lightness, also in grey
 SEQUENTIAL, DIVERGING = "cividis", "PuOr_r"
 
-#: what stands for ink and for faint lines in a picture of a report, until the page's own colours replace them
-_INK, _FAINT = "#010203", "#040506"
+#: what stands for ink, faint lines and paper in a report's pictures, until the page's colours replace them
+_INK, _FAINT, _PAPER = "#010203", "#040506", "#070809"
 
 
 def _library(name: str = "matplotlib") -> Any:
@@ -75,6 +78,13 @@ def faint() -> str:
     return str(_library().rcParams["grid.color"])
 
 
+def halo() -> list[Any]:
+    """What makes a text readable over points: an edge in the colour of the paper."""
+    settings = _library().rcParams
+    paper = _PAPER if settings["text.color"] == _INK else settings["figure.facecolor"]
+    return [_library("matplotlib.patheffects").withStroke(linewidth=2.5, foreground=paper, alpha=0.85)]
+
+
 def shades(count: int) -> Any:
     """A colour map with the colours of the first classes, for regions."""
     return _library("matplotlib.colors").ListedColormap([colour(i) for i in range(count)])
@@ -89,6 +99,17 @@ def short(value: Any, width: int = 24) -> str:
     text = " ".join(str(value).split())
     # a dollar would begin a formula
     return (text if len(text) <= width else f"{text[: width - 1]}…").replace("$", r"\$")
+
+
+def brief(kernel: Any) -> str:
+    """A kernel's formula with numbers of four digits.
+
+    >>> from mercer import Gaussian
+    >>> brief(Gaussian(gamma=0.00043160917894282747))
+    'Gaussian(gamma=0.0004316)'
+    """
+    text = kernel if isinstance(kernel, str) else repr(kernel)
+    return re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
 
 
 # --- axes ------------------------------------------------------------------------------------------------
@@ -158,6 +179,11 @@ def log_scale(ax: Any, which: str) -> None:
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
+def few_ticks(ax: Any, which: str, most: int = 4) -> None:
+    """At most so many intervals on an axis, "x" or "y": where there is little room for numbers."""
+    getattr(ax, f"{which}axis").set_major_locator(_library("matplotlib.ticker").MaxNLocator(most))
+
+
 def legend_above(ax: Any) -> None:
     """A legend over the axes, which hides nothing and takes no width; as many columns as the words allow."""
     words = ax.get_legend_handles_labels()[1]
@@ -217,7 +243,7 @@ def as_svg(figure: Any, name: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", svg)
-    svg = svg.replace(_INK, "currentColor").replace(_FAINT, "var(--faint)")
+    svg = svg.replace(_INK, "currentColor").replace(_FAINT, "var(--faint)").replace(_PAPER, "var(--card)")
     svg = svg.replace(_COLOURS[0].lower(), "var(--first)")  # too dark on dark paper
     # the size is the page's business; the box keeps the proportions
     head, rest = svg.split(">", 1)

@@ -2,6 +2,7 @@ r"""What a search tried: kernels and how well they did."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.kernels.base import Kernel
+from mercer.kernels.words import in_words
 from mercer.plots import style
 from mercer.plots.style import Display
 
@@ -59,7 +62,7 @@ def _read(trial: Any) -> Tried:
     if kernel is None or error is None:
         raise InputError(f"a trial needs a kernel and an error, got {trial!r}: pass model.trials_")
     points, penalty, seconds = (get(name) for name in ("points", "penalty", "seconds"))
-    name = kernel if isinstance(kernel, str) else repr(kernel)
+    name = in_words(kernel) if isinstance(kernel, Kernel) else str(kernel)
     return Tried(
         f"{name}, a scale per column" if get("per_column") else name,
         float(error),
@@ -98,6 +101,16 @@ def _of_search(search: Any) -> list[dict[str, Any]]:
     ]
 
 
+def _name(kernel: str) -> str:
+    """What tells a kernel from others: no lengths of arrays, the same in all of them.
+
+    >>> _name("Matern(nu=1.5, length_scale=<30 array>), a scale per column")
+    'Matern(nu=1.5), per column'
+    """
+    text = re.sub(r"(, )?\w+=<[^<>]*>", "", style.brief(kernel)).replace("(, ", "(").replace("()", "")
+    return text.replace(", a scale per column", ", per column")
+
+
 @dataclass
 class TrialsDisplay(Display):
     """Trials as dots on a line each, best at the top; smaller dots for fewer points.
@@ -131,8 +144,9 @@ class TrialsDisplay(Display):
         size = 18 + 40 * points / max(points.max(initial=0), 1)
         ax.hlines(place, errors.min(), errors, color=style.faint(), linewidth=1)
         ax.scatter(errors, place, s=size, color=[style.colour(1 if i == 0 else 0) for i in place], zorder=3)
-        ax.set_yticks(place, [style.short(trial.kernel, 34) for trial in self.trials])
+        ax.set_yticks(place, [style.short(_name(trial.kernel), 30) for trial in self.trials])
         ax.set_ylim(len(place) - 0.5, -0.5)
+        style.few_ticks(ax, "x")
         ax.set_xlabel("error in the search")
         style.tidy(ax, grid="x")
 
@@ -140,6 +154,7 @@ class TrialsDisplay(Display):
         """What the picture shows, in words."""
         best, worst = self.trials[0], max(self.trials, key=lambda trial: trial.error)
         text = (
-            f"The errors of {len(self.trials)} of {self.total} trials, from {best.error:.4g} of {best.kernel}"
+            f"The errors of {len(self.trials)} of {self.total} trials, from {best.error:.4g} of "
+            f"{style.brief(best.kernel)}"
         )
-        return f"{text} to {worst.error:.4g} of {worst.kernel}."
+        return f"{text} to {worst.error:.4g} of {style.brief(worst.kernel)}."

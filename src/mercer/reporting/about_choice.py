@@ -8,10 +8,12 @@ from mercer import data
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Scaled, Sum
+from mercer.kernels.words import in_words
 from mercer.plots.paths import PathDisplay
+from mercer.plots.style import brief
 from mercer.plots.trials import TrialsDisplay, Tried, tried
 from mercer.reporting.case import Case
-from mercer.reporting.page import Html, brief, cut, definitions, figures, number, paragraph, table, words
+from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, percent, table, words
 from mercer.reporting.picture import Pictures
 
 __all__ = ["choice_section"]
@@ -22,7 +24,7 @@ _LISTED = 15
 def choice_section(case: Case, pictures: Pictures) -> list[Html]:
     """The trials, the path of penalties, the kernel and its parts."""
     kernel = case.found.kernel
-    parts = [Html(f"<p>The model compares points by <code>{words(cut(brief(kernel), 600))}</code>.</p>")]
+    parts = [Html(f"<p>The model compares points by <code>{words(cut(case.kernel_text, 600))}</code>.</p>")]
     parts += _trials(case, pictures)
     parts += _terms(case, kernel)
     return parts
@@ -90,7 +92,7 @@ def _terms(case: Case, kernel: Kernel) -> list[Html]:
     if isinstance(columns, dict):
         weights = getattr(kernel, "weights", None) or {}
         rows = [
-            [cut(str(name), 60), cut(brief(k), 160), float(weights.get(name, 1.0))]
+            [cut(str(name), 60), cut(in_words(k), 160), float(weights.get(name, 1.0))]
             for name, k in columns.items()
         ]
         return [table(["column", "kernel", "weight"], rows, "The kernel of each column")]
@@ -103,7 +105,7 @@ def _terms(case: Case, kernel: Kernel) -> list[Html]:
     for term, size in zip(kernel.children().values(), sizes, strict=True):
         weight = float(term.scale) if isinstance(term, Scaled) else 1.0
         inner = term.kernel if isinstance(term, Scaled) else term
-        rows.append([cut(brief(inner), 160), weight, f"{size / total:.1%}"])
+        rows.append([cut(in_words(inner), 160), weight, percent(size / total)])
     parts = [table(["term", "weight", "share of k(x, x)"], rows, "The terms of the kernel")]
     biggest = int(np.argmax(sizes))
     return [*parts, definitions([("largest term", rows[biggest][0])])]

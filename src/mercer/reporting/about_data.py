@@ -10,12 +10,14 @@ from scipy import sparse
 from mercer import data
 from mercer.plots.learned import width_of
 from mercer.reporting.case import Case
-from mercer.reporting.page import Html, cut, definitions, number, paragraph, table
+from mercer.reporting.objects import objects_of, shown, size
+from mercer.reporting.page import Html, cut, definitions, number, paragraph, percent, table
 
 __all__ = ["columns_of", "data_section", "kind_of"]
 
 _COLUMNS = 30  # columns that are described one by one
 _CLASSES = 30
+_NAMES = {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}
 _LOOKED = 50_000  # points that a column is described by
 
 
@@ -23,7 +25,9 @@ def data_section(case: Case) -> list[Html]:
     """Points, columns, targets."""
     parts = [definitions([("points", case.n), ("each point", kind_of(case)), ("to predict", _task(case))])]
     parts += [_targets(case)]
-    if width_of(case.X) is not None:
+    if case.is_pairwise:
+        parts.append(paragraph("The data are kernel values of pairs of points, not the points themselves."))
+    elif width_of(case.X) is not None:
         parts += _columns(case)
     else:
         parts += _objects(case)
@@ -33,16 +37,16 @@ def data_section(case: Case) -> list[Html]:
 def kind_of(case: Case) -> str:
     """What a point is, in words."""
     d = width_of(case.X)
+    if case.is_pairwise:
+        return "given by its kernel values"
     if d is not None:
         kind = "a sparse row of" if sparse.issparse(case.X) else "a row of"
         return f"{kind} {d:,} column{'s' * (d != 1)}"
     first = data.take(case.X, np.array([0]))[0]
     if isinstance(first, str | bytes):
         return "a text"
-    what = case.found.kernel.objects
-    return {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}.get(
-        what or "", f"an object ({type(first).__name__})"
-    )
+    what = objects_of(case.found.kernel) or ""
+    return _NAMES.get(what, f"an object ({type(first).__name__})")
 
 
 def columns_of(case: Case) -> list[str]:
@@ -60,14 +64,14 @@ def _task(case: Case) -> str:
         return f"one of {len(case.found.classes)} classes"
     if case.is_regression:
         return "a number" if case.y.ndim == 1 else f"{case.y.shape[1]} numbers"
-    return "nothing: what is typical is learned"
+    return "nothing: what is typical is learned" if hasattr(case.model, "predict") else "nothing"
 
 
 def _targets(case: Case) -> Html:
     if case.is_class:
         labels, counts = np.unique(case.y, return_counts=True)
         order = np.argsort(-counts, kind="stable")[:_CLASSES]
-        rows = [[cut(str(labels[i]), 60), int(counts[i]), f"{counts[i] / case.n:.1%}"] for i in order]
+        rows = [[cut(str(labels[i]), 60), int(counts[i]), percent(counts[i] / case.n)] for i in order]
         more = len(labels) - len(order)
         return table(["class", "points", "share"], rows, "Classes" + (f" (and {more} more)" if more else ""))
     if not case.is_regression:
@@ -113,21 +117,17 @@ def _column(name: str, values: np.ndarray) -> list[Any]:
         seen = values[np.isfinite(values)] if values.dtype.kind == "f" else values
         missing = len(values) - len(seen)
         if not len(seen):
-            return [cut(name, 60), "number", missing, 0, "–", "–", "–"]
-        middle = float(np.median(seen))
-        kinds = len(np.unique(seen))
-        return [
-            cut(name, 60),
-            "number",
-            missing,
-            kinds,
-            *(number(v) for v in (seen.min(), middle, seen.max())),
-        ]
+            return [cut(name, 60), "number", missing, 0, None, None, None]
+        middle = [float(v) for v in (seen.min(), np.median(seen), seen.max())]
+        return [cut(name, 60), "number", missing, len(np.unique(seen)), *middle]
+    if values.dtype.kind == "M":
+        moments = np.sort(values[~np.isnat(values)])
+        ends = [str(moments[i])[:10] if len(moments) else None for i in (0, len(moments) // 2, -1)]
+        return [cut(name, 60), "date", len(values) - len(moments), len(np.unique(moments)), *ends]
     texts = [str(v) for v in values.tolist() if v is not None and v == v]
     words, counts = np.unique(texts, return_counts=True) if texts else (np.array([]), np.array([]))
     usual = cut(str(words[counts.argmax()]), 40) if len(words) else "–"
-    kind = "date" if values.dtype.kind == "M" else "text"
-    return [cut(name, 60), kind, len(values) - len(texts), len(words), "–", f"most often: {usual}", "–"]
+    return [cut(name, 60), "text", len(values) - len(texts), len(words), None, f"most often: {usual}", None]
 
 
 def _many(case: Case) -> Html:
@@ -138,28 +138,21 @@ def _many(case: Case) -> Html:
     filled = np.count_nonzero(values) / max(1, X.shape[0] * X.shape[1])
     low, high = float(np.nanmin(values, initial=np.inf)), float(np.nanmax(values, initial=-np.inf))
     return paragraph(
-        f"{X.shape[1]:,} columns of numbers from {number(low)} to {number(high)}; {filled:.0%} are not zero."
+        f"{X.shape[1]:,} columns of numbers from {number(low)} to {number(high)}; "
+        f"{percent(filled, 0)} are not zero."
     )
 
 
 def _objects(case: Case) -> list[Html]:
-    some = data.take(case.X, case.some(5000))
-    lengths = [len(point) for point in some if hasattr(point, "__len__")]
+    what = objects_of(case.found.kernel)
+    sizes = [size(point, what) for point in data.take(case.X, case.some(5000))]
+    known = [found for found in sizes if found is not None]
     parts: list[Html] = []
-    if lengths:
-        quarter, half, most = np.quantile(lengths, [0.25, 0.5, 1.0])
-        first = some[0]
-        unit = "characters" if isinstance(first, str) else "bytes" if isinstance(first, bytes) else "parts"
-        parts.append(
-            definitions(
-                [
-                    (f"{unit}, median", float(half)),
-                    ("lower quartile", float(quarter)),
-                    ("longest", float(most)),
-                ]
-            )
-        )
-    if len(some) and isinstance(some[0], str):
-        rows = [[cut(str(case.y[i]), 40), cut(case.X[i], 160)] for i in case.some(4)[:4]]
-        parts.append(table(["target", "text"], rows, "Some of them"))
+    if known:
+        quarter, half, most = np.quantile([count for count, _ in known], [0.25, 0.5, 1.0])
+        facts = [("lower quartile", float(quarter)), ("most", float(most))]
+        parts.append(definitions([(f"{known[0][1]}, median", float(half)), *facts]))
+    rows = [[shown(case.X[i], what), cut(str(case.y[i]), 40)] for i in case.some(4)[:4]]
+    head = ["point", "target"] if case.has_targets else ["point"]
+    parts.append(table(head, [row[: len(head)] for row in rows], "Some of them", row_heads=False))
     return parts

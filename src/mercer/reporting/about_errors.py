@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.calibration import CalibrationDisplay
+from mercer import data
+from mercer.plots.calibration import CalibrationDisplay, share_interval
 from mercer.plots.confusion import ConfusionDisplay
 from mercer.plots.learning import LearningCurveDisplay
 from mercer.plots.residuals import ResidualDisplay
 from mercer.reporting.case import Case, HeldOut
-from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, table
+from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, percent, table
 from mercer.reporting.picture import Pictures
 
 __all__ = ["curve_section", "error_section", "headline", "shown_error"]
 
 _CLASSES = 30
+_TARGETS = 3  # whose residuals are shown
 
 
 def headline(case: Case) -> tuple[float, tuple[float, float] | None]:
@@ -34,13 +36,13 @@ def headline(case: Case) -> tuple[float, tuple[float, float] | None]:
 
 def shown_error(case: Case, value: float) -> str:
     """An error as text: a share in per cent, or a number."""
-    return f"{value:.2%}".replace("%", " %") if case.is_class else number(value)
+    return percent(value, 2) if case.is_class else number(value)
 
 
 def error_section(case: Case, pictures: Pictures) -> list[Html]:
     """Error, baseline, and where the errors are."""
-    if not (case.is_class or case.is_regression):
-        return [paragraph("There is no target, and so no error.")]
+    if not case.has_targets:
+        return _typical(case)
     value, limits = headline(case)
     held = case.held_out
     facts: list[tuple[str, Any]] = [
@@ -58,6 +60,23 @@ def error_section(case: Case, pictures: Pictures) -> list[Html]:
     parts.append(paragraph(held.how))
     parts += _by_class(case, pictures) if case.is_class else _residuals(case, pictures)
     return parts
+
+
+def _typical(case: Case) -> list[Html]:
+    """Without a target: how much is called novel."""
+    if not hasattr(case.model, "predict"):
+        return [paragraph("There is no target, and so no error.")]
+    which = case.some(case.afford_values(5000, 3.0))
+    novel = np.asarray(case.model.predict(data.take(case.X, which))) < 0
+    low, high = share_interval(np.count_nonzero(novel), len(novel))
+    facts: list[tuple[str, Any]] = [("called novel", percent(float(novel.mean()), 2))]
+    if not case.is_training:
+        facts.append(("95 % interval", f"{percent(float(low), 2)} to {percent(float(high), 2)}"))
+    nu = getattr(case.found.machine, "nu", None)
+    if nu is not None and case.is_training:
+        facts.append(("at most, by the parameter nu", percent(float(nu), 2)))
+    told = "There is no target, and so no error: what can be said is how much is called novel"
+    return [definitions(facts), paragraph(f"{told}, of {len(which):,} of {case.n:,} points.")]
 
 
 def _baseline(case: Case, value: float) -> list[tuple[str, Any]]:
@@ -85,6 +104,7 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
             height=size,
         )
     ]
+    parts: list[Html] = []
     sure = case.calibrated
     if sure is not None:
         drawn.append(
@@ -95,21 +115,25 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
                 height=size,
             )
         )
-    parts = [figures(*drawn)]
     if sure is None:
         parts.append(paragraph("The model gives no probabilities, so there is no calibration to look at."))
+    elif not case.has_probabilities:
+        parts.append(
+            paragraph(
+                "The model gives no probabilities; those of the calibration are what it would give with "
+                "probability=True."
+            )
+        )
     rows = []
     for label in classes[:_CLASSES]:
         true, told = y == label, held.predictions == label
         both = np.count_nonzero(true & told)
-        found = f"{both / true.sum():.1%}" if true.any() else "–"
-        right = f"{both / told.sum():.1%}" if told.any() else "–"
+        found = percent(both / true.sum()) if true.any() else "–"
+        right = percent(both / told.sum()) if told.any() else "–"
         rows.append([cut(str(label), 60), int(true.sum()), found, right])
     caption = "By class" + (f" (the first {_CLASSES} of {len(classes)})" if len(classes) > _CLASSES else "")
-    parts.append(
-        table(["class", "points", "found (recall)", "right when predicted (precision)"], rows, caption)
-    )
-    return parts
+    head = ["class", "points", "found (recall)", "right when predicted (precision)"]
+    return [figures(*drawn), *parts, table(head, rows, caption)]
 
 
 def _calibration(case: Case, sure: HeldOut, ax: Any) -> Any:
@@ -120,27 +144,33 @@ def _calibration(case: Case, sure: HeldOut, ax: Any) -> Any:
 def _residuals(case: Case, pictures: Pictures) -> list[Html]:
     held = case.held_out
     y = case.y[held.which]
-    drawn = [
-        pictures.draw(
-            lambda ax: ResidualDisplay.from_predictions(y, held.predictions, kind="targets", ax=ax),
-            "Targets against predictions",
-            "Points on the dashed line are predicted exactly.",
-        ),
-        pictures.draw(
-            lambda ax: ResidualDisplay.from_predictions(y, held.predictions, ax=ax),
-            "The residuals",
-            "A cloud without a shape is noise; a bend or a fan is something that the model misses.",
-        ),
-    ]
+    drawn = []
+    Y, F = y.reshape(len(y), -1), held.predictions.reshape(len(y), -1)
+    for j in range(min(Y.shape[1], _TARGETS)):
+        which = f" (target {j + 1} of {Y.shape[1]})" if Y.shape[1] > 1 else ""
+        drawn += [_residual(pictures, Y[:, j], F[:, j], kind, which) for kind in ("targets", "residuals")]
     off = np.abs(y - held.predictions).reshape(len(y), -1).mean(axis=1)
     levels = (0.5, 0.8, 0.9, 0.95, 0.99)
-    rows = [[f"{level:.0%}", float(np.quantile(off, level))] for level in levels]
+    rows = [[percent(level, 0), float(np.quantile(off, level))] for level in levels]
     return [figures(*drawn), table(["of the points", "have an error of at most"], rows, "Sizes of errors")]
+
+
+def _residual(pictures: Pictures, y: np.ndarray, f: np.ndarray, kind: str, which: str) -> Html:
+    caption = (
+        "Points on the dashed line are predicted exactly"
+        if kind == "targets"
+        else "A cloud without a shape is noise; a bend or a fan is something that the model misses"
+    )
+    return pictures.draw(
+        lambda ax: ResidualDisplay.from_predictions(y, f, kind=kind, ax=ax),
+        "Targets against predictions" if kind == "targets" else "The residuals",
+        f"{caption}{which}.",
+    )
 
 
 def curve_section(case: Case, pictures: Pictures) -> list[Html]:
     """Whether more data would help."""
-    if not (case.is_class or case.is_regression):
+    if not case.has_targets:
         return [paragraph("There is no target, and so no learning curve.")]
     most = case.afford(2000, 2.5, squares=2.5)
     drawn = pictures.draw(
@@ -152,5 +182,5 @@ def curve_section(case: Case, pictures: Pictures) -> list[Html]:
         "another kernel or other columns would.",
     )
     used = min(case.n, most)
-    told = f"Fitted again on parts of {used:,} points, a quarter left out; kernel and penalty stay."
+    told = f"Fitted again on parts of {used:,} {case.unit}, a quarter left out; kernel and penalty stay."
     return [paragraph(told), figures(drawn)]

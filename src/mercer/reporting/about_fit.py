@@ -10,7 +10,7 @@ from mercer import data
 from mercer.config import format_bytes
 from mercer.gram import Gram
 from mercer.reporting.case import Case
-from mercer.reporting.page import Html, definitions, number, paragraph, words
+from mercer.reporting.page import Html, definitions, number, paragraph, percent, words
 
 __all__ = ["fit_section", "margin_section"]
 
@@ -73,7 +73,7 @@ def _machine(case: Case, machine: Any) -> list[Html]:
     ]
     if len(margin) > 1:
         facts.insert(1, (f"median margin of {len(margin)} problems", float(np.median(margin))))
-    share = f"{support / fitted:.1%}".replace("%", " %")
+    share = percent(support / fitted)
     b = np.ravel(machine.intercept_)
     ratio = float(np.max((4 / margin**2 + b**2) * (radius**2 + 1)))
     return [

@@ -49,7 +49,7 @@ def matrix_section(case: Case, pictures: Pictures) -> list[Html]:
     ]
     if case.n <= shown:
         return [figures(*drawn)]
-    note = f"From about {shown} (matrix) and {min(case.n, spectrum)} (spectrum) of {case.n:,} points."
+    note = f"From about {shown} (matrix) and {min(case.n, spectrum)} (spectrum) of {case.n:,} {case.unit}."
     return [figures(*drawn), paragraph(note)]
 
 
@@ -70,6 +70,8 @@ def plane_section(case: Case, pictures: Pictures) -> list[Html]:
         )
 
     drawn = []
+    is_one = case.found.learner.expansion_.coef.ndim == 1 and hasattr(case.model, "predict")
+    is_one = is_one and not case.is_regression
     if width_of(case.X) == 2 and not case.is_regression:
         drawn.append(
             plane("auto", "The plane of the data", "The data themselves, and what is predicted where.")
@@ -87,12 +89,13 @@ def plane_section(case: Case, pictures: Pictures) -> list[Html]:
             ),
         )
     )
-    if case.is_class and case.found.classes is not None and len(case.found.classes) == 2:
+    if is_one:
         drawn.append(
             plane(
                 "normal",
                 "The plane of the boundary's normal",
-                "To the right as far as f says: left and right of the line are the two predictions, exactly.",
+                "To the right as far as f says: left and right of the line are the two predictions, exactly."
+                + ("" if case.is_class else " What is on the left is novel."),
             )
         )
     return [figures(*drawn)]

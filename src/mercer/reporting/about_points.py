@@ -13,6 +13,7 @@ from mercer.plots.learned import width_of
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.reporting.about_data import columns_of
 from mercer.reporting.case import Case
+from mercer.reporting.objects import objects_of, shown
 from mercer.reporting.page import Html, cut, figures, gallery, image, number, paragraph, table
 from mercer.reporting.picture import Pictures
 
@@ -41,8 +42,8 @@ def prototype_section(case: Case) -> list[Html]:
         )
     ]
     C = getattr(case.found.machine, "C", None)
-    if case.found.has_margin and C is not None and np.isfinite(C):
-        bound = int(np.count_nonzero(case.influence >= 0.999999 * float(C)))
+    bound = int(np.count_nonzero(case.influence >= 0.999999 * float(C))) if C is not None else 0
+    if case.found.has_margin and bound:
         parts.append(
             paragraph(f"{bound:,} of them are at the bound C = {number(C)}: inside the margin, or wrong.")
         )
@@ -51,16 +52,22 @@ def prototype_section(case: Case) -> list[Html]:
         return [*parts, paragraph("The function is constant: no point has a weight.")]
     if _is_images(case, f, int(chosen[0])):
         return [*parts, gallery(_captioned(case, f, int(i)) for i in chosen)]
-    rows = [_row(case, f, int(i)) for i in chosen]
-    head, raw = ["weight |α|", "target", "predicted"], _table_row(case, int(chosen[0]))
-    head = [*head, *raw[0]] if raw is not None else ["point", *head[::-1]]
-    parts.append(table(head, rows, "The most influential training points", row_heads=False))
-    return parts
+    said = ["weight |α|", "target", "predicted"] if case.has_targets else ["weight |α|", "predicted"]
+    caption = "The most influential training points"
+    if width_of(case.X) is None or case.is_pairwise:
+        rows = [[_shown_point(case, f, int(i)), *_said(case, int(i))] for i in chosen]
+        return [*parts, table(["point", *said], rows, caption, row_heads=False)]
+    columns, names = _columns(case), columns_of(case)
+    if len(columns) < len(names):
+        caption += f", with the {len(columns)} columns of {len(names):,} that matter most"
+    rows = [[*_said(case, int(i)), *_cells(case, int(i), columns)] for i in chosen]
+    head = [*said, *(cut(names[j], 24) for j in columns)]
+    return [*parts, table(head, rows, caption, row_heads=False)]
 
 
 def _chosen(case: Case) -> np.ndarray:
     """The anchors to show: the largest, of every class where classes are known."""
-    order = np.argsort(-case.influence, kind="stable")[:40]
+    order = np.argsort(-case.influence, kind="stable")
     order = order[case.influence[order] > 0]
     if not case.is_class or case.found.classes is None:
         return order[:_PROTOTYPES]
@@ -86,33 +93,38 @@ def _label(case: Case, anchor: int) -> Any:
     return None
 
 
-def _said(case: Case, anchor: int) -> list[str]:
-    """The weight of an anchor, its target and what is predicted for it."""
-    label, place = _label(case, anchor), case.places.get(anchor)
-    predicted = "–"
+def _said(case: Case, anchor: int) -> list[Any]:
+    """The weight of an anchor, its target, if there are any, and what is predicted for it."""
+    place, predicted = case.places.get(anchor), None
     if place is not None and hasattr(case.model, "predict") and case.afford_values(500, 1.0) >= 40:
         predicted = _target(case, np.asarray(case.model.predict(data.take(case.X, np.array([place]))))[0])
-    return [number(float(case.influence[anchor])), "–" if label is None else _target(case, label), predicted]
+    targets = [_target(case, _label(case, anchor))] if case.has_targets else []
+    return [float(case.influence[anchor]), *targets, predicted]
 
 
-def _target(case: Case, value: Any) -> str:
-    return number(value) if case.is_regression and np.ndim(value) == 0 else cut(str(value), 60)
+def _target(case: Case, value: Any) -> Any:
+    if value is None:
+        return None
+    if not case.has_targets:
+        return "novel" if value < 0 else "typical"
+    return float(value) if case.is_regression and np.ndim(value) == 0 else cut(str(value), 60)
 
 
-def _row(case: Case, f: Any, anchor: int) -> list[Any]:
-    raw, said = _table_row(case, anchor), _said(case, anchor)
-    if raw is not None:
-        return [*said, *raw[1]]
-    point = _point(case, f, anchor)
-    return [cut(point if isinstance(point, str) else repr(point), 240), *said[::-1]]
+def _shown_point(case: Case, f: Any, anchor: int) -> str:
+    if case.is_pairwise:
+        return f"number {case.places.get(anchor, anchor) + 1:,}"
+    return shown(_point(case, f, anchor), objects_of(case.found.kernel))
 
 
 def _captioned(case: Case, f: Any, anchor: int) -> tuple[Html, str]:
     """An image, and what is said of it."""
-    weight, target, predicted = _said(case, anchor)
+    label = _label(case, anchor)
+    target, predicted = (
+        "–" if v is None else str(v) for v in (_target(case, label), _said(case, anchor)[-1])
+    )
     pixels, side = np.asarray(_point(case, f, anchor), dtype=np.float64), _side(case)
     picture = style.as_png(pixels.reshape(side, side) if side is not None else pixels)
-    said = f"{target}, |α| = {weight}" + (
+    said = f"{target}, |α| = {number(float(case.influence[anchor]))}" + (
         f", taken for {predicted}" if predicted not in ("–", target) else ""
     )
     return image(picture, f"A training image of {target}"), said
@@ -136,22 +148,37 @@ def _is_images(case: Case, f: Any, anchor: int) -> bool:
     if _side(case) is not None:
         return anchor in case.places
     point = _point(case, f, anchor)
-    if not isinstance(point, np.ndarray) or point.ndim != 2:
+    if not isinstance(point, np.ndarray) or point.ndim != 2 or objects_of(case.found.kernel) is not None:
         return False
     return min(point.shape) >= 5 and point.dtype.kind in "biuf"
 
 
-def _table_row(case: Case, anchor: int) -> tuple[list[str], list[str]] | None:
-    """Names and values of the first columns, where a point is a row of a table."""
-    if width_of(case.X) is None:
-        return None
-    names = [cut(name, 24) for name in columns_of(case)[:_SHOWN_COLUMNS]]
+def _columns(case: Case) -> np.ndarray:
+    """The columns to show: all where they are few, else those that matter most."""
+    d = width_of(case.X) or 0
+    if d <= _SHOWN_COLUMNS:
+        return np.arange(d)
+    try:
+        return np.asarray(case.relevance.order()[:_SHOWN_COLUMNS])
+    except Exception:  # its own section says why
+        return np.arange(_SHOWN_COLUMNS)
+
+
+def _cells(case: Case, anchor: int, columns: np.ndarray) -> list[Any]:
+    """The values of a training point in some columns."""
     place = case.places.get(anchor)
     if place is None:
-        return names, ["–"] * len(names)
-    row = data.columns(data.take(case.X, np.array([place])), slice(0, len(names)))
-    values = row.toarray() if sparse.issparse(row) else np.asarray(row)
-    return names, [cut(v if isinstance(v, str) else number(v), 60) for v in values.reshape(-1).tolist()]
+        return [None] * len(columns)
+    row = data.take(case.X, np.array([place]))
+    return [_cell(data.columns(row, [int(j)])) for j in columns]
+
+
+def _cell(column: Any) -> Any:
+    """The one value of a column: a number, or a text."""
+    value = np.asarray(column.toarray() if sparse.issparse(column) else column).reshape(-1)[0]
+    if isinstance(value, bool | np.bool_ | int | float | np.integer | np.floating):
+        return value if isinstance(value, float | np.floating) else int(value)
+    return None if value is None or value != value else cut(str(value).removesuffix(" 00:00:00"), 60)
 
 
 def _side(case: Case) -> int | None:
@@ -162,6 +189,7 @@ def _side(case: Case) -> int | None:
         or X.ndim != 2
         or X.dtype.kind not in "biuf"
         or case.features is not None
+        or case.is_pairwise
     ):
         return None
     side = int(np.sqrt(X.shape[1]))
@@ -174,39 +202,9 @@ def relevance_section(case: Case, pictures: Pictures) -> list[Html]:
     """By length scales or by permutation; as an image where points are images."""
     if width_of(case.X) is None:
         return [paragraph("The points are objects, without columns whose relevance could be told apart.")]
-    if getattr(case.found.machine, "_pairwise", False):
+    if case.is_pairwise:
         return [paragraph("The columns are kernel values of training points, not features.")]
-    if not (case.is_class or case.is_regression):
-        return [paragraph("There is no target that a column could matter for.")]
-    made: list[RelevanceDisplay] = []
-
-    def make(ax: Any) -> Any:
-        made.append(
-            RelevanceDisplay.from_estimator(
-                case.model,
-                case.X,
-                case.y,
-                names=case.features,
-                max_time=case.left(4.0),
-                seed=case.seed,
-                ax=ax,
-            )
-        )
-        return made[0]
-
-    columns = min(case.X.shape[1], 15)
-    drawn = [
-        pictures.draw(
-            make,
-            "The relevance",
-            "The columns that matter most, at the top.",
-            width=4.6,
-            height=0.9 + 0.24 * columns,
-        )
-    ]
-    if not made:
-        return [figures(*drawn)]
-    display, side = made[0], _side(case)
+    display, side = case.relevance, _side(case)
     order = display.order()
     order = order[display.relevance[order] != 0]
     parts = [paragraph(_KINDS[display.kind])]
@@ -214,8 +212,16 @@ def relevance_section(case: Case, pictures: Pictures) -> list[Html]:
         pixels = _Pixels(display, side)
         parts.append(figures(pictures.draw(pixels.plot, "The relevance", "Pixels that matter are bright.")))
     else:
+        drawn = pictures.draw(
+            lambda ax: display.plot(ax),
+            "The relevance",
+            "The columns that matter most, at the top.",
+            width=4.6,
+            height=0.9 + 0.24 * min(case.X.shape[1], 15),
+        )
         rows = [[cut(display.names[j], 60), float(display.relevance[j])] for j in order[:15]]
-        parts += [figures(*drawn), table(["column", display.label], rows, "The most relevant columns")]
+        told = table(["column", display.label], rows, "The most relevant columns")
+        parts.append(figures(drawn, told))
     seen = int(np.count_nonzero(np.isfinite(display.relevance)))
     if seen < len(display.names):
         parts.append(paragraph(f"There was time for {seen:,} of {len(display.names):,} columns."))

@@ -14,17 +14,22 @@ from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer import data
-from mercer.errors import InputError
 from mercer.gram import Gram
+from mercer.kernels.words import in_words
 from mercer.plots.calibration import share_interval
-from mercer.plots.learned import Learned, learned, sample, unfitted
+from mercer.plots.learned import Learned, learned, refittable, sample
 from mercer.plots.learning import mistakes
+from mercer.plots.relevance import RelevanceDisplay
+from mercer.plots.style import new_figure
 
 __all__ = ["Case", "HeldOut", "interval"]
 
 _REFITTED = 2000  # points that folds are made of
 _EXACT = 3000  # points up to which errors left out are asked for that the model has not computed yet
 _FOLDS = 5
+_FEW_CLASSES = 12
+#: numbers of points to choose from: what is shown must not depend on how fast the machine is at the moment
+_STEPS = (16, 25, 40, 60, 100, 150, 200, 300, 400, 500, 700, 1000, 1500, 2000, 3000, 5000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,41 @@ class Case:
     @cached_property
     def found(self) -> Learned:
         return learned(self.model)
+
+    @property
+    def learner_name(self) -> str:
+        return type(self.found.machine).__name__
+
+    @property
+    def unit(self) -> str:
+        """What the data consist of."""
+        return "points"
+
+    @property
+    def kernel_text(self) -> str:
+        """The formula of the kernel."""
+        return in_words(self.found.kernel)
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether the columns of X are kernel values."""
+        return bool(getattr(self.found.machine, "_pairwise", False))
+
+    @property
+    def has_targets(self) -> bool:
+        return self.is_class or self.is_regression
+
+    @property
+    def was_searched(self) -> bool:
+        """Whether kernel or penalty were chosen on the data."""
+        given = self.trials is not None or hasattr(self.model, "cv_results_")
+        return given or any(hasattr(self.found.learner, name) for name in ("trials_", "path_"))
+
+    @property
+    def fitted(self) -> int:
+        """How many points the model was fitted to, as far as it says."""
+        plan = getattr(getattr(self.found.learner, "report_", None), "plan", None)
+        return int(getattr(plan, "points", self.n))
 
     @property
     def n(self) -> int:
@@ -103,8 +143,11 @@ class Case:
         return data.take(self.points, self.some(most))
 
     def afford(self, most: int, seconds: float, squares: float = 1.0) -> int:
-        """How many points m such that ``squares`` · m² values of the kernel take so many seconds."""
-        return int(max(16, min(most, np.sqrt(seconds / (squares * max(self.pair_seconds, 1e-12))))))
+        """How many points m such that ``squares`` · m² values of the kernel take about so many seconds."""
+        m = float(np.sqrt(seconds / (squares * max(self.pair_seconds, 1e-12))))
+        if self.n <= min(most, 1.25 * m):
+            return self.n
+        return min(most, max((step for step in _STEPS if step <= m), default=_STEPS[0]))
 
     def afford_values(self, most: int, seconds: float) -> int:
         """At how many points f can be computed in so many seconds."""
@@ -121,15 +164,13 @@ class Case:
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """For each of the most influential anchors its position in X, where it is there."""
+        """For each anchor its position in X, where it is there."""
         anchors = self.found.learner.expansion_.anchors
-        top = np.argsort(-self.influence, kind="stable")[:40]
         points = self.points
         if not hasattr(anchors, "columns") and hasattr(points, "columns"):  # kept as the numbers it holds
             points = data.as_vectors(points)
         known = {print_: i for i, print_ in reversed(list(enumerate(_prints(points))))}
-        wanted = _prints(data.take(anchors, top))
-        return {int(a): known[p] for a, p in zip(top, wanted, strict=True) if p in known}
+        return {a: known[p] for a, p in enumerate(_prints(anchors)) if p in known}
 
     @property
     def is_training(self) -> bool:
@@ -139,29 +180,72 @@ class Case:
         except Exception:  # what cannot be compared is taken for the training data, to be honest
             return True
 
+    @cached_property
+    def relevance(self) -> RelevanceDisplay:
+        """How much the columns matter."""
+        return RelevanceDisplay.from_estimator(
+            self.model,
+            self.X,
+            self.y,
+            names=self.features,
+            max_time=self.left(4.0),
+            seed=self.seed,
+            ax=new_figure()[1],
+        )
+
     # --- predictions left out ------------------------------------------------------------------------------
 
     @cached_property
     def held_out(self) -> HeldOut:
         """Given ones, else exact ones left out, else of folds, else, for new data, the model's own."""
-        given = getattr(self.error, "predictions", None)
-        if given is not None and np.shape(given) == self.y.shape:
-            folds = len(getattr(self.error, "errors", ()))
-            how = f"Predicted in {folds} folds by models whose whole selection was made without them."
-            return self._judge(np.arange(self.n), np.asarray(given), how)
+        given = self._given()
+        if given is not None:
+            return given
         if not self.is_training:
             which = self.some(self.afford_values(5000, 3.0))
             how = "Predicted by the model itself, for which these points are new."
-            return self._judge(which, self._predict(self.model, which), how, self._chances(self.model, which))
+            some = data.take(self.X, which)
+            P = self._chances(self.model, some)
+            return self._judge(which, np.asarray(self.model.predict(some)), how, P)
         exact = self._left_out_exactly()
         return exact if exact is not None else self._in_folds()
 
+    def _given(self) -> HeldOut | None:
+        """Predictions that came with the error, of all points or of some ``rows``."""
+        given = getattr(self.error, "predictions", None)
+        which = getattr(self.error, "rows", None)
+        which = np.arange(self.n) if which is None else np.asarray(which)
+        if given is None or np.shape(given) != self.y[which].shape:
+            return None
+        how = getattr(self.error, "how", None)
+        folds = len(getattr(self.error, "errors", ()))
+        told = (
+            f"Predicted by models that had not seen them: {how}."
+            if how
+            else f"Predicted in {folds} folds by models whose whole selection was made without them."
+        )
+        return self._judge(which, np.asarray(given), told)
+
+    @property
+    def _is_cheap(self) -> bool:
+        """Whether probabilities cost little: they are found for every pair of classes."""
+        return self.found.classes is not None and len(self.found.classes) <= _FEW_CLASSES
+
+    @property
+    def has_probabilities(self) -> bool:
+        return hasattr(self.found.machine, "predict_proba")
+
     @cached_property
     def calibrated(self) -> HeldOut | None:
-        """Predictions left out that have probabilities; None where the model gives none."""
-        if not self.is_class or not hasattr(self.found.machine, "predict_proba"):
+        """Predictions left out that have probabilities; None where the learner has none to give."""
+        if not self.is_class:
             return None
-        held = self.held_out if self.held_out.probabilities is not None else self._in_folds()
+        if self.held_out.probabilities is not None:
+            return self.held_out
+        could = "probability" in self.found.machine.get_params(deep=False) and self._is_cheap
+        if not (could or self.has_probabilities) or not self.is_training:
+            return None
+        held = self._in_folds()
         return held if held.probabilities is not None else None
 
     def _left_out_exactly(self) -> HeldOut | None:
@@ -179,7 +263,10 @@ class Case:
     def _in_folds(self) -> HeldOut:
         which = self.some(self.afford(_REFITTED, 4.0, squares=4.0))
         y = self.y[which]
-        fresh, folds = unfitted(self.model), _FOLDS
+        (fresh, points), folds = refittable(self.model, self.X), _FOLDS
+        last = fresh[-1] if hasattr(fresh, "named_steps") else fresh
+        if "probability" in last.get_params(deep=False) and self._is_cheap:  # predictions stay as they are
+            last.set_params(probability=True)
         if self.is_class:
             fewest = int(np.unique(y, return_counts=True)[1].min())
             if fewest >= 2:
@@ -198,16 +285,16 @@ class Case:
                 break
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                fitted = fresh.fit(data.take(self.X, which[train]), y[train])
-            predictions.append(self._predict(fitted, which[test]))
-            chances.append(self._chances(fitted, which[test]))
+                fitted = fresh.fit(data.take(points, which[train]), y[train])
+            predictions.append(np.asarray(fitted.predict(data.take(points, which[test]))))
+            chances.append(self._chances(fitted, data.take(points, which[test])))
             done.append(which[test])
         many = f"{len(done)} of {len(parts)} folds" if len(done) < len(parts) else f"{len(done)} folds"
         of = f"{len(which):,} of {self.n:,} points" if len(which) < self.n else f"all {self.n:,} points"
         how = f"Predicted in {many} of {of} by models with the kernel and the penalty of this one."
         if len(which) < self.n:
             how += " Those learned from fewer points than this one, so that their error may be too large."
-        if self.trials is not None:
+        if self.was_searched:
             how += (
                 " Kernel and penalty were chosen with all points in view, which makes it a little too small."
             )
@@ -215,17 +302,14 @@ class Case:
         P = np.concatenate(known) if len(known) == len(chances) else None
         return self._judge(np.concatenate(done), np.concatenate(predictions), how, P)
 
-    def _predict(self, model: Any, which: np.ndarray) -> np.ndarray:
-        return np.asarray(model.predict(data.take(self.X, which)))
-
-    def _chances(self, model: Any, which: np.ndarray) -> np.ndarray | None:
+    def _chances(self, model: Any, X: Any) -> np.ndarray | None:
         classes = self.found.classes
         if classes is None:
             return None
         found = learned(model)
         if not hasattr(found.machine, "predict_proba"):
             return None
-        P = np.asarray(found.machine.predict_proba(found.points(data.take(self.X, which))))
+        P = np.asarray(found.machine.predict_proba(found.points(X)))
         return P if list(found.machine.classes_) == list(classes) else None
 
     def _judge(
@@ -275,22 +359,3 @@ def _print(point: Any) -> Any:
         return pickle.dumps(point)
     except Exception:  # an object that cannot be written down is equal to itself alone
         return id(point)
-
-
-def as_case(model: Any, X: Any, y: Any, **options: Any) -> Case:
-    """Check what a report is asked for."""
-    learned(model)
-    try:
-        n = data.n_points(X)
-    except TypeError:
-        raise InputError(f"X must be points, one per target, got {type(X).__name__}: pass the data") from None
-    if n == 0:
-        raise InputError("X has no points: a report needs the data that the model was fitted to")
-    targets: np.ndarray = np.zeros(n) if y is None else np.asarray(y)
-    if targets.ndim == 2 and targets.shape[1] == 1:
-        targets = targets[:, 0]
-    if targets.ndim == 0 or len(targets) != n:
-        raise InputError(f"y must have one entry per point ({n}), got shape {targets.shape}")
-    features = options.pop("features", None)
-    names = None if features is None else tuple(map(str, features))
-    return Case(model, X, targets, names, **options)

@@ -51,9 +51,9 @@ code, pre { font-family: ui-monospace, SFMono-Regular, Consolas, "Liberation Mon
   font-size: .9em; }
 code { overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .5rem 0; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr));
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24rem, 100%), 1fr));
   gap: 1rem 1.6rem; margin: .8rem 0; align-items: start; }
-figure { margin: 0; min-width: 0; }
+.figures > * { margin: 0; min-width: 0; }
 .picture { color: var(--ink); }
 .picture svg { display: block; width: 100%; max-width: 28rem; height: auto; }
 figcaption { color: var(--soft); font-size: .9rem; max-width: 28rem; }
@@ -66,6 +66,7 @@ img.small { width: 4.5rem; height: auto; image-rendering: pixelated; border: 1px
 footer { color: var(--soft); font-size: .9rem; padding-bottom: 2.5rem; }
 :focus-visible { outline: .15rem solid var(--accent); outline-offset: .1rem; }
 @media (max-width: 30rem) {
+  thead th, thead th.number { white-space: normal; vertical-align: bottom; }
   header, main, footer, nav { padding-left: .8rem; padding-right: .8rem; }
   section { padding: .9rem .8rem; }
 }

@@ -3,7 +3,6 @@ r"""Pieces of an HTML page: every text that goes in is escaped here, and here on
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 
 __all__ = [
     "Html",
-    "brief",
     "cut",
     "definitions",
     "figure",
@@ -21,6 +19,7 @@ __all__ = [
     "image",
     "number",
     "paragraph",
+    "percent",
     "table",
     "words",
 ]
@@ -76,6 +75,15 @@ def number(value: Any, digits: int = 4) -> str:
             return "–"
         return f"{int(real):,}" if real.is_integer() and abs(real) < 1e6 else f"{real:.{digits}g}"
     return str(value)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share for people.
+
+    >>> percent(0.1234), percent(1.0, 0)
+    ('12.3 %', '100 %')
+    """
+    return f"{share:.{digits}%}".replace("%", " %")
 
 
 def paragraph(*texts: Any) -> Html:
@@ -142,19 +150,8 @@ def figure(picture: Any, alt: str, caption: str) -> Html:
 
 
 def figures(*some: Html) -> Html:
-    """Pictures side by side where there is room."""
+    """Pictures, and what belongs to them, side by side where there is room."""
     return Html(f'<div class="figures">{"".join(some)}</div>')
-
-
-def brief(kernel: Any) -> str:
-    """A kernel's formula with numbers of four digits.
-
-    >>> from mercer import Gaussian
-    >>> brief(Gaussian(gamma=0.00043160917894282747))
-    'Gaussian(gamma=0.0004316)'
-    """
-    text = kernel if isinstance(kernel, str) else repr(kernel)
-    return re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
 
 
 def gallery(items: Iterable[tuple[Html, str]]) -> Html:

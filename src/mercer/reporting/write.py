@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from mercer.errors import InputError, InputTypeError
+from mercer.files import write_whole
+from mercer.plots.filters import is_filter
 from mercer.reporting.about_choice import choice_section
 from mercer.reporting.about_data import data_section, kind_of
 from mercer.reporting.about_errors import curve_section, error_section, headline, shown_error
 from mercer.reporting.about_fit import fit_section, margin_section
 from mercer.reporting.about_kernel import matrix_section, plane_section
+from mercer.reporting.about_mail import MAIL_SECTIONS
 from mercer.reporting.about_points import prototype_section, relevance_section
-from mercer.reporting.case import Case, as_case
+from mercer.reporting.case import Case
+from mercer.reporting.given import as_features, as_targets, check_error, check_trials
 from mercer.reporting.look import STYLE
-from mercer.reporting.page import Html, brief, cut, words
+from mercer.reporting.mail_case import MailCase
+from mercer.reporting.page import Html, cut, words
 from mercer.reporting.picture import Pictures, reason
 
 __all__ = ["write_report"]
@@ -54,13 +59,16 @@ def write_report(
 
     Parameters
     ----------
-    model : a fitted estimator of mercer's, or a pipeline or a search of scikit-learn's with one at its end
-    X, y : the data it was fitted to, or new ones; vectors, a table, or a list of objects
+    model : a fitted estimator of mercer's, or a pipeline or a search of scikit-learn's with one at its end;
+        a MailClassifier
+    X, y : the data it was fitted to, or new ones; vectors, a table, or a list of objects or messages
     path : of the file; an existing one is replaced when the new one is complete
     features : names of the columns of X
     trials : what a search tried, ``model.trials_``; by default what the model itself has
-    error : ``mercer.selection.nested_error(…)``, a number, or a pair of a number and its interval. By default
-        it is found here, from errors left out or folds, with the kernel and the penalty as they are
+    error : ``mercer.selection.nested_error(…)``, a number, or a pair of a number and its interval; also any
+        object with ``error``, ``interval``, ``predictions``, the ``rows`` of X they are of, and ``how`` they
+        were made. By default it is found here, from errors left out or folds, with the kernel and the penalty
+        as they are
     title : the heading
     seed : of every choice of points
 
@@ -68,20 +76,28 @@ def write_report(
     twenty seconds. What cannot be made is replaced by a sentence that says why. Returns the path.
     """
     place = _place(path)
-    case = as_case(model, X, y, features=features, trials=trials, error=error, seed=_seed(seed))
+    targets = as_targets(model, X, y)
+    check_trials(trials)
+    check_error(error)
+    if is_filter(model):
+        case: Case = MailCase.of(model, X, targets, error=error, seed=_seed(seed))
+    else:
+        case = Case(model, X, targets, as_features(features, X), trials, error, _seed(seed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits and pictures that are made to look at the model
         text = _page(case, title)
-    _write(place, text)
+    write_whole(place, [text.encode()])
     return place
 
 
 def _page(case: Case, title: str | None) -> str:
     pictures = Pictures()
-    made = [(name, heading, _made(section, case, pictures)) for name, heading, section in _SECTIONS]
-    heading = (
-        cut(title, 200) if title is not None else f"{type(case.found.machine).__name__} on {case.n:,} points"
-    )
+    instead = MAIL_SECTIONS if isinstance(case, MailCase) else {}
+    made = [
+        (name, heading, _made(instead.get(name, section), case, pictures))
+        for name, heading, section in _SECTIONS
+    ]
+    heading = cut(title, 200) if title is not None else f"{case.learner_name} on {case.n:,} {case.unit}"
     contents = "".join(f'<li><a href="#{name}">{words(text)}</a></li>' for name, text, _ in made)
     body = "\n".join(
         f'<section aria-labelledby="{name}">\n<h2 id="{name}">{words(text)}</h2>\n{inside}\n</section>'
@@ -105,7 +121,7 @@ def _summary(case: Case) -> Html:
     """The three numbers one looks for."""
     facts: list[tuple[str, str]] = []
     try:
-        if case.is_class or case.is_regression:
+        if case.has_targets:
             value, limits = headline(case)
             name = "error" if case.is_class else "root mean squared error"
             span = (
@@ -116,8 +132,8 @@ def _summary(case: Case) -> Html:
             facts.append((name, shown_error(case, value) + span))
     except Exception:  # the section says why
         facts.append(("error", "not known"))
-    facts += [("learner", type(case.found.machine).__name__), ("kernel", cut(brief(case.found.kernel), 90))]
-    facts.append(("points", f"{case.n:,}"))
+    facts += [("learner", case.learner_name), ("kernel", cut(case.kernel_text, 90))]
+    facts.append((case.unit, f"{case.n:,}"))
     inside = "".join(f"<div><dt>{words(term)}</dt><dd>{words(value)}</dd></div>" for term, value in facts)
     lead = f'<p class="lead">{words(_lead(case))}</p>'
     return Html(f'{lead}\n<dl class="key">{inside}</dl>')
@@ -130,8 +146,13 @@ def _lead(case: Case) -> str:
         else "A regression"
         if case.is_regression
         else "A model of what is typical"
+        if hasattr(case.model, "predict")
+        else "A map"
     )
-    return f"{what} learned from {case.n:,} points, each {kind_of(case)}."
+    each = "" if isinstance(case, MailCase) else f", each {kind_of(case)}"
+    if case.fitted != case.n:
+        return f"{what} learned from {case.fitted:,} {case.unit}; the report is of {case.n:,}{each}."
+    return f"{what} learned from {case.n:,} {case.unit}{each}."
 
 
 def _made(section: _Section, case: Case, pictures: Pictures) -> Html:
@@ -163,20 +184,6 @@ def _place(path: Any) -> Path:
     place = Path(path)
     if place.is_dir():
         raise InputError(f"path={str(place)!r} is a folder: name a file in it")
-    if not place.parent.is_dir():
+    if not Path(os.path.realpath(place)).parent.is_dir():
         raise InputError(f"path={str(place)!r} is in a folder that does not exist: make it, or name another")
     return place
-
-
-def _write(place: Path, text: str) -> None:
-    """Aside, then renamed: whoever reads the file never sees half of it."""
-    aside = place.with_name(f"{place.name}.{os.getpid()}.part")
-    try:
-        aside.write_text(text, encoding="utf-8", newline="\n")
-        aside.replace(place)
-    except OSError as error:
-        raise InputError(
-            f"path={str(place)!r} cannot be written ({error.strerror}): name a file in a folder of yours"
-        ) from None
-    finally:
-        aside.unlink(missing_ok=True)

@@ -61,8 +61,8 @@ class AutoMixin:
             return list(default_families(X))
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
 
-    def _search(self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock) -> tuple[Search, Trial]:
-        """A search that takes at most half of the time, and its winner; Ctrl-C ends it after a trial."""
+    def _search(self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock) -> tuple[Search, list[Trial]]:
+        """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
         with Control("kernels", None, progress=self.progress) as control:
 
             def step(trial: Trial) -> bool:

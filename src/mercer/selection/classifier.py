@@ -2,6 +2,8 @@ r"""Classification with a kernel that was chosen for the data."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,16 +13,20 @@ from mercer.estimators.base import KernelMixin
 from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.svc import SVC
 from mercer.expansion import Expansion
+from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
-from mercer.selection.scores import machine_errors
-from mercer.selection.search import Clock, Trial, affordable_points
+from mercer.selection.families import widened
+from mercer.selection.scores import MOST, PENALTIES, MachineErrors, neighbours
+from mercer.selection.search import Clock, Score, Search, Trial, affordable_points
 
 __all__ = ["AutoKernelClassifier"]
 
+_FINALISTS = 3
 _LEARNED = 2000  # points that the parameters of the winner are learned on
-_SCORED = 4000  # points that the last C is chosen on
+#: what the widths of the winner are multiplied by, to choose among them together with C
+_WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
 
 class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEstimator):
@@ -28,7 +34,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
 
     Kernels are learned by gradient steps on the evidence (`mercer.selection.evidence`), of the labels as ±1,
     and compared by the errors of support vector machines over five folds of points that they were not learned
-    from; see `mercer.selection.search`.
+    from; see `mercer.selection.search`. About the width of the winner, and of those close to it where there
+    are few points, some widths are compared together with C.
 
     Parameters
     ----------
@@ -70,16 +77,46 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         self._require_points(X)
         codes = self._encode(y)
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
-        score = machine_errors(X, codes, self._seed())
-        search, winner = self._search(X, Y, score, Clock(self.max_time))
-        kernel, noise = search.finish(winner, _LEARNED)
-        last = score(kernel, noise, search.order[: min(_SCORED, affordable_points())])
-        self.trials_, self.C_ = search.trials, last.penalty
-        self.model_ = SVC(kernel=kernel, C=self.C_).fit(X, y)
+        score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
+        search, best = self._search(X, Y, score, clock)
+        which = search.order[-min(MOST, affordable_points()) :]
+        found = [
+            self._last_choice(score, *search.finish(trial, _LEARNED), trial, which, search)
+            for trial in self._finalists(best, len(y))
+        ]
+        last = min(found, key=lambda trial: trial.rank)
+        self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
+        self.model_ = SVC(kernel=last.kernel, C=self.C_).fit(X, y)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         self.report_ = journal.report(self.model_.report_.plan, self.model_.report_.stopped)
-        self.best_score_ = winner.score.error
+        self.best_score_ = best[0].score.error
         return self
+
+    @staticmethod
+    def _finalists(best: list[Trial], n: int) -> list[Trial]:
+        """The winner; where it was scored on few points, the next ones too that have as few parameters."""
+        few = n < 2 * best[0].points
+        return [t for t in best[: _FINALISTS if few else 1] if t.per_column == best[0].per_column]
+
+    @staticmethod
+    def _last_choice(
+        score: MachineErrors, kernel: Kernel, noise: float, trial: Trial, which: np.ndarray, search: Search
+    ) -> Trial:
+        """The best width about that of the kernel, and its C, on these points."""
+        began, widths = monotonic(), _WIDTHS if trial.family.names and not search.clock.is_over else (1.0,)
+        kernels = [widened(kernel, trial.family.names, width) for width in widths]
+        errors = np.array([score.path(each, which) for each in kernels])
+        smooth = neighbours(neighbours(errors).T).T
+        width, penalty = np.unravel_index(int(smooth.argmin()), smooth.shape)
+        found = Score(float(smooth[width, penalty]), float(errors.mean()), PENALTIES[penalty])
+        return replace(
+            trial,
+            kernel=kernels[width],
+            noise=noise,
+            score=found,
+            points=len(which),
+            seconds=monotonic() - began,
+        )
 
     def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
         """f(x), or of several classes one value each."""

@@ -7,7 +7,7 @@ tables often are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from mercer.kernels.derivative import differentiable
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
-__all__ = ["Family", "default_families", "family"]
+__all__ = ["Family", "default_families", "family", "widened"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,25 @@ def family(kernel: Kernel) -> Family:
     """
     given = kernel.get_params()
     return Family(kernel, tuple(name for name in differentiable(kernel) if _is_positive(given[name])))
+
+
+def widened(kernel: Kernel, names: Sequence[str], factor: float) -> Kernel:
+    """The kernel with its length scales multiplied by a factor, and its inverse widths divided by it.
+
+    >>> from mercer import Gaussian, Laplacian
+    >>> widened(Gaussian(sigma=1.0) + 3.0 * Laplacian(gamma=1.0), ["k1__sigma", "k2__kernel__gamma"], 2.0)
+    Gaussian(sigma=2.0) + 3.0 * Laplacian(gamma=0.5, norm=1)
+    """
+    given, changed = kernel.get_params(), {}
+    for name in names:
+        owner, _, own = name.rpartition("__")
+        exponent = (given[owner] if owner else kernel)._parameters[own].per_column
+        if exponent is not None:
+            value = np.asarray(given[name], dtype=np.float64) * factor**-exponent
+            changed[name] = value if value.ndim else float(value)
+    result = kernel.__sklearn_clone__()
+    result.set_params(**changed)
+    return result
 
 
 def default_families(X: Any) -> Iterator[Family]:  # X: (n, d)

@@ -3,9 +3,9 @@ r"""A filter for mails: a support vector machine on a sum of kernels, one for ea
     k(x, x') = Σₐ wₐ kₐ(x, x'),     f(x) = Σᵢ αᵢ k(xᵢ, x) + b = Σₐ Σₜ cₐₜ φₐₜ(x) + b
 
 kₐ is the cosine of two bags (`mercer.features.email`), φₐ the row of a bag (`…email.vocabulary`). The
-weights wₐ are learned by gradient steps on errors left out (`mercer.selection.mixture`), C and the
-threshold on f by folds of the training messages, those with the same words in one fold. Since every kₐ is
-an inner product of rows, f is a sum over the elements of the message, and that is its explanation.
+weights wₐ are learned by gradient steps on errors left out (`mercer.selection.mixture`), C (by likelihood)
+and the threshold on f by folds of the training messages, those with the same words in one fold. Since every
+kₐ is an inner product of rows, f is a sum over the elements of the message, and that is its explanation.
 
 Every message is alike to itself by elements that no other training message has. That tells nothing about
 new ones, and makes any labels separable; so the machine is trained without those elements, and f has them
@@ -14,7 +14,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,18 +40,19 @@ from mercer.threads import limited_blas
 __all__ = ["Explanation", "MailClassifier"]
 
 _BLOCK, _BLOCKS = 1500, 2  # messages that the weights of aspects are learned on: how many together, how often
-_PULL = 1.0  # to the weights below, which learning begins with and stays near where messages are few
+_PULL = 10.0  # to the weights below, which learning begins with and stays near where messages are few
 _PRIOR = {
-    "words": 0.3,
-    "pairs": 0.1,
-    "time": 0.01,
-    "path": 0.15,
-    "addresses": 0.05,
-    "sender": 0.3,
-    "encoding": 0.02,
+    "words": 0.33,
+    "pairs": 0.07,
+    "time": 0.02,
+    "path": 0.16,
+    "addresses": 0.045,
+    "sender": 0.29,
+    "encoding": 0.006,
     "links": 0.07,
 }
-_CHOSEN = 8000  # messages that C and the threshold are chosen on
+_CHOSEN, _RARE = 8000, 1000  # messages that C and the threshold are chosen on, and of a rare kind at least
+_TAIL, _IN_TAIL = 0.01, 20  # share of the hams whose values tell the threshold, and how many at least
 _PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
 
 
@@ -92,8 +94,8 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
     weights : "learn", "equal", or a dict of numbers by aspect
     C : weight of the errors, or "auto": chosen by folds
     ham : the label of wanted mail; by default "ham" where that is one of the two, else the first of them
-    ham_loss : the share of hams that may be lost; the threshold on f is where so many are, of messages left
-        out, but never below zero
+    ham_loss : the share of hams that may be lost; the threshold on f is where so many would be, by the values
+        of messages left out, but never below zero
     folds : number of folds for choosing; messages with the same words are in one fold
     random_state : seed of the folds and of the messages that weights are learned on
 
@@ -164,22 +166,39 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _check(self) -> None:
-        given = [self.aspects] if isinstance(self.aspects, str) else list(self.aspects)
-        if not given or len(set(given)) < len(given) or not set(given) <= set(ASPECTS):
+        given = list(self.aspects) if isinstance(self.aspects, list | tuple) else []
+        if not given or any(given.count(name) > 1 or name not in ASPECTS for name in given):
             raise InputError(f"aspects must be a list of some of {', '.join(ASPECTS)}, got {self.aspects!r}")
-        if not (isinstance(self.ham_loss, int | float) and 0 <= self.ham_loss <= 1):
+        if not (_is_number(self.ham_loss) and 0 <= self.ham_loss <= 1):
             raise InputError(
                 f"ham_loss must be between 0 and 1, got {self.ham_loss!r}: pass 0.01 for one ham of a hundred"
             )
-        if self.C != "auto" and not (isinstance(self.C, int | float) and 0 < self.C < np.inf):
+        is_auto = isinstance(self.C, str) and self.C == "auto"
+        if not is_auto and not (_is_number(self.C) and 0 < self.C < np.inf):
             raise InputError(f"C must be 'auto' or a positive number, got {self.C!r}")
-        if not isinstance(self.weights, dict) and self.weights not in ("learn", "equal"):
-            raise InputError(f"weights must be 'learn', 'equal' or a dict by aspect, got {self.weights!r}")
+        if not (isinstance(self.folds, int | np.integer) and self.folds >= 2):
+            raise InputError(f"folds must be a whole number of at least 2, got {self.folds!r}")
+        self._check_weights(given)
+
+    def _check_weights(self, aspects: list[str]) -> None:
+        weights = self.weights
+        if isinstance(weights, str) and weights in ("learn", "equal"):
+            return
+        if not isinstance(weights, dict):
+            raise InputError(f"weights must be 'learn', 'equal' or a dict by aspect, got {weights!r}")
+        if unknown := [name for name in weights if name not in aspects]:
+            raise InputError(f"weights has {unknown[0]!r}, which is none of the aspects {', '.join(aspects)}")
+        numbers = list(weights.values())
+        if not all(_is_number(w) and 0 <= w < np.inf for w in numbers) or not sum(numbers) > 0:
+            raise InputError(f"weights must be zero or more and not all zero, got {weights!r}")
 
     def _signs(self, y: np.ndarray, n: int) -> np.ndarray:  # (n,) ±1
         """+1 for spam; sets ``classes_``."""
         if y.shape != (n,):
             raise InputError(f"y must hold one label for each of {n} messages, got shape {y.shape}")
+        is_missing = [label is None or label != label for label in y.tolist()]
+        if any(is_missing):
+            raise InputError(f"y must hold a label for every message, {sum(is_missing)} are missing")
         self.classes_ = np.unique(y)
         if len(self.classes_) != 2:
             some = ", ".join(repr(label) for label in self.classes_[:5].tolist())
@@ -205,8 +224,6 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         weights = dict.fromkeys(rows, 1.0)
         if isinstance(self.weights, dict):
             weights = {name: self.weights.get(name, 0.0) for name in rows}
-            if not (min(weights.values()) >= 0 and 0 < sum(weights.values()) < np.inf):
-                raise InputError(f"weights must be zero or more and not all zero, got {self.weights!r}")
         elif self.weights == "learn" and len(rows) > 1:
             once = rng.permutation(np.unique(groups, return_index=True)[1])[: _BLOCK * _BLOCKS]
             pieces = np.array_split(once, -(-len(once) // _BLOCK))
@@ -222,7 +239,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
     ) -> np.ndarray:
         """Sets C, threshold and curve of probabilities by values of f at messages left out; returns K."""
         self.left_out_ = np.full(len(signs), np.nan)
-        some = np.sort(rng.permutation(len(signs))[:_CHOSEN])
+        some, stands_for = _sample(signs, rng)
         Z, signs, groups = Z[some], signs[some], groups[some]
         fewest = min(len(np.unique(groups[signs == sign])) for sign in (-1, 1))
         if fewest < 2:
@@ -236,13 +253,15 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
             for i, model in enumerate(SVC(kernel=kernel).path(train, signs[train], penalties)):
                 values[i, test] = model.decision_function(test)
         is_ham = signs < 0
-        thresholds = np.maximum(0.0, np.quantile(values[:, is_ham], 1 - self.ham_loss, axis=1))
-        wrong = ((values > thresholds[:, None]) == is_ham).sum(axis=1)
-        best = int(wrong.argmin())
-        self.C_, self.threshold_ = penalties[best], float(thresholds[best])
-        self.left_out_[some] = values[best]
-        curve = LogisticRegression(C=1e3).fit(values[best][:, None], signs)
-        self.curve_ = float(curve.coef_[0, 0]), float(curve.intercept_[0])
+        curves = [LogisticRegression(C=1e3).fit(v[:, None], signs, stands_for) for v in values]
+        losses = [
+            log_loss(is_ham, curve.predict_proba(v[:, None])[:, 0], sample_weight=stands_for)
+            for curve, v in zip(curves, values, strict=True)
+        ]
+        best = int(np.argmin(losses))
+        self.C_, self.left_out_[some] = penalties[best], values[best]
+        self.threshold_ = max(0.0, _upper_end(values[best][is_ham], self.ham_loss))
+        self.curve_ = float(curves[best].coef_[0, 0]), float(curves[best].intercept_[0])
         return K
 
     # --- what was learned -----------------------------------------------------------------------------------
@@ -265,26 +284,32 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         probable than ham: the larger of the two probabilities need not be that of ``predict``.
         """
         check_is_fitted(self)
-        slope, offset = self.curve_
-        spam = expit(slope * self._values(X) + offset)
+        spam = self._probability(self._values(X))
         return np.column_stack([1 - spam, spam] if self._ham_is_first else [spam, 1 - spam])
 
     def explain(self, message: Any) -> Explanation:
         """Which aspects and elements of a message speak for spam (positive) and for ham (negative)."""
         check_is_fitted(self)
-        mail = _read([message])
+        [mail] = _read([message])
         aspects, elements = {}, []
-        for name, row in self._rows(mail).items():
-            known = list(self.vocabularies_[name].columns)
-            terms = row.data * self.coef_[name][row.indices]
-            aspects[name] = float(terms.sum())
-            elements += [(name, known[j], float(t)) for j, t in zip(row.indices, terms, strict=True) if t]
+        for name, row in self._rows([mail]).items():
+            terms = dict(zip(row.indices, (row.data * self.coef_[name][row.indices]).tolist(), strict=True))
+            columns = self.vocabularies_[name].columns
+            of_it = [(name, x, terms[columns[x]]) for x in getattr(mail, name) if x in columns]
+            aspects[name] = float(sum(terms.values()))
+            elements += [element for element in of_it if element[2]]
         elements.sort(key=lambda e: -abs(e[2]))
         rest = self.intercept_ - self.threshold_
-        spam = self.predict_proba(mail)[0, int(self._ham_is_first)]
-        return Explanation(
-            self.predict(mail).tolist()[0], float(spam), rest + sum(aspects.values()), rest, aspects, elements
-        )
+        value = rest + sum(aspects.values())
+        spam = self._probability(np.array(value + self.threshold_))
+        is_second = (value > 0) == self._ham_is_first
+        label = self.classes_.tolist()[int(is_second)]
+        return Explanation(label, float(spam), value, rest, aspects, elements)
+
+    def _probability(self, values: np.ndarray) -> np.ndarray:
+        """Of spam, where f has these values."""
+        slope, offset = self.curve_
+        return np.asarray(expit(slope * values + offset))
 
     def _values(self, X: Iterable[Any]) -> np.ndarray:
         check_is_fitted(self)
@@ -314,10 +339,15 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
+
+
 def _read(X: Any) -> list[Mail]:
-    if isinstance(X, str | bytes | Mail) or not isinstance(X, Iterable):
+    is_one = isinstance(X, str | bytes | bytearray | memoryview | Mail | Mapping) or hasattr(X, "as_bytes")
+    if is_one or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         raise InputTypeError(
-            f"X must be a list of messages, got a single {type(X).__name__}: pass [message], or "
+            f"X must be a list of messages, got a {type(X).__name__}: pass [message], or "
             "mercer.features.email.messages(path) for those of a file or folder"
         )
     return [read(message) for message in X]
@@ -328,6 +358,44 @@ def _same(mails: list[Mail]) -> np.ndarray:  # (n,)
     numbers: dict[Any, int] = {}
     keys = ((frozenset(mail.words.items()) or i) for i, mail in enumerate(mails))
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+
+
+def _upper_end(values: np.ndarray, share: float) -> float:
+    """Where a share of the values is above, of those to come.
+
+    The largest hundredth of them, m values above u, is taken for exponential, with mean u + s: the share is
+    above u + s ln(0.01/share). All m tell where the end is, and not the two or three around it. Where they
+    are few, or the share is larger, it is a quantile.
+
+    >>> _upper_end(np.arange(101.0), 0.25)
+    75.0
+    >>> end = _upper_end(np.random.default_rng(0).exponential(size=10**6), 0.001)
+    >>> bool(abs(end - np.log(1000)) < 0.08)  # three deviations: one is √(1 + 2.3²)/√m, m = 10⁴
+    True
+    """
+    m = int(_TAIL * len(values))
+    if m < _IN_TAIL or not 0 < share < _TAIL:
+        return float(np.quantile(values, 1 - share))
+    largest = np.sort(values)[-m - 1 :]
+    return float(largest[0] + (largest[1:] - largest[0]).mean() * np.log(_TAIL / share))
+
+
+def _sample(signs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the messages to choose on, and how many messages each of them stands for.
+
+    Where there are too many, as many of either kind as its share, but of a rare kind not few.
+    """
+    if len(signs) <= _CHOSEN:
+        return np.arange(len(signs)), np.ones(len(signs))
+    rare, common = sorted((np.flatnonzero(signs == sign) for sign in (-1, 1)), key=len)
+    few = max(_CHOSEN * len(rare) // len(signs), min(len(rare), _RARE))
+    stands_for = np.empty(len(signs))
+    some = []
+    for kind, count in ((rare, few), (common, _CHOSEN - few)):
+        some.append(rng.permutation(kind)[:count])
+        stands_for[kind] = len(kind) / count
+    chosen = np.sort(np.concatenate(some))
+    return chosen, stands_for[chosen]
 
 
 def _products(rows: sparse.csr_array) -> np.ndarray:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from mercer import data
 from mercer.config import memory_budget
 from mercer.estimators.base import KernelMixin
-from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge, dense_plan
+from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
 from mercer.estimators.ridge_cv import KernelRidgeCV
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
@@ -23,7 +23,7 @@ __all__ = ["AutoKernelRegressor"]
 _LEARNED = 3000  # points that the parameters of the winner are learned on
 _SCORED = 6000  # points that the last penalty is chosen on
 _MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties, relative to λ of the evidence
-_FEWEST = 1000  # points of the last fit, however little time is left
+_FEWEST = 1000  # points of the last fit, however little time and memory is left
 
 
 class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEstimator):
@@ -76,19 +76,20 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         Y = y.astype(np.float64).reshape(len(y), -1)
         spread = Y.std(axis=0)
         Z = (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        search, winner = self._search(X, Z, left_out(X, Z), clock)
+        search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock)
         kernel, noise = search.finish(winner, _LEARNED)
         which = search.order[: min(_SCORED, affordable_points())]
         chosen = KernelRidgeCV(noise * _MULTIPLES, kernel=kernel)
         self.alpha_ = float(self._quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
-        model = KernelRidge(self.alpha_, kernel=kernel)
+        self.kernel_ = kernel
         which = np.sort(search.order[: self._affordable(X, clock)])
         if len(which) < len(y):
             journal.warn(
                 f"the last fit takes {len(which):,} of {len(y):,} points, as many as memory and time allow: "
                 "raise max_time, or the memory budget with mercer.config(memory=…)"
             )
-        self.model_ = model.fit(data.take(X, which), y[which]) if len(which) < len(y) else model.fit(X, y)
+        some = (data.take(X, which), y[which]) if len(which) < len(y) else (X, y)
+        self.model_ = KernelRidge(self.alpha_, kernel=kernel).fit(*some)
         self.trials_, self.best_score_ = search.trials, winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         self.report_ = journal.report(self.model_.report_.plan, objective=self.model_.report_.objective)
@@ -97,13 +98,17 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
     def _affordable(self, X: Any, clock: Clock) -> int:
         """How many points the last fit may take: memory grows with their square, time with their cube."""
         n = data.n_points(X)
-        by_memory = int(np.sqrt(memory_budget() / 8.2))
-        seconds = dense_plan("Cholesky factorisation", n, 2 / 3, ()).seconds
-        by_time = n * (max(clock.left, 0.0) / max(seconds, 1e-9)) ** (1 / 3)
-        return int(min(n, by_memory, max(by_time, _FEWEST)))
+        plan = self._probe("mixed")._plan(X, 1)
+        beside = plan.memory - 4 * n * n  # the factor is in float32
+        by_memory = int(np.sqrt(max(memory_budget() - beside, 0) / 4))
+        by_time = n * (max(clock.left, 0.0) / max(plan.seconds, 1e-9)) ** (1 / 3)
+        return int(min(n, max(by_memory, _FEWEST), max(by_time, _FEWEST)))
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         """Of the last fit."""
-        probe = KernelRidge(1.0, kernel=self.kernel_)
+        return self._probe("auto")._plan(X, n_outputs)
+
+    def _probe(self, solver: str) -> KernelRidge:
+        probe = KernelRidge(getattr(self, "alpha_", 1.0), kernel=self.kernel_, solver=solver)
         probe.kernel_ = self.kernel_
-        return probe._plan(X, n_outputs)
+        return probe

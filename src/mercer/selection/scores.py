@@ -9,19 +9,19 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from mercer import data
-from mercer.config import config, settings
-from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.selection.search import Score
+from mercer.solvers.folds import LARGEST, mistakes_of_paths
 from mercer.solvers.ridge import ridge_path
 from mercer.threads import limited_blas
 
-__all__ = ["PENALTIES", "left_out", "machine_errors"]
+__all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 
 #: C of support vector machines, for kernels with k(x, x) about 1
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 3.1, 0.5))
-_SMALL = 600  # points
+#: points that are scored by folds, at most
+MOST = LARGEST * 5 // 4
 #: multiples of λ by the evidence
 _MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.5)
 
@@ -46,31 +46,41 @@ def left_out(X: Any, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Sco
     return score
 
 
-def machine_errors(
-    X: Any, codes: np.ndarray, seed: int = 0, folds: int = 5
-) -> Callable[[Kernel, float, np.ndarray], Score]:
+class MachineErrors:
     """Support vector machines: the share of errors over folds, for the best C of a path.
 
     K is computed once; a fold is a set of its indices, and the machines of a fold start from one another.
-    Equal errors are decided by the mean squared error left out of ridge regression on the signs.
+    Single errors are noisy: what is compared is the mean over neighbouring C, and equal means are decided by
+    the mean over all.
     """
 
-    def score(kernel: Kernel, noise: float, which: np.ndarray) -> Score:
-        y = codes[which]
-        K = np.asarray(Gram(kernel, data.take(X, which), cache=0).dense(), dtype=np.float64)
-        wrong = np.zeros(len(PENALTIES))
-        fewest = int(np.bincount(y)[np.unique(y)].min()) if len(np.unique(y)) > 1 else 0
-        if fewest < 2:
-            return Score(1.0, 1.0, 1.0)
-        splitter = StratifiedKFold(min(folds, fewest), shuffle=True, random_state=seed)
-        threads = 1 if len(y) < _SMALL else settings().threads  # to start some takes longer than small fits
-        for train, test in splitter.split(y, y):
-            machine = SVC(kernel="precomputed")
-            with config(threads=threads):
-                models = machine.path(K[np.ix_(train, train)], y[train], PENALTIES)
-                for i, model in enumerate(models):
-                    wrong[i] += np.count_nonzero(model.predict(K[np.ix_(test, train)]) != y[test])
-        best = int(wrong.argmin())
-        return Score(float(wrong[best]) / len(y), float(wrong.mean()) / len(y), PENALTIES[best])
+    def __init__(self, X: Any, codes: np.ndarray, seed: int = 0, folds: int = 5) -> None:
+        self.X, self.codes, self.seed, self.folds = X, codes, seed, folds
 
-    return score
+    def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
+        errors = self.path(kernel, which)
+        smooth = neighbours(errors)
+        best = int(smooth.argmin())
+        return Score(float(smooth[best]), float(errors.mean()), PENALTIES[best])
+
+    def path(self, kernel: Kernel, which: np.ndarray) -> np.ndarray:  # (penalties,)
+        """The errors for every C; all 1 where there are no two points of each class."""
+        _, y = np.unique(self.codes[which], return_inverse=True)
+        fewest = int(np.bincount(y).min()) if y.max(initial=0) > 0 else 0
+        if fewest < 2:
+            return np.ones(len(PENALTIES))
+        K = np.asarray(Gram(kernel, data.take(self.X, which), cache=0).dense(), dtype=np.float64)
+        splitter = StratifiedKFold(min(self.folds, fewest), shuffle=True, random_state=self.seed)
+        return mistakes_of_paths(K, y, list(splitter.split(y, y)), PENALTIES) / len(y)
+
+
+def neighbours(values: np.ndarray) -> np.ndarray:  # (…, m)
+    """Each value averaged with the two beside it, (1, 2, 1)/4; at an end with the one that is there.
+
+    >>> neighbours(np.array([0.0, 4.0, 8.0]))
+    array([1.33333333, 4.        , 6.66666667])
+    """
+    padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(1, 1)])
+    there = np.pad(np.ones(values.shape[-1]), 1)
+    total, weight = (2 * a[..., 1:-1] + a[..., :-2] + a[..., 2:] for a in (padded, there))
+    return np.asarray(total / weight)

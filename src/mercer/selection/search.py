@@ -118,8 +118,8 @@ class Search:
         self.step = step
         self.trials: list[Trial] = []
 
-    def run(self, families: Sequence[Family]) -> Trial:
-        """All trials; the best one."""
+    def run(self, families: Sequence[Family]) -> list[Trial]:
+        """All trials; those of the last rung, the best first."""
         best = self._rung(self._first(families), self._points(_RUNGS[0]))
         for points in _RUNGS[1:]:
             if len(self.Y) <= points or self._points(points) < points or self.clock.is_over:
@@ -128,13 +128,14 @@ class Search:
                 self._rung(((t.family, t.kernel, t.noise, t.per_column) for t in best[:_KEPT]), points)
                 or best
             )
-        return best[0]
+        return best
 
     def finish(self, trial: Trial, points: int) -> tuple[Kernel, float]:
         """The parameters of a trial learned on more points: kernel and λ."""
-        if not trial.family.names or self.clock.is_over:
-            return trial.kernel, trial.noise
         which = self.order[: self._points(points)]
+        learned_on = self._parts(trial.points)[-1][0]
+        if not trial.family.names or self.clock.is_over or len(which) <= len(learned_on):
+            return trial.kernel, trial.noise
         learned = self._learn(trial.family, trial.kernel, trial.noise, which, not trial.per_column)
         return learned.kernel, learned.noise
 

@@ -1,4 +1,4 @@
-r"""The matrix products of BLAS that a factorisation does in place, on parts of an array.
+r"""What BLAS and LAPACK do in place, on parts of an array, as the tiles of a factorisation.
 
 NumPy and SciPy copy a submatrix before BLAS sees it, or write its product to new memory. Here
 SciPy's own BLAS is called by address, on views of Fortran-ordered arrays (a column is contiguous).
@@ -16,20 +16,29 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["add_product", "multiply_triangle", "product", "subtract_rank_two", "symmetric_product"]
+__all__ = [
+    "add_product",
+    "cholesky_in_place",
+    "multiply_triangle",
+    "product",
+    "solve_triangle",
+    "subtract_product",
+    "subtract_rank_two",
+    "symmetric_product",
+]
 
 _PREFIX = {"float64": ("d", ctypes.c_double), "float32": ("s", ctypes.c_float)}
 
 
 @cache
 def _function(name: str, arguments: int) -> Any:
-    from scipy.linalg import cython_blas
+    from scipy.linalg import cython_blas, cython_lapack
 
     address = ctypes.pythonapi.PyCapsule_GetPointer
     address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     title = ctypes.pythonapi.PyCapsule_GetName
     title.restype, title.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    capsule = cython_blas.__pyx_capi__[name]
+    capsule = (cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__)[name]
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address(capsule, title(capsule)))
 
 
@@ -46,6 +55,8 @@ def _call(name: str, dtype: Any, *arguments: Any) -> None:
             cells.append(ctypes.byref(ctypes.c_char(value)))
         elif isinstance(value, int):
             cells.append(ctypes.byref(ctypes.c_int(value)))
+        elif isinstance(value, ctypes.c_int):  # written to
+            cells.append(ctypes.byref(value))
         else:
             cells.append(ctypes.byref(real(value)))
     _function(prefix + name, len(cells))(*cells)
@@ -83,3 +94,28 @@ def multiply_triangle(A: np.ndarray, T: np.ndarray, upper: bool) -> None:  # (m,
 def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray) -> None:
     """C += factor · A B."""
     _call("gemm", C.dtype, b"N", b"N", *C.shape, A.shape[1], float(factor), A, B, 1.0, C)
+
+
+def subtract_product(
+    C: np.ndarray, A: np.ndarray, B: np.ndarray, transpose_first: bool = False, transpose_second: bool = False
+) -> None:
+    """C -= A B, with either transposed or not."""
+    letters = b"T" if transpose_first else b"N", b"T" if transpose_second else b"N"
+    inner = A.shape[0] if transpose_first else A.shape[1]
+    if C.size and inner:
+        _call("gemm", C.dtype, *letters, *C.shape, inner, -1.0, A, B, 1.0, C)
+
+
+def solve_triangle(L: np.ndarray, B: np.ndarray, side: str = "left", transpose: bool = False) -> None:
+    """B ← L⁻¹ B, or on the right B L⁻¹, of a lower triangular L; L⁻ᵀ instead with ``transpose``."""
+    letters = b"L" if side == "left" else b"R", b"L", b"T" if transpose else b"N", b"N"
+    if B.size:
+        _call("trsm", B.dtype, *letters, *B.shape, 1.0, L, B)
+
+
+def cholesky_in_place(A: np.ndarray) -> int:  # (n, n)
+    """The lower triangle of A becomes L with A = LLᵀ; the order of the first minor that is not positive."""
+    info = ctypes.c_int(0)
+    if A.size:
+        _call("potrf", A.dtype, b"L", len(A), A, info)
+    return info.value

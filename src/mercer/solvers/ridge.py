@@ -9,7 +9,7 @@ Left out  the error at xᵢ of the fit without one observation there, α unchang
           observations, so that its weight falls by min(1, wᵢ). With cᵢ = 1 / max(1, wᵢ) the error is
               (α zᵢ / √wᵢ) / (1 - cᵢ + cᵢ α Pᵢᵢ),   P = M⁻¹ - M⁻¹s sᵀM⁻¹ / sᵀM⁻¹s  (P = M⁻¹ without b)
 α = 0     `minimum_norm`: among the f of least error the one of least norm, by eigenvalues
-Cost      n³/3 for each different α, 2n³/3 more for the errors left out; memory n². A path of many α, with its
+Cost      n³/3 for each different α, 2n³/3 for the errors left out; memory n². A path of many α, with its
           errors, takes 8n³/3 once (`ridge_path`, see `banded`).
 
 Saunders, Gammerman and Vovk, Ridge regression learning algorithm in dual variables, ICML 1998, 515-521. Left
@@ -25,11 +25,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lapack
+from scipy.linalg import LinAlgError, eigh
 
 from mercer.errors import InputError
 from mercer.solvers.banded import BandForm
 from mercer.solvers.blas import subtract_rank_two
+from mercer.solvers.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
 
 __all__ = ["RidgePoint", "RidgeResult", "leave_one_out", "minimum_norm", "ridge", "ridge_path"]
@@ -126,9 +127,7 @@ def leave_one_out(
         mine = np.flatnonzero(alphas == alpha)
         factor = _factor(K, M, weight, alpha)
         v = _solve(factor, np.sqrt(weight)) if fit_intercept else None
-        (potri,) = lapack.get_lapack_funcs(("potri",), (factor,))
-        inverse, _ = potri(factor, lower=1, overwrite_c=1)
-        diagonal = np.diagonal(inverse).astype(np.float64)
+        diagonal = inverse_diagonal(factor)
         if v is not None:
             diagonal -= v**2 / (np.sqrt(weight) @ v)
         errors[:, mine] = _left_out(coef[:, mine], diagonal, alpha, weight)
@@ -261,7 +260,7 @@ def _factor(K: KernelMatrix, M: np.ndarray, weight: np.ndarray, alpha: float) ->
     _scale(M, np.sqrt(weight))
     rounding = len(M) * float(np.finfo(M.dtype).eps) * float(np.abs(M.diagonal()).max())
     M.flat[:: len(M) + 1] += M.dtype.type(alpha)
-    factor = np.asarray(cho_factor(M.T, lower=True, overwrite_a=True, check_finite=False)[0])
+    factor = factorise(M.T)
     # for a positive semi-definite K every pivot of K + αI is at least α: what is less shows that it is not,
     # though the factorisation went through
     if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
@@ -270,7 +269,7 @@ def _factor(K: KernelMatrix, M: np.ndarray, weight: np.ndarray, alpha: float) ->
 
 
 def _solve(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
-    return np.asarray(cho_solve((factor, True), right.astype(factor.dtype), check_finite=False), np.float64)
+    return solve(factor, right).astype(np.float64)
 
 
 def _scale(M: np.ndarray, root: np.ndarray) -> None:

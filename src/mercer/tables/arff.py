@@ -61,7 +61,11 @@ def read_arff(text: str, name: str) -> dict[str, list[Any]]:
     for number, line in enumerate(lines[start:], start=start + 1):
         if not line.strip() or line.lstrip().startswith("%"):
             continue
-        for label, cell in zip(attributes, _cells(line.strip(), attributes, name, number), strict=True):
+        try:
+            cells = _cells(line.strip(), attributes, name, number)
+        except csv.Error as error:
+            raise InputError(f"line {number} of {name} cannot be read: {error}") from None
+        for label, cell in zip(attributes, cells, strict=True):
             columns[label].append(_value(cell, attributes[label], label, name, number))
     if not next(iter(columns.values())):
         raise InputError(f"{name} has attributes and no rows: pass at least one row")
@@ -91,8 +95,10 @@ def _cells(line: str, attributes: dict[str, str], name: str, number: int) -> lis
     fields = _split(line[1:-1] if sparse else line)
     if not sparse:
         if len(fields) != len(attributes):
+            counted = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
             raise InputError(
-                f"line {number} of {name} has {len(fields)} fields for {len(attributes)} attributes"
+                f"line {number} of {name} has {counted} for {len(attributes)} attributes: correct it, or is "
+                "the file cut off?"
             )
         return [None if cell == "?" else _unquote(cell) for cell in fields]
     cells: list[str | None] = ["0"] * len(attributes)

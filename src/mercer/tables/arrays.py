@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.tables.intake import require_room
 from mercer.tables.table import LABEL
 
 __all__ = ["columns_of"]
@@ -31,6 +32,7 @@ def columns_of(content: bytes, name: str) -> dict[str, np.ndarray]:
         if isinstance(loaded, np.ndarray):
             return _of_array(loaded, name)
         with loaded:
+            require_room(sum(item.file_size for item in loaded.zip.infolist()), name)  # they may be packed
             return _of_archive({key: loaded[key] for key in loaded.files}, name)
     except InputError:
         raise

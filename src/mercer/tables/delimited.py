@@ -35,6 +35,16 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _LONGEST = 2**31 - 1  # characters of a field: csv refuses more than 131,072 unless told
 
 
+#: what files begin with that say their encoding; that of UTF-32 begins as that of UTF-16 does
+_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+
+
 @dataclass(frozen=True)
 class Layout:
     """How a text file is written."""
@@ -58,7 +68,7 @@ def decode(content: bytes, name: str) -> tuple[str, str | None]:
 
 
 def _decode(content: bytes, name: str) -> tuple[str, str | None]:
-    for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+    for mark, encoding in _MARKS:
         if content.startswith(mark):
             try:
                 return content.decode(encoding), None
@@ -281,12 +291,13 @@ def _refuse_mixed(frame: Any, name: str, comma: bool, offset: int) -> None:
         column = frame[label]
         if str(column.dtype) not in ("String", "Utf8"):
             continue
-        texts = column.to_list()
-        present = [text for text in texts if text is not None]
-        odd = [i for i, text in enumerate(texts) if text is not None and not is_number(text, comma)]
-        if present and 0 < len(odd) <= 0.2 * len(present):
+        counts = dict(column.drop_nulls().rename("text").value_counts(name="times").iter_rows())
+        present = sum(counts.values())
+        odd = sum(times for text, times in counts.items() if not is_number(text, comma))
+        if 0 < odd <= 0.2 * present:
+            first = next(i for i, t in enumerate(column) if t is not None and not is_number(t, comma))
             raise InputError(
-                f"column {label!r} of {name} mixes numbers and text: {len(present) - len(odd):,} numbers, "
-                f"and {texts[odd[0]]!r} in row {odd[0] + 1:,}; correct it, or say that this stands for a "
-                f"missing value (--missing, missing=[{texts[odd[0]]!r}])"
+                f"column {label!r} of {name} mixes numbers and text: {present - odd:,} numbers, "
+                f"and {column[first]!r} in row {first + 1:,}; correct it, or say that this stands for a "
+                f"missing value (--missing, missing=[{column[first]!r}])"
             )

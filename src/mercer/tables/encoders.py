@@ -10,7 +10,6 @@ array([[0., 1.],
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ __all__ = ["CategoryColumn", "DateColumn", "NumberColumn", "as_label", "as_numbe
 _YEAR, _WEEK = 365.25, 7.0  # days
 _SKEWED = 1.5  # third standardised moment from which tails are heavy
 _ZEROS = 0.05  # share of zeros from which zero means nothing, rather than a middle
+_LARGEST = 1e150  # of a number that can be squared
 _PEAKED = 12.0  # fourth one, less that of the normal distribution
 
 
@@ -46,9 +46,11 @@ def as_numbers(column: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64, Na
                     f"column {name!r} held numbers when the model was trained, and has {column[i]!r} in row "
                     f"{i + 1}: correct it, or leave it empty"
                 ) from None
-    if np.isinf(numbers).any():
-        row = int(np.argmax(np.isinf(numbers))) + 1
-        raise InputError(f"column {name!r} is infinite in row {row}: correct it, or leave it empty")
+    too_large = np.abs(numbers) > _LARGEST
+    if too_large.any():
+        row = int(np.argmax(too_large))
+        what = "infinite" if np.isinf(numbers[row]) else f"{numbers[row]:.3g}, too large to be squared,"
+        raise InputError(f"column {name!r} is {what} in row {row + 1}: correct it, or leave it empty")
     return numbers
 
 
@@ -65,6 +67,38 @@ def as_label(value: Any) -> str:
     return str(value)
 
 
+def _labelled(present: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """The labels of some values, each once, and (n,) which of them each value has.
+
+    >>> _labelled(np.array(["b", "a", "b"], dtype=object))
+    (['b', 'a'], array([0, 1, 0]))
+    """
+    cells = present.tolist()
+    # 1 and True are equal keys, and different labels
+    keys = list(zip(map(type, cells), cells, strict=True)) if len(set(map(type, cells))) > 1 else cells
+    first = dict.fromkeys(keys)
+    places: dict[str, int] = {}
+    for key in first:
+        label = as_label(key[1] if keys is not cells else key)
+        first[key] = places.setdefault(label, len(places))
+    return list(places), np.fromiter(map(first.__getitem__, keys), np.intp, len(keys))
+
+
+class _Encoder:
+    """Writes what becomes of a column into columns of a matrix that is there already: it may be large."""
+
+    def names(self) -> list[str]:
+        raise NotImplementedError
+
+    def write(self, column: np.ndarray, out: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def __call__(self, column: np.ndarray) -> np.ndarray:  # (n, names)
+        out = np.empty((len(column), len(self.names())))
+        self.write(column, out)
+        return out
+
+
 # --- numbers ----------------------------------------------------------------------------------------------
 
 
@@ -78,7 +112,7 @@ def signed_logarithm(x: np.ndarray, unit: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class NumberColumn:
+class NumberColumn(_Encoder):
     """(g(x) - mean) / spread, the median in a gap, and whether there was a gap if training rows had any."""
 
     name: str
@@ -104,12 +138,13 @@ class NumberColumn:
     def names(self) -> list[str]:
         return [self.name, f"{self.name} is missing"] if self.with_gaps else [self.name]
 
-    def __call__(self, column: np.ndarray) -> np.ndarray:  # (n, 1 or 2)
+    def write(self, column: np.ndarray, out: np.ndarray) -> None:  # (n, 1 or 2)
         x = as_numbers(column, self.name)
         is_gap = np.isnan(x)
         x = np.where(is_gap, self.median, x)
-        z = ((signed_logarithm(x, self.unit) if self.unit else x) - self.mean) / self.spread
-        return np.column_stack([z, is_gap]) if self.with_gaps else z[:, None]
+        out[:, 0] = ((signed_logarithm(x, self.unit) if self.unit else x) - self.mean) / self.spread
+        if self.with_gaps:
+            out[:, 1] = is_gap
 
     def describe(self) -> str:
         gap = ", gaps marked" if self.with_gaps else ""
@@ -148,7 +183,7 @@ def _moments(x: np.ndarray) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class CategoryColumn:
+class CategoryColumn(_Encoder):
     """A column of zeros and ones per category; rare ones share one, an unseen one has none."""
 
     name: str
@@ -160,10 +195,11 @@ class CategoryColumn:
     @classmethod
     def learn(cls, column: np.ndarray, name: str, most: int, least: int) -> CategoryColumn:
         is_gap = gaps(column)
-        counts = Counter(map(as_label, column[~is_gap].tolist()))
+        labels, codes = _labelled(column[~is_gap])
+        counts = dict(zip(labels, np.bincount(codes, minlength=len(labels)).tolist(), strict=True))
         ranked = sorted(counts, key=lambda label: (-counts[label], label))
         kept = [label for label in ranked[:most] if counts[label] >= least]
-        rare = [label for label in ranked if label not in set(kept)]
+        rare = ranked[len(kept) :]
         if len(rare) == 1 and len(kept) < most:  # alone it needs no pool
             kept, rare = [*kept, *rare], []
         return cls(name, sorted(kept), sorted(rare), bool(is_gap.any()))
@@ -173,23 +209,22 @@ class CategoryColumn:
         names += [f"{self.name} is rare"] if self.rare else []
         return names + ([f"{self.name} is missing"] if self.with_gaps else [])
 
-    def __call__(self, column: np.ndarray) -> np.ndarray:  # (n, categories …)
+    def write(self, column: np.ndarray, out: np.ndarray) -> None:  # (n, categories …)
         places = {label: j for j, label in enumerate(self.categories)}
         places |= dict.fromkeys(self.rare, len(self.categories))
-        ones = np.zeros((len(column), len(self.names())))
         is_gap = gaps(column)
-        found: dict[Any, int | None] = {}  # of each value once, as most occur often
-        for i in np.flatnonzero(~is_gap):
-            value = column[i]
-            key = (type(value), value)
-            if key not in found:
-                found[key] = places.get(as_label(value))
-            j = found[key]
-            if j is not None:
-                ones[i, j] = 1.0
+        labels, codes = _labelled(column[~is_gap])
+        chosen = np.array([places.get(label, -1) for label in labels], dtype=np.intp)[codes]
+        rows = np.flatnonzero(~is_gap)
+        out[:] = 0.0
+        out[rows[chosen >= 0], chosen[chosen >= 0]] = 1.0
         if self.with_gaps:
-            ones[is_gap, -1] = 1.0
-        return ones
+            out[is_gap, -1] = 1.0
+
+    def unseen(self, column: np.ndarray) -> list[str]:
+        """Labels that the training rows had not."""
+        known = {*self.categories, *self.rare}
+        return [label for label in _labelled(column[~gaps(column)])[0] if label not in known]
 
     def describe(self) -> str:
         pooled = f", {len(self.rare)} rare ones pooled" if self.rare else ""
@@ -200,7 +235,7 @@ class CategoryColumn:
 
 
 @dataclass(frozen=True)
-class DateColumn:
+class DateColumn(_Encoder):
     """Days, standardised, and the times of the year, the week and the day as points of circles."""
 
     name: str
@@ -233,7 +268,7 @@ class DateColumn:
         ]
         return [self.name, *circles, *([f"{self.name} is missing"] if self.with_gaps else [])]
 
-    def __call__(self, column: np.ndarray) -> np.ndarray:  # (n, 1 + 2 periods …)
+    def write(self, column: np.ndarray, out: np.ndarray) -> None:  # (n, 1 + 2 periods …)
         if not is_date(column) and not gaps(column).all():
             row = int(np.argmin(gaps(column)))
             raise InputTypeError(
@@ -243,11 +278,13 @@ class DateColumn:
         days = np.full(len(column), np.nan) if gaps(column).all() else to_days(column, self.name)
         is_gap = np.isnan(days)
         days = np.where(is_gap, self.middle, days)
-        parts = [(days - self.mean) / self.spread]
-        for period in self.periods:
+        out[:, 0] = (days - self.mean) / self.spread
+        for j, period in enumerate(self.periods):
             angle = 2 * np.pi * days / period
-            parts += [np.where(is_gap, 0.0, wave(angle) / np.sqrt(2)) for wave in (np.cos, np.sin)]
-        return np.column_stack([*parts, is_gap] if self.with_gaps else parts)
+            for k, wave in enumerate((np.cos, np.sin)):
+                out[:, 1 + 2 * j + k] = np.where(is_gap, 0.0, wave(angle) / np.sqrt(2))
+        if self.with_gaps:
+            out[:, -1] = is_gap
 
     def describe(self) -> str:
         of = {_YEAR: "year", _WEEK: "week", 1.0: "day"}

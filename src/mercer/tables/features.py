@@ -18,15 +18,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import data
+from mercer.config import require_memory
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.cells import gaps, values
 from mercer.kernels.column_kinds import choose
 from mercer.kernels.columns import ColumnKernel
+from mercer.kernels.compose import OnColumns
 from mercer.tables.codes import are_names
 from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn
 from mercer.tables.kinds import Kind, is_used, kind_of
@@ -141,20 +143,33 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         absent = [name for name in used if name not in by_name]
         if absent:
             which = ", ".join(map(repr, absent[:5])) + (" and more" if len(absent) > 5 else "")
+            noun = "column" if len(absent) == 1 else "columns"
             raise InputError(
-                f"the table has no column {which}, which the model was trained on: it has "
+                f"the table has no {noun} {which}, which the model was trained on: it has "
                 f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
             )
-        parts = [encoder(by_name[encoder.name]) for encoder in self.encoders_]
-        n = len(columns[0])
-        Z = np.column_stack(parts) if parts else np.empty((n, 0))
+        n, widths = len(columns[0]), [len(encoder.names()) for encoder in self.encoders_]
+        require_memory(8 * n * sum(widths), f"a table of {n:,} × {sum(widths):,} features", "pass fewer rows")
+        Z, start = np.empty((n, sum(widths))), 0
+        for encoder, width in zip(self.encoders_, widths, strict=True):
+            encoder.write(by_name[encoder.name], Z[:, start : start + width])
+            start += width
         if not self.objects_:
-            return np.ascontiguousarray(Z)
+            return Z
         table = np.empty((n, Z.shape[1] + len(self.objects_)), dtype=object)
         table[:, : Z.shape[1]] = Z
         for j, name in enumerate(self.objects_, start=Z.shape[1]):
             table[:, j] = _plain_objects(by_name[name], self.kinds_[name])
         return table
+
+    def unseen(self, X: Any) -> dict[str, list[str]]:
+        """By column, the categories of a table that the training rows had not: they become zeros."""
+        check_is_fitted(self)
+        names, columns, _ = _columns_of(X)
+        by_name = dict(zip(names, columns, strict=True))
+        known = [e for e in self.encoders_ if isinstance(e, CategoryColumn) and e.name in by_name]
+        found = {encoder.name: encoder.unseen(by_name[encoder.name]) for encoder in known}
+        return {name: labels for name, labels in found.items() if labels}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """What each column of the result is."""
@@ -164,6 +179,27 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         )
 
     # --- kernels -----------------------------------------------------------------------------------------
+
+    def by_position(self, kernel: Kernel) -> Kernel:
+        """A kernel ``.on`` columns of the table by name, on the columns of ``transform`` they become."""
+        check_is_fitted(self)
+        places, start = {}, 0
+        for encoder in self.encoders_:
+            places[encoder.name] = list(range(start, start := start + len(encoder.names())))
+        kernel = clone(kernel)
+        for part in kernel.parts():
+            if not isinstance(part, OnColumns):
+                continue
+            unknown = [c for c in part.columns if isinstance(c, str) and c not in places]
+            if unknown:
+                why = self.left_out_.get(unknown[0]) or "it is no column of numbers, categories or dates"
+                raise InputError(
+                    f"the kernel is on the column {unknown[0]!r}, which has no features: {why}; there are "
+                    f"{', '.join(map(repr, places))}"
+                )
+            found = [places[c] if isinstance(c, str) else [c] for c in part.columns]
+            part.set_params(columns=tuple(position for some in found for position in some))
+        return kernel
 
     def kernel(self, numbers: Kernel, weight: float = 1.0) -> Kernel:
         """The kernel on what ``transform`` gives: ``numbers`` on the matrix, and those of texts and sets.

@@ -21,12 +21,12 @@ from mercer.errors import InputError
 from mercer.tables import frames
 from mercer.tables.arff import is_arff, read_arff
 from mercer.tables.arrays import columns_of
-from mercer.tables.delimited import decode, layout, read_delimited
-from mercer.tables.source import is_too_large, read_bytes
+from mercer.tables.delimited import decode, read_delimited
+from mercer.tables.source import STANDARD_INPUT, read_bytes
 from mercer.tables.svmlight import is_svmlight, read_svmlight
 from mercer.tables.table import LABEL, Table
 
-__all__ = ["read_table"]
+__all__ = ["equally_spaced", "read_table"]
 
 _PICKLE = "is a pickle, which is not read because that could run code: save it as Parquet or CSV"
 
@@ -55,31 +55,40 @@ def read_table(
         also packed by gzip, bzip2, xz, zstd or zip
     header : whether the first line of a text file names its columns; None looks
     missing : texts that stand for a missing value, beside the usual ones (nothing, NA, NaN, null, ?)
-    rows : about so many rows, at equal distances; a file too large for memory must be Parquet, Arrow or
-        plain CSV for that
+    rows : so many rows, or somewhat fewer, at equal distances. Then a file may be larger than memory, if it
+        is Parquet, Arrow or text without line breaks inside its fields
     """
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
         raise InputError(f"rows must be a whole number of at least 2, got {rows!r}: pass how many to read")
-    if rows is not None and is_too_large(path):
-        return _sample(Path(path), rows, header)
-    content, name = read_bytes(path)
-    table = _dispatch(content, name, header, missing)
-    if rows is None or table.rows <= rows:
+    if rows is not None and path != STANDARD_INPUT and (table := _of_columns(path, rows)) is not None:
         return table
-    chosen = np.arange(rows) * table.rows // rows
-    note = f"{rows:,} of the {table.rows:,} rows were taken, at equal distances"
-    parts: dict[str, Any] = {} if table.frame is None else {"frame": frames.at(table.frame, chosen)}
-    if table.matrix is not None and table.labels is not None:
-        parts |= {"matrix": table.matrix[chosen], "labels": table.labels[chosen]}
-    return replace(table, notes=(*table.notes, note), **parts)
+    source = read_bytes(path, rows)
+    table = _dispatch(source.content, source.name, header, missing)
+    if rows is None or (table.rows <= rows and source.lines is None):
+        return table
+    taken = min(rows, table.rows)
+    all_there_is = f"{table.rows:,} rows" if source.lines is None else f"{source.lines:,} lines"
+    note = f"{taken:,} of the {all_there_is} were taken, at equal distances"
+    return replace(table.at(equally_spaced(table.rows, taken)), notes=(*table.notes, note))
+
+
+def equally_spaced(n: int, rows: int) -> np.ndarray:  # (rows,)
+    """Positions of so many of n rows.
+
+    >>> equally_spaced(10, 4)
+    array([0, 2, 5, 7])
+    """
+    return np.arange(rows) * n // rows
 
 
 def _dispatch(content: bytes, name: str, header: bool | None, missing: Sequence[str]) -> Table:
     if content.startswith(b"PAR1"):
-        return Table(frames.from_parquet(content, name), name, "parquet")
+        frame, more = frames.from_parquet(content, name)
+        return Table(frame, name, "parquet", tuple(more))
     if content.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
         stream = not content.startswith(b"ARROW1")
-        return Table(frames.from_arrow(content, name, stream), name, "arrow")
+        frame, more = frames.from_arrow(content, name, stream)
+        return Table(frame, name, "arrow", tuple(more))
     if content.startswith(b"\x93NUMPY") or (content.startswith(b"PK\x03\x04") and b".npy" in content[:400]):
         columns = columns_of(content, name)
         return Table(frames.frame_of(columns), name, "numpy", label=LABEL if LABEL in columns else None)
@@ -108,24 +117,17 @@ def _refuse_other_text(text: str, name: str) -> None:
         raise InputError(f"{name} is JSON: save the table as CSV or Parquet")
 
 
-def _sample(file: Path, rows: int, header: bool | None) -> Table:
-    """Some rows of a file that is too large to be read as a whole."""
-    with file.open("rb") as stream:
-        head = stream.read(2**16)
-    if head.startswith(b"PAR1"):
-        frame, kind = frames.sampled(str(file), "parquet", rows), "parquet"
-    elif head.startswith(b"ARROW1"):
-        frame, kind = frames.sampled(str(file), "arrow", rows), "arrow"
-    elif head.startswith(
-        (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\x93NUMPY")
-    ):
-        raise InputError(
-            f"{file} is too large for the memory budget while it is packed: unpack it, then pass --rows"
-        )
-    else:
-        text = head.decode("utf-8", "replace").replace("\r\n", "\n")
-        found = layout(text, str(file), header)
-        width = text.partition("\n")[0].count(found.separator) + 1
-        names = None if found.header else [f"column_{j + 1}" for j in range(width)]
-        frame, kind = frames.sampled(str(file), "csv", rows, found.separator, names), "csv"
-    return Table(frame, str(file), kind, (f"{frame.height:,} rows of {file} were read, at equal distances",))
+def _of_columns(path: Any, rows: int) -> Table | None:
+    """Some rows of a Parquet or Arrow file that is too large to be read as a whole; None of other files."""
+    try:
+        with Path(path).open("rb") as stream:
+            start = stream.read(8)
+    except (OSError, TypeError, ValueError):
+        return None
+    kind = "parquet" if start.startswith(b"PAR1") else "arrow" if start.startswith(b"ARROW1") else None
+    found = None if kind is None else frames.sampled(str(path), kind, rows)
+    if found is None or kind is None:
+        return None
+    frame, notes = found
+    note = f"{frame.height:,} rows of {path} were read, at equal distances"
+    return Table(frame, str(path), kind, (*notes, note))

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
 
+from mercer.config import memory_budget
 from mercer.errors import InputError, require
+from mercer.tables.intake import PER_BYTE, require_room
 
 __all__ = ["frame_of", "from_arrow", "from_parquet", "from_text", "without", "write_csv"]
 
 #: what stands for a missing value in a text file
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "<NA>", "#N/A")
 
+_CELL = 8  # bytes of a value, about
 _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%dT%H%M%S")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S")
+_DATE_LIKE = r"^\d{1,4}[./-]?\d{1,2}[./-]?\d{1,4}|^\d{1,2}:\d{2}"
+_LOOKED_AT = 1000  # texts that a way of writing dates is tried on, before all of them
 
 
 def _polars() -> Any:
@@ -43,48 +49,83 @@ def from_text(
             decimal_comma=decimal_comma,
             quote_char='"' if quotes else None,
             null_values=[*MISSING, *missing],
-            infer_schema_length=None,
-            try_parse_dates=True,
+            infer_schema_length=None,  # dates are looked for below: here it would take twenty times as long
         )
     except pl.exceptions.NoDataError:
         raise InputError(f"{source} has a header and no rows: pass at least one row") from None
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{source} cannot be read as a table: {_first_line(error)}") from None
-    return _with_dates(frame.with_columns(pl.col(pl.String).str.strip_chars()))
+    return _with_dates(_without_wide_integers(frame).with_columns(pl.col(pl.String).str.strip_chars()))
 
 
 def _with_dates(frame: Any) -> Any:
-    """Columns of text in which everything is a date in one of the common ways of writing them."""
+    """Columns of text in which everything is a date, or a time, in one of the common ways of writing them."""
     pl = _polars()
     for name, dtype in frame.schema.items():
         if dtype != pl.String:
             continue
         texts = frame[name]
-        some = texts.drop_nulls().head(20)
-        if some.len() == 0 or not some.str.contains(r"^\d{1,4}[./-]?\d{1,2}[./-]?\d{1,4}").all():
+        some = texts.drop_nulls().head(_LOOKED_AT)
+        if some.len() == 0 or not some.head(20).str.contains(_DATE_LIKE).all():
             continue
-        for pattern in (date + clock for date in _DATES for clock in _CLOCKS):
-            dates = texts.str.to_datetime(pattern, strict=False)
-            if dates.null_count() == texts.null_count():
+        for parse in _parsers():
+            if _parsed(parse, some) is not None and (dates := _parsed(parse, texts)) is not None:
                 frame = frame.with_columns(dates.alias(name))
                 break
     return frame
 
 
-def from_parquet(content: bytes, source: str) -> Any:
-    """The frame of a Parquet file."""
-    return _binary("read_parquet", content, source, "Parquet")
+def _parsers() -> Iterator[Callable[[Any], Any]]:
+    """ISO 8601 first, as polars recognises it, then other ways."""
+    yield lambda texts: texts.str.to_date(strict=False)
+    yield lambda texts: texts.str.to_datetime(strict=False)
+    for pattern in (date + clock for date in _DATES for clock in _CLOCKS):
+        yield partial(_as_moments, pattern)
+    for clock in _CLOCKS[1:]:
+        yield partial(_as_times, clock.strip())
 
 
-def from_arrow(content: bytes, source: str, stream: bool) -> Any:
-    """The frame of an Arrow (Feather 2) file, or of a stream of Arrow batches."""
-    return _binary("read_ipc_stream" if stream else "read_ipc", content, source, "Arrow")
+def _as_moments(pattern: str, texts: Any) -> Any:
+    return texts.str.to_datetime(pattern, strict=False)
 
 
-def _binary(reader: str, content: bytes, source: str, what: str) -> Any:
+def _as_times(pattern: str, texts: Any) -> Any:
+    return texts.str.to_time(pattern, strict=False)
+
+
+def _parsed(parse: Callable[[Any], Any], texts: Any) -> Any:
+    """What the texts are, or None if one of them is no such."""
+    try:
+        found = parse(texts)
+    except _polars().exceptions.PolarsError:  # it cannot tell how they are written
+        return None
+    return found if found.null_count() == texts.null_count() else None
+
+
+def from_parquet(content: bytes, source: str) -> tuple[Any, list[str]]:
+    """The frame of a Parquet file, and notes."""
+    return _binary("read_parquet", content, source, "Parquet", "scan_parquet")
+
+
+def from_arrow(content: bytes, source: str, stream: bool) -> tuple[Any, list[str]]:
+    """The frame of an Arrow (Feather 2) file, or of a stream of Arrow batches, and notes."""
+    if stream:
+        return _binary("read_ipc_stream", content, source, "Arrow")
+    return _binary("read_ipc", content, source, "Arrow", "scan_ipc")
+
+
+def _binary(
+    reader: str, content: bytes, source: str, what: str, scan: str | None = None
+) -> tuple[Any, list[str]]:
     pl = _polars()
     try:
+        if scan is not None:  # a small file may hold a large table
+            lazy = getattr(pl, scan)(io.BytesIO(content))
+            height = int(lazy.select(pl.len()).collect().item())
+            require_room(_CELL * height * len(lazy.collect_schema()), source)
         frame = getattr(pl, reader)(io.BytesIO(content))
+    except InputError:
+        raise
     except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as error:
         raise InputError(
             f"{source} is damaged or cut off: it cannot be read as {what} ({_first_line(error)})"
@@ -92,17 +133,29 @@ def _binary(reader: str, content: bytes, source: str, what: str) -> Any:
     return _plain(frame, source)
 
 
-def _plain(frame: Any, source: str) -> Any:
-    """Without structures in its columns, which no kernel is for, and without names for categories."""
+def _plain(frame: Any, source: str) -> tuple[Any, list[str]]:
+    """Without columns that no features or kernels are for, and notes about these."""
     pl = _polars()
-    for name, dtype in frame.schema.items():
-        if isinstance(dtype, pl.Struct | pl.Object) or dtype == pl.Binary:
-            raise InputError(
-                f"column {name!r} of {source} holds {dtype}, for which there are no features: leave it out"
-            )
     if frame.height == 0 or frame.width == 0:
         raise InputError(f"{source} has no rows, got shape {frame.shape}: pass at least one row")
-    return frame
+    odd = [
+        (name, str(dtype).partition("(")[0])
+        for name, dtype in frame.schema.items()
+        if isinstance(dtype, pl.Struct | pl.Object) or dtype == pl.Binary
+    ]
+    if len(odd) == frame.width:
+        raise InputError(f"{source} has no column but of {odd[0][1]}: pass numbers, texts or dates")
+    notes = [
+        f"column {name!r} of {source} was left out: there are no features for {kind}" for name, kind in odd
+    ]
+    return _without_wide_integers(frame.drop([name for name, _ in odd])), notes
+
+
+def _without_wide_integers(frame: Any) -> Any:
+    """Whole numbers of more than 64 bits as floats, for NumPy has no such."""
+    pl = _polars()
+    wide = [name for name, dtype in frame.schema.items() if str(dtype) in ("Int128", "UInt128")]
+    return frame.with_columns(pl.col(name).cast(pl.Float64) for name in wide) if wide else frame
 
 
 def _first_line(error: BaseException) -> str:
@@ -129,43 +182,28 @@ def without(frame: Any, columns: Sequence[str]) -> Any:
     return frame.drop(list(columns))
 
 
-def at(frame: Any, rows: np.ndarray) -> Any:
-    """The rows at these positions."""
-    return frame[rows]
-
-
 def write_csv(frame: Any, added: dict[str, Any], stream: IO[bytes]) -> None:
-    """A frame (or None) and more columns to its right, as CSV; lists are written as Python does."""
+    """A frame (or None) and more columns to its right, as CSV; lists and lengths of time as in Python."""
     pl = _polars()
     extra = [pl.Series(name, values) for name, values in added.items()]
     whole = pl.DataFrame(extra) if frame is None else frame.with_columns(extra)
-    nested = [name for name, dtype in whole.schema.items() if dtype.is_nested()]
-    if nested:
+    unwritable = [name for name, dtype in whole.schema.items() if dtype.is_nested() or dtype == pl.Duration]
+    if unwritable:
         whole = whole.with_columns(
-            pl.Series(name, [None if v is None else str(list(v)) for v in whole[name].to_list()])
-            for name in nested
+            pl.Series(name, [None if v is None else str(v) for v in whole[name].to_list()], dtype=pl.String)
+            for name in unwritable
         )
     whole.write_csv(stream)
 
 
-def sampled(path: str, kind: str, rows: int, separator: str = ",", names: Sequence[str] | None = None) -> Any:
-    """About so many rows of a file that is not read as a whole; ``names`` where it has no header."""
+def sampled(path: str, kind: str, rows: int) -> tuple[Any, list[str]] | None:
+    """About so many rows of a file that memory has no room for, and notes; None where it has."""
     pl = _polars()
     try:
-        if kind == "csv":
-            lazy = pl.scan_csv(
-                path,
-                separator=separator,
-                has_header=names is None,
-                new_columns=None if names is None else list(names),
-                null_values=list(MISSING),
-                infer_schema_length=10_000,
-                try_parse_dates=True,
-                ignore_errors=True,
-            )
-        else:
-            lazy = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path)
-        height = int(lazy.select(pl.len()).collect().item())
+        lazy = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path)
+        height, width = int(lazy.select(pl.len()).collect().item()), len(lazy.collect_schema())
+        if PER_BYTE * _CELL * height * width <= memory_budget():
+            return None
         frame = lazy.gather_every(max(1, -(-height // rows))).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path} cannot be read: {_first_line(error)}") from None

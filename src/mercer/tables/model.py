@@ -88,7 +88,7 @@ class TableModel(BaseEstimator):
         else:
             self.features_ = clone(self.features) if self.features is not None else TableFeatures()
             Z = self.features_.fit(X, y).transform(X)
-            if self.features_.objects_:
+            if hasattr(estimator, "kernel"):
                 estimator.set_params(kernel=self._kernels(self.features_, estimator.kernel))
         self.estimator_ = estimator.fit(Z, y)
         self.n_features_in_ = int(X.shape[1]) if hasattr(X, "shape") else self.features_.n_features_in_  # type: ignore[union-attr]
@@ -98,10 +98,16 @@ class TableModel(BaseEstimator):
 
     @staticmethod
     def _kernels(features: TableFeatures, given: Any) -> Any:
-        """The kernels to choose from on the features' table of objects."""
+        """The kernels to choose from on what the features are; texts and sets have their own."""
+        several = isinstance(given, list | tuple)
+        wanted = [
+            features.by_position(kernel) if isinstance(kernel, Kernel) else kernel
+            for kernel in (given if several else [given])
+        ]
+        if not features.objects_:
+            return wanted if several else wanted[0]
         if not features.encoders_:
             return features.kernel(Gaussian())  # no numbers that another kernel could be for
-        wanted = [given] if isinstance(given, str | Kernel) else list(given)
         if wanted == ["auto"]:
             smooth, rough = Gaussian(sigma="median"), Laplacian(gamma="auto")
             return [features.kernel(smooth), features.kernel(rough), features.kernel(rough, weight=4.0)]
@@ -114,10 +120,11 @@ class TableModel(BaseEstimator):
         """What the estimator sees of a frame, an array, a sparse matrix or a `Table` that was read."""
         check_is_fitted(self)
         if isinstance(X, Table):
-            X = self._of_file(X)
+            X = self.points_of(X)
         return X if self.features_ is None else self.features_.transform(X)
 
-    def _of_file(self, table: Table) -> Any:
+    def points_of(self, table: Table) -> Any:
+        """The frame or the sparse matrix of a table, as wide as the one that the model was fitted to."""
         if self.features_ is None:
             return table.as_wide_as(self.n_features_in_)
         if table.format == "libsvm":  # zeros are not written: the last columns may be absent, or new
@@ -132,6 +139,13 @@ class TableModel(BaseEstimator):
                 f"{table.name} has too many columns for this model: pass a file like its training file"
             )
         return table.frame
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """What each column of ``transform`` is."""
+        check_is_fitted(self)
+        if self.features_ is None:
+            return np.array([f"x{j + 1}" for j in range(self.n_features_in_)], dtype=object)
+        return self.features_.get_feature_names_out()
 
     def as_pipeline(self) -> Any:
         """The fitted steps as a pipeline of scikit-learn; the estimator alone for sparse matrices."""

@@ -4,7 +4,7 @@ What packs them is told by their first bytes, never by the name alone.
 
 >>> import gzip
 >>> unpack(gzip.compress(b"a,b\n1,2\n"), "table.csv.gz")
-(b'a,b\n1,2\n', 'table.csv')
+Source(content=b'a,b\n1,2\n', name='table.csv', lines=None)
 """
 
 from __future__ import annotations
@@ -19,44 +19,52 @@ import zlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from mercer.config import format_bytes, memory_budget
 from mercer.errors import InputError, InputTypeError, require
+from mercer.tables.intake import Intake, require_room
 
-__all__ = ["STANDARD_INPUT", "is_too_large", "read_bytes", "require_room", "unpack"]
+__all__ = ["STANDARD_INPUT", "Source", "read_bytes", "unpack"]
 
 STANDARD_INPUT = "-"
 
-#: bytes of memory that a byte of a file takes until it is features: the text, the frame, the matrix
-_PER_BYTE = 3
 _STEP = 2**22  # bytes that are unpacked at a time
 _SMALL = 2**16  # bytes that are given to zstd at a time: they may become many more
 _DEEPEST = 3  # packings within packings
 _SUFFIXES = {".gz", ".bz2", ".xz", ".lzma", ".zst", ".zip"}
 
 
-def read_bytes(path: Any) -> tuple[bytes, str]:
-    """The content, unpacked, and the name without the suffixes of the packing."""
+class Source(NamedTuple):
+    """What was read."""
+
+    content: bytes
+    #: without the suffixes of the packing
+    name: str
+    #: how many lines there were, where memory had no room for all of them
+    lines: int | None = None
+
+
+def read_bytes(path: Any, rows: int | None = None) -> Source:
+    """The content, unpacked; of text that does not fit the memory budget some more than ``rows`` lines."""
     if isinstance(path, str) and path == STANDARD_INPUT:
-        packed, name = _from_standard_input(), "standard input"
+        packed = _from_standard_input(rows)
     else:
-        packed, name = _from_file(path)
-    if not packed:
-        raise InputError(f"{name} is empty: pass a file with at least one row")
-    return unpack(packed, name)
+        packed = _from_file(path, rows)
+    if not packed.content:
+        raise InputError(f"{packed.name} is empty: pass a file with at least one row")
+    return packed if packed.lines is not None else unpack(packed.content, packed.name, rows)
 
 
-def _from_standard_input() -> bytes:
+def _from_standard_input(rows: int | None) -> Source:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise InputError("there is no standard input to read: name a file instead of -")
     if stream.isatty():
         raise InputError("standard input is a terminal: pipe a table into the command, or name a file")
-    return _bounded(stream.read, "standard input")
+    return _read(stream.read, "standard input", rows)
 
 
-def _from_file(path: Any) -> tuple[bytes, str]:
+def _from_file(path: Any, rows: int | None) -> Source:
     try:
         file = Path(path)
     except TypeError:
@@ -67,10 +75,10 @@ def _from_file(path: Any) -> tuple[bytes, str]:
     try:
         if file.is_dir():
             raise InputError(f"{file} is a folder, not a table: name a file in it")
-        if file.is_file():
+        if file.is_file() and rows is None:
             require_room(file.stat().st_size, str(file))
         with file.open("rb") as stream:
-            return _bounded(stream.read, str(file)), str(file)
+            return _read(stream.read, str(file), rows)
     except FileNotFoundError:
         raise InputError(f"there is no file {str(file)!r}: {_suggestion(file)}") from None
     except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
@@ -93,26 +101,31 @@ def _suggestion(file: Path) -> str:
     return f"did you mean {str(file.parent / near[0])!r}?" if near else "check the name"
 
 
+_Opener = Callable[[bytes, str, int | None], Source]
+
 # --- unpacking -----------------------------------------------------------------------------------------
 
 
-def unpack(content: bytes, name: str) -> tuple[bytes, str]:
-    """The content without its packing (gzip, bzip2, xz, zstd, a zip of one file), and the name without it."""
+def unpack(content: bytes, name: str, rows: int | None = None) -> Source:
+    """The content without its packing: gzip, bzip2, xz, zstd, a zip of one file."""
     for _ in range(_DEEPEST):
         opener = next((open_ for magic, open_ in _PACKINGS.items() if content.startswith(magic)), None)
         if opener is None or _is_a_format_of_its_own(content):
-            return content, name
-        content, name = opener(content, name)
-        if not content:
-            raise InputError(f"{name} is empty inside its packing: pass a file with at least one row")
+            return Source(content, name)
+        found = opener(content, name, rows)
+        if not found.content:
+            raise InputError(f"{found.name} is empty inside its packing: pass a file with at least one row")
+        if found.lines is not None:
+            return found
+        content, name = found.content, found.name
     raise InputError(f"{name} is packed more than {_DEEPEST} times over: unpack it first")
 
 
-def _stream(open_: Callable[[IO[bytes]], Any], what: str) -> Callable[[bytes, str], tuple[bytes, str]]:
-    def opened(content: bytes, name: str) -> tuple[bytes, str]:
+def _stream(open_: Callable[[IO[bytes]], Any], what: str) -> _Opener:
+    def opened(content: bytes, name: str, rows: int | None) -> Source:
         try:
             with open_(io.BytesIO(content)) as stream:
-                return _bounded(stream.read, name), _without_suffix(name)
+                return _read(stream.read, name, rows)._replace(name=_without_suffix(name))
         except EOFError:
             raise InputError(f"{name} is cut off: its {what} data end too early; copy it again") from None
         except (OSError, zlib.error, lzma.LZMAError, ValueError) as error:
@@ -123,7 +136,7 @@ def _stream(open_: Callable[[IO[bytes]], Any], what: str) -> Callable[[bytes, st
     return opened
 
 
-def _unzip(content: bytes, name: str) -> tuple[bytes, str]:
+def _unzip(content: bytes, name: str, rows: int | None) -> Source:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             files = [item for item in archive.infolist() if not item.is_dir()]
@@ -131,29 +144,28 @@ def _unzip(content: bytes, name: str) -> tuple[bytes, str]:
             if len(files) != 1:
                 inside = ", ".join(item.filename for item in files[:5]) or "nothing"
                 raise InputError(f"{name} holds {len(files)} files ({inside}): pass a zip with one table")
-            require_room(files[0].file_size, f"{files[0].filename} in {name}")
+            if rows is None:
+                require_room(files[0].file_size, f"{files[0].filename} in {name}")
             with archive.open(files[0]) as stream:
-                return _bounded(stream.read, name), files[0].filename
+                return _read(stream.read, name, rows)._replace(name=files[0].filename)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise InputError(f"{name} is damaged or cut off: its zip cannot be unpacked ({error})") from None
     except (NotImplementedError, RuntimeError) as error:  # a packing Python does not know, or a password
         raise InputError(f"{name} cannot be unpacked ({error}): unpack it first") from None
 
 
-def _unzstd(content: bytes, name: str) -> tuple[bytes, str]:
+def _unzstd(content: bytes, name: str, rows: int | None) -> Source:
     try:  # Python has it from 3.14 on
         start = import_module("compression.zstd").ZstdDecompressor
     except ImportError:
         start = require("zstandard", "cli").ZstdDecompressor().decompressobj
-    parts, size, left = [], 0, content
+    intake, left = Intake(name, rows), content
     try:
         while left:  # frame after frame
             frame, position = start(), 0
             while position < len(left) and not frame.eof:
-                parts.append(frame.decompress(left[position : position + _SMALL]))
+                intake.add(frame.decompress(left[position : position + _SMALL]))
                 position += _SMALL
-                size += len(parts[-1])
-                require_room(size, name)
             if not frame.eof:
                 raise InputError(f"{name} is cut off: its zstd data end too early; copy it again")
             left = frame.unused_data + left[position:]
@@ -161,10 +173,10 @@ def _unzstd(content: bytes, name: str) -> tuple[bytes, str]:
         if type(error).__name__ != "ZstdError":
             raise
         raise InputError(f"{name} is damaged: its zstd data cannot be unpacked ({error})") from None
-    return b"".join(parts), _without_suffix(name)
+    return Source(intake.content(), _without_suffix(name), intake.lines)
 
 
-_PACKINGS: dict[bytes, Callable[[bytes, str], tuple[bytes, str]]] = {
+_PACKINGS: dict[bytes, _Opener] = {
     b"\x1f\x8b": _stream(lambda raw: gzip.GzipFile(fileobj=raw), "gzip"),
     b"BZh": _stream(bz2.BZ2File, "bzip2"),
     b"\xfd7zXZ\x00": _stream(lzma.LZMAFile, "xz"),
@@ -192,37 +204,9 @@ def _without_suffix(name: str) -> str:
     return str(path.with_suffix("")) if path.suffix.lower() in _SUFFIXES else name
 
 
-# --- the memory budget -----------------------------------------------------------------------------------
-
-
-def require_room(n_bytes: int, name: str) -> None:
-    """Refuse a table of so many bytes of text if it cannot become features within the budget."""
-    budget = memory_budget()
-    if _PER_BYTE * n_bytes > budget:
-        raise InputError(
-            f"{name} holds {format_bytes(n_bytes)} or more, which takes about "
-            f"{format_bytes(_PER_BYTE * n_bytes)} of memory, and the budget is {format_bytes(budget)}: "
-            "raise it (--memory, mercer.config(memory=…)), or read some rows only (--rows, rows=…)"
-        )
-
-
-def is_too_large(path: Any) -> bool:
-    """Whether it is a file that does not fit the memory budget."""
-    try:
-        return (
-            path != STANDARD_INPUT
-            and Path(path).is_file()
-            and _PER_BYTE * Path(path).stat().st_size > memory_budget()
-        )
-    except (TypeError, ValueError, OSError):
-        return False
-
-
-def _bounded(read: Callable[[int], bytes], name: str) -> bytes:
-    """All there is to read, or a refusal as soon as it is too much."""
-    parts, size = [], 0
-    while part := read(_STEP):
-        parts.append(part)
-        size += len(part)
-        require_room(size, name)
-    return b"".join(parts)
+def _read(read: Callable[[int], bytes], name: str, rows: int | None) -> Source:
+    """All there is to read; a refusal as soon as it is too much, or some of its lines."""
+    intake = Intake(name, rows)
+    while block := read(_STEP):
+        intake.add(block)
+    return Source(intake.content(), name, intake.lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,13 @@ class Table:
         known = ", ".join(map(repr, names[:12])) + (f", … ({len(names)} in all)" if len(names) > 12 else "")
         hint = f"did you mean {near[0]!r}? It has {known}" if near else f"it has {known}"
         raise InputError(f"{self.name} has no column {text!r}: {hint}")
+
+    def at(self, rows: Any) -> Table:
+        """The rows at these positions: an array, or a slice."""
+        parts: dict[str, Any] = {} if self.frame is None else {"frame": self.frame[rows]}
+        if self.matrix is not None and self.labels is not None:
+            parts |= {"matrix": self.matrix[rows], "labels": self.labels[rows]}
+        return replace(self, **parts)
 
     def as_wide_as(self, columns: int) -> sparse.csr_array:
         """The features of a LIBSVM file with so many columns: zeros are not written, the last may lack."""

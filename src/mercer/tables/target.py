@@ -23,6 +23,7 @@ from mercer.tables.encoders import as_label
 __all__ = ["TASKS", "Target", "find_target"]
 
 TASKS = ("classification", "regression")
+_SMALLEST, _LARGEST = 1e-150, 1e150  # numbers that can be squared
 _CLASSES = 20  # different whole numbers up to which they are classes
 
 
@@ -108,6 +109,11 @@ def _real(present: np.ndarray, numbers: np.ndarray | None, name: str) -> np.ndar
         )
     if np.ptp(numbers) == 0:
         raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
+    if not _SMALLEST < np.ptp(numbers / 2) < _LARGEST:
+        raise InputError(
+            f"the target {name!r} is from {numbers.min():.3g} to {numbers.max():.3g}, too wide or too "
+            "narrow a range for errors to be squared: write it in another unit"
+        )
     return numbers
 
 
@@ -120,9 +126,9 @@ def _classes(present: np.ndarray, numbers: np.ndarray | None, name: str) -> tupl
     counts = Counter(labels.tolist())
     n = len(labels)
     if len(counts) == 1:
-        only = next(iter(counts))
+        only, every = next(iter(counts)), f"all {n:,} rows" if n > 1 else "its only row"
         raise InputError(
-            f"the target {name!r} has one class, {only!r}, in all {n:,} rows: there is nothing to tell apart"
+            f"the target {name!r} has one class, {only!r}, in {every}: there is nothing to tell apart"
         )
     if len(counts) > max(n / 2, 2):
         advice = "pass --task regression" if numbers is not None else "choose a column of classes"

@@ -35,8 +35,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.errors import InputError, InputTypeError
+from mercer.errors import InputTypeError
 from mercer.features.email import content, mime, origin
+from mercer.features.email.boxes import messages, read_file
 
 __all__ = ["ASPECTS", "Mail", "messages", "read", "table"]
 
@@ -115,31 +116,6 @@ def table(messages: Iterable[Any]) -> np.ndarray:  # (n, aspects) of dicts
     return found
 
 
-def messages(path: str | os.PathLike[str]) -> list[bytes]:
-    """The raw messages of a file, of a mailbox in one file (mbox), or of all files below a folder, by name.
-
-    Hidden files, and the files named ``cmds`` that collections of mails have, are left out.
-    """
-    place = Path(path)
-    if place.is_dir():
-        files = [file for file in sorted(place.rglob("*")) if file.is_file() and _is_mail(file, place)]
-        if not files:
-            raise InputError(
-                f"the folder {str(place)!r} has no files: name a folder with one message per file"
-            )
-        return [raw for file in files for raw in messages(file)]
-    raw = _file(place)
-    if not raw.startswith(b"From "):
-        return [raw]
-    begins = b"\n\nFrom "
-    pieces = raw.replace(b"\r\n", b"\n").split(begins)
-    return [pieces[0], *(begins[2:] + piece for piece in pieces[1:])]
-
-
-def _is_mail(file: Path, folder: Path) -> bool:
-    return file.name != "cmds" and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-
-
 def _bytes(message: Any) -> tuple[bytes, bool]:
     """The message as it was sent, and whether it was a text."""
     if isinstance(message, bytes | bytearray | memoryview):
@@ -150,7 +126,7 @@ def _bytes(message: Any) -> tuple[bytes, bool]:
         except UnicodeEncodeError:
             return message.encode("utf-8", "replace"), True
     if isinstance(message, os.PathLike):
-        return _file(Path(message)), False
+        return read_file(Path(message)), False
     if hasattr(message, "as_bytes") and hasattr(message, "raw_items"):
         return _written(message)
     raise InputTypeError(
@@ -167,12 +143,3 @@ def _written(message: Any) -> tuple[bytes, bool]:
         head = "".join(f"{name}: {value}\n" for name, value in message.raw_items())
         body = getattr(message, "_payload", "")  # get_payload raises too
         return _bytes(f"{head}\n{body if isinstance(body, str) else ''}")
-
-
-def _file(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"the message {str(path)!r} cannot be read ({error.strerror or error}): check its name and rights"
-        ) from None

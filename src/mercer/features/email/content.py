@@ -87,7 +87,7 @@ def encoding(head: Head, parts: list[Part], plain: list[str], pages: list[str]) 
         if part.transfer:
             found[f"transfer {part.transfer}"] += 1
         if part.name:
-            found[f"file .{part.name.rpartition('.')[2][:8].lower()}"] += 1
+            found[f"file .{readable(part.name).rpartition('.')[2][:8].lower()}"] += 1
         if part.boundary:
             found[f"boundary {_shape(part.boundary)}"] += 1
     size = sum(map(len, plain)) + sum(map(len, pages))
@@ -143,14 +143,15 @@ def _add_link(link: str, own: str, found: Counter[str]) -> None:
         return
     found[f"scheme {scheme}"] += 1
     if host:
+        registered = hosts.domain(host)
         if hosts.numbers(host):
             found["host is a number"] += 1
-        registered = hosts.domain(host)
+        else:
+            found[f"top {registered.rpartition('.')[2][:20]}"] += 1
         found[f"domain {registered}"] += 1
         found[f"host {host[:100]}"] += 1
         if own:
             found["to the sender" if registered == own else "to another"] += 1
-        found[f"top {registered.rpartition('.')[2][:20]}"] += 1
     if is_disguised:
         found["disguised host"] += 1
     if "%" in link:

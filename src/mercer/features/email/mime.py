@@ -33,7 +33,7 @@ _FIELD = re.compile(r"^([!-9;-~]+)[ \t]*:[ \t]*(.*)", re.MULTILINE)
 _ENVELOPE = re.compile(rb">?From [^\n]*\n")
 _FOLDED = re.compile(r"\n[ \t]+")
 _KIND = re.compile(r"[\w.+-]+/[\w.+-]+")
-_PARAMETER = re.compile(r';\s*([^\s;=*]+)(?:\*[^\s;=]*)?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))')
+_PARAMETER = re.compile(r';\s*([^\s;=*]+)(\*[^\s;=]*)?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))')
 _ENCODED = re.compile(r"=\?([^?\s*]{1,60})[^?\s]{0,20}\?([bBqQ])\?([^?]*)\?=(?:\s+(?==\?))?")
 _GUESSED = re.compile(rb"\n--([^\s-][^\s]*)[ \t]*\n")
 _OUTSIDE = re.compile(rb"[^A-Za-z0-9+/]+")
@@ -151,7 +151,17 @@ def _content(head: Head) -> tuple[str, dict[str, str]]:
 
 
 def _parameters(value: str) -> dict[str, str]:
-    return {name.lower(): quoted or plain for name, quoted, plain in reversed(_PARAMETER.findall(value))}
+    """Parameters by name, the first of each; those in numbered pieces (RFC 2231) are put together.
+
+    >>> _parameters('text/plain; name*0="a."; name*1=exe; name=x; format=a; format=b')
+    {'name': 'a.exe', 'format': 'a'}
+    """
+    found: dict[str, str] = {}
+    for name, piece, quoted, plain in _PARAMETER.findall(value):
+        key = name.lower()
+        if key not in found or piece.strip("*").lstrip("0"):
+            found[key] = found.get(key, "") + (quoted or plain)
+    return found
 
 
 def _disposition(head: Head) -> str:

@@ -260,7 +260,7 @@ _WRITTEN = {
 # fmt: on
 #: fields that others add on the way: filters, lists of readers, the reader's own programs
 _NOT_THE_SENDERS = re.compile(
-    r"x-(?:spam|pyzor|razor|dcc|virus|scanned|original|mailman|been|list|loop|uidl|status|keywords|mozilla|"
+    r"x-(?:mercer|spam|pyzor|razor|dcc|virus|scanned|original|mailman|been|list|loop|uidl|status|keywords|mozilla|"
     r"evolution|delivered|envelope|apparently|received|authentication|filter|bogosity|image|e?groups)"
 )
 _SIGN = re.compile(r"[A-Za-z]+")

@@ -1,0 +1,103 @@
+r"""Kernel least squares as a scikit-learn regressor."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from mercer import data
+from mercer.estimators.base import KernelMixin, flag
+from mercer.estimators.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.ridge import EIGEN, KernelRegressorMixin, dense_plan
+from mercer.gram import Gram
+from mercer.kernels.parameters import Parameter, fixed
+from mercer.report import Journal, Plan
+from mercer.solvers.ridge import minimum_norm
+from mercer.threads import limited_blas
+
+__all__ = ["KernelLeastSquares"]
+
+
+class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseEstimator):
+    r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)²; among all such f the one of least norm ‖f‖.
+
+    The limit of kernel ridge for α → 0. K may be singular: eigenvalues up to ``rcond`` times the largest
+    count as zero. With a kernel of full rank f goes through all the points, noise included; see KernelRidge.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0 : as for KernelRidge
+    fit_intercept : whether there is a b
+    indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
+    rcond : eigenvalues of K up to rcond · λmax count as zero; by default n ε
+
+    Attributes
+    ----------
+    expansion_, dual_coef_, intercept_, report_, kernel_ : as for KernelRidge
+    rank_ : the number of eigenvalues that count
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import KernelLeastSquares, Polynomial
+    >>> x = np.array([[-2.0], [-1.0], [0.0], [1.0], [2.0]])
+    >>> model = KernelLeastSquares(Polynomial(2, c=1.0)).fit(x, 3 * x[:, 0] ** 2 - x[:, 0] + 2)
+    >>> model.rank_, model.predict([[3.0]]).round(6)  # a parabola: two dimensions besides b
+    (2, array([26.]))
+    """
+
+    _declared: ClassVar[dict[str, Parameter]] = {
+        "fit_intercept": flag(True),
+        "indefinite": INDEFINITE,
+        "rcond": fixed(
+            None,
+            "a number between 0 and 1",
+            lambda v: isinstance(v, int | float | np.floating) and bool(0 <= v < 1),
+            "such as 1e-10",
+            optional=True,
+        ),
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        fit_intercept: bool = True,
+        indefinite: str = "refuse",
+        rcond: float | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.indefinite = indefinite
+        self.rcond = rcond
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
+        journal = Journal()
+        X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
+        plan = self._plan(X, 1 if y.ndim == 1 else y.shape[1])
+        plan.require_memory("use KernelRidge with a small alpha, which iterates where K does not fit")
+        present = np.flatnonzero(weight)
+        points, Y, weight = data.take(X, present), y[present], weight[present]
+        Y = Y.astype(np.float64).reshape(len(Y), -1)
+        self._require_definite(points, self.fit_intercept)
+        with limited_blas():
+            gram = Gram(self.kernel_, points, cache=0)
+            result = minimum_norm(gram, Y, weight, self.fit_intercept, rcond=self.rcond)
+        self._meet(result.clipped, points, journal)
+        self._keep(points, result.coef, result.intercept, y.ndim == 1)
+        self.rank_ = result.rank
+        self.report_ = journal.report(plan)
+        return self
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        why = ("K may be singular: its eigenvalues tell",)
+        return dense_plan(EIGEN, data.n_points(X), 10.0, why, 2.2, n_outputs)
