@@ -23,7 +23,8 @@ from mercer.selection.search import Clock, Score, Search, Trial, affordable_poin
 
 __all__ = ["AutoKernelClassifier"]
 
-_FINALISTS = 3
+#: points up to which folds are repeated, to choose a width and C: fewer tell less
+_FEW, _REPEATS = 1000, 5
 _LEARNED = 2000  # points that the parameters of the winner are learned on
 #: what the widths of the winner are multiplied by, to choose among them together with C
 _WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
@@ -94,9 +95,16 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
 
     @staticmethod
     def _finalists(best: list[Trial], n: int) -> list[Trial]:
-        """The winner; where it was scored on few points, the next ones too that have as few parameters."""
-        few = n < 2 * best[0].points
-        return [t for t in best[: _FINALISTS if few else 1] if t.per_column == best[0].per_column]
+        """The winner; of few points, which tell little, every trial with as few parameters.
+
+        A parameter for each column must then be worth it: half a standard error better than without.
+        """
+        if n >= 2 * best[0].points:
+            return best[:1]
+        plain = [trial for trial in best if not trial.per_column]
+        error = plain[0].score.error if plain else 1.0
+        needed = error - 0.5 * np.sqrt(error * (1 - error) / n)
+        return [t for t in best if t.per_column] if best[0].score.error < needed else plain
 
     @staticmethod
     def _last_choice(
@@ -105,7 +113,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         """The best width about that of the kernel, and its C, on these points."""
         began, widths = monotonic(), _WIDTHS if trial.family.names and not search.clock.is_over else (1.0,)
         kernels = [widened(kernel, trial.family.names, width) for width in widths]
-        errors = np.array([score.path(each, which) for each in kernels])
+        repeats = _REPEATS if len(which) <= _FEW else 1
+        errors = np.array([score.path(each, which, repeats) for each in kernels])
         smooth = neighbours(neighbours(errors).T).T
         width, penalty = np.unravel_index(int(smooth.argmin()), smooth.shape)
         found = Score(float(smooth[width, penalty]), float(errors.mean()), PENALTIES[penalty])

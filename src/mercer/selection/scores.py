@@ -19,7 +19,7 @@ from mercer.threads import limited_blas
 __all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 
 #: C of support vector machines, for kernels with k(x, x) about 1
-PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 3.1, 0.5))
+PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
 #: points that are scored by folds, at most
 MOST = LARGEST * 5 // 4
 #: multiples of λ by the evidence
@@ -63,15 +63,20 @@ class MachineErrors:
         best = int(smooth.argmin())
         return Score(float(smooth[best]), float(errors.mean()), PENALTIES[best])
 
-    def path(self, kernel: Kernel, which: np.ndarray) -> np.ndarray:  # (penalties,)
-        """The errors for every C; all 1 where there are no two points of each class."""
+    def path(self, kernel: Kernel, which: np.ndarray, repeats: int = 1) -> np.ndarray:  # (penalties,)
+        """The errors for every C, over repeated folds; all 1 where there are no two points of each class."""
         _, y = np.unique(self.codes[which], return_inverse=True)
         fewest = int(np.bincount(y).min()) if y.max(initial=0) > 0 else 0
         if fewest < 2:
             return np.ones(len(PENALTIES))
         K = np.asarray(Gram(kernel, data.take(self.X, which), cache=0).dense(), dtype=np.float64)
-        splitter = StratifiedKFold(min(self.folds, fewest), shuffle=True, random_state=self.seed)
-        return mistakes_of_paths(K, y, list(splitter.split(y, y)), PENALTIES) / len(y)
+        parts = min(self.folds, fewest)
+        folds = [
+            fold
+            for seed in range(repeats)
+            for fold in StratifiedKFold(parts, shuffle=True, random_state=self.seed + seed).split(y, y)
+        ]
+        return mistakes_of_paths(K, y, folds, PENALTIES) / (repeats * len(y))
 
 
 def neighbours(values: np.ndarray) -> np.ndarray:  # (…, m)

@@ -24,6 +24,7 @@ __all__ = ["are_names"]
 
 _FEWEST, _MOST = 4, 50  # different values
 _ROWS = 10  # of a value that its mean is believed from
+_ROWS_EACH = 25  # of all values, on average: fewer make rough means of a smooth quantity
 _SURE = 1e-4  # probability of such means by chance
 _ROUGH = 1.0  # between the 2 of names and the 0 of quantities
 
@@ -33,7 +34,7 @@ def are_names(x: np.ndarray, y: np.ndarray) -> bool:
     if x.dtype.kind == "f" and (~np.isfinite(x) | (x != np.floor(x))).any():
         return False
     values, places, counts = np.unique(x, return_inverse=True, return_counts=True)
-    if not _FEWEST <= len(values) <= _MOST:
+    if not _FEWEST <= len(values) <= _MOST or len(x) < _ROWS_EACH * len(values):
         return False
     if y.dtype.kind != "f":
         labels = np.unique(y)[:20]
