@@ -18,7 +18,7 @@ from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.families import widened
-from mercer.selection.scores import MOST, PENALTIES, MachineErrors, neighbours
+from mercer.selection.scores import MOST, MachineErrors, neighbours
 from mercer.selection.search import Clock, Score, Search, Trial, affordable_points
 
 __all__ = ["AutoKernelClassifier"]
@@ -26,6 +26,7 @@ __all__ = ["AutoKernelClassifier"]
 #: points up to which folds are repeated, to choose a width and C: fewer tell less
 _FEW, _REPEATS = 1000, 5
 _LEARNED = 2000  # points that the parameters of the winner are learned on
+_LEAST = 1.0  # seconds for the last fit, however little time is left
 #: what the widths of the winner are multiplied by, to choose among them together with C
 _WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
 
@@ -42,7 +43,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     ----------
     kernel : "auto" for the default list on vectors; a kernel, or a list of kernels, on anything: their
         parameters with derivatives are learned, from where they are
-    max_time : seconds; the search takes half of them at most, about
+    max_time : seconds for all of it, about; the search takes half of them at most
     random_state : seed of the cut into points to learn on and to score on
     progress : as everywhere
 
@@ -87,7 +88,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         ]
         last = min(found, key=lambda trial: trial.rank)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
-        self.model_ = SVC(kernel=last.kernel, C=self.C_).fit(X, y)
+        left = None if self.max_time is None else max(clock.left, _LEAST)
+        self.model_ = SVC(kernel=last.kernel, C=self.C_, max_time=left).fit(X, y).set_params(max_time=None)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         self.report_ = journal.report(self.model_.report_.plan, self.model_.report_.stopped)
         self.best_score_ = best[0].score.error
@@ -114,10 +116,11 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         began, widths = monotonic(), _WIDTHS if trial.family.names and not search.clock.is_over else (1.0,)
         kernels = [widened(kernel, trial.family.names, width) for width in widths]
         repeats = _REPEATS if len(which) <= _FEW else 1
-        errors = np.array([score.path(each, which, repeats) for each in kernels])
+        paths = [score.path(each, which, repeats) for each in kernels]
+        errors = np.array([path[0] for path in paths])
         smooth = neighbours(neighbours(errors).T).T
         width, penalty = np.unravel_index(int(smooth.argmin()), smooth.shape)
-        found = Score(float(smooth[width, penalty]), float(errors.mean()), PENALTIES[penalty])
+        found = Score(float(smooth[width, penalty]), float(errors.mean()), float(paths[width][1][penalty]))
         return replace(
             trial,
             kernel=kernels[width],

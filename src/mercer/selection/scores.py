@@ -18,7 +18,7 @@ from mercer.threads import limited_blas
 
 __all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 
-#: C of support vector machines, for kernels with k(x, x) about 1
+#: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c is the same machine
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
 #: points that are scored by folds, at most
 MOST = LARGEST * 5 // 4
@@ -58,25 +58,29 @@ class MachineErrors:
         self.X, self.codes, self.seed, self.folds = X, codes, seed, folds
 
     def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
-        errors = self.path(kernel, which)
+        errors, penalties = self.path(kernel, which)
         smooth = neighbours(errors)
         best = int(smooth.argmin())
-        return Score(float(smooth[best]), float(errors.mean()), PENALTIES[best])
+        return Score(float(smooth[best]), float(errors.mean()), float(penalties[best]))
 
-    def path(self, kernel: Kernel, which: np.ndarray, repeats: int = 1) -> np.ndarray:  # (penalties,)
-        """The errors for every C, over repeated folds; all 1 where there are no two points of each class."""
+    def path(
+        self, kernel: Kernel, which: np.ndarray, repeats: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
+        """The errors for every C, over repeated folds, and C; all 1 without two points of each class."""
         _, y = np.unique(self.codes[which], return_inverse=True)
         fewest = int(np.bincount(y).min()) if y.max(initial=0) > 0 else 0
         if fewest < 2:
-            return np.ones(len(PENALTIES))
+            return np.ones(len(PENALTIES)), np.array(PENALTIES)
         K = np.asarray(Gram(kernel, data.take(self.X, which), cache=0).dense(), dtype=np.float64)
+        unit = float(np.mean(K.diagonal()))
+        penalties = np.array(PENALTIES) / (unit if unit > 0 else 1.0)
         parts = min(self.folds, fewest)
         folds = [
             fold
             for seed in range(repeats)
             for fold in StratifiedKFold(parts, shuffle=True, random_state=self.seed + seed).split(y, y)
         ]
-        return mistakes_of_paths(K, y, folds, PENALTIES) / (repeats * len(y))
+        return mistakes_of_paths(K, y, folds, penalties) / (repeats * len(y)), penalties
 
 
 def neighbours(values: np.ndarray) -> np.ndarray:  # (…, m)

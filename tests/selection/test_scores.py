@@ -1,0 +1,72 @@
+"""What a kernel is worth, against scikit-learn's own folds."""
+
+import numpy as np
+import pytest
+from sklearn import svm
+from sklearn.datasets import load_iris
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from mercer import Gaussian, Spectrum
+from mercer.selection import AutoKernelClassifier
+from mercer.selection.scores import PENALTIES, MachineErrors, neighbours
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    X, y = load_iris(return_X_y=True)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def test_errors_over_folds_are_scikit_learns(flowers):
+    X, y = flowers
+    errors, penalties = MachineErrors(X, y).path(Gaussian(sigma=1.0), np.arange(len(y)), repeats=2)
+    assert penalties == pytest.approx(PENALTIES)  # k(x, x) = 1
+    for k in (1, 4, 8):
+        machine = svm.SVC(C=penalties[k], gamma=0.5)
+        expected = 1 - np.mean(
+            [
+                cross_val_score(machine, X, y, cv=StratifiedKFold(5, shuffle=True, random_state=seed))
+                for seed in (0, 1)
+            ]
+        )
+        # one point of 300 may lie within the tolerance of a border
+        assert errors[k] == pytest.approx(expected, abs=1 / 300 + 1e-9)
+
+
+def test_a_multiple_of_a_kernel_is_the_same_machine(flowers):
+    X, y = flowers
+    score, every = MachineErrors(X, y), np.arange(len(y))
+    plain, scaled = (score(k, 0.1, every) for k in (Gaussian(sigma=1.0), 1e4 * Gaussian(sigma=1.0)))
+    assert scaled.error == plain.error and scaled.penalty == pytest.approx(plain.penalty / 1e4)
+
+
+def test_one_class_or_single_points_have_no_folds(flowers):
+    X, y = flowers
+    score = MachineErrors(X, y)
+    for which in (np.arange(50), np.arange(51)):
+        assert score(Gaussian(sigma=1.0), 0.1, which).error == 1.0
+
+
+def test_neighbours_smooth_the_last_axis(rng):
+    values = rng.normal(size=(3, 5))
+    smooth = neighbours(values)
+    assert smooth[:, 2] == pytest.approx((values[:, 1] + 2 * values[:, 2] + values[:, 3]) / 4)
+    assert smooth[:, 0] == pytest.approx((2 * values[:, 0] + values[:, 1]) / 3)
+    assert neighbours(np.full(4, 0.3)) == pytest.approx(0.3)
+
+
+def test_weights_of_a_sum_that_drifted_do_not_change_the_machine(rng):
+    """The evidence does not see the scale of K: C must follow it."""
+    texts = ["".join(rng.choice(list("ab"), 12)) for _ in range(60)]
+    labels = [text.count("ab") > 2 for text in texts]
+    kernel = Spectrum(2).normalized()
+    models = [AutoKernelClassifier(c * kernel + c * Spectrum(3).normalized()) for c in (1e-3, 1.0, 1e3)]
+    predictions = [model.fit(texts, labels).predict(texts) for model in models]
+    assert np.array_equal(predictions[0], predictions[1]) and np.array_equal(predictions[1], predictions[2])
+
+
+def test_the_last_fit_keeps_to_the_time(flowers):
+    X, y = flowers
+    model = AutoKernelClassifier(max_time=30.0).fit(X, y)
+    assert model.model_.max_time is None  # a copy for other points has no limit
+    assert model.C_ in {trial.score.penalty for trial in model.trials_}
