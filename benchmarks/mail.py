@@ -43,6 +43,10 @@ KINDS = {
 }
 
 
+#: aspects that do not tell how a message travelled, which 776 hams and no spam leave out
+_ELSEWHERE = tuple(aspect for aspect in ASPECTS if aspect not in ("path", "addresses"))
+
+
 @cache
 def corpus() -> tuple[list[bytes], np.ndarray]:
     """The raw messages, and what each is: "spam", "easy ham", "hard ham"."""
@@ -130,12 +134,12 @@ def errors() -> Table:
     _, kinds = corpus()
     y = np.where(kinds == "spam", "spam", "ham")
     for title, make, seed in (
-        ("words, LinearSVC", lambda: _peer(("words",)), 0),
-        ("all elements in one bag, LinearSVC", lambda: _peer(ASPECTS), 0),
-        ("mercer.MailClassifier", MailClassifier, 0),
-        ("the same, other folds", MailClassifier, 1),
-        ("the same, equal weights", lambda: MailClassifier(weights="equal"), 0),
-        ("the same, words and pairs alone", lambda: MailClassifier(aspects=("words", "pairs")), 0),
+        ("mercer.MailClassifier", MailClassifier, 2),
+        ("the same, other folds", MailClassifier, 3),
+        ("the same, other folds", MailClassifier, 4),
+        ("words, LinearSVC", lambda: _peer(("words",)), 2),
+        ("all elements in one bag, LinearSVC", lambda: _peer(ASPECTS), 2),
+        ("mercer, without path and addresses", lambda: MailClassifier(aspects=_ELSEWHERE), 2),
     ):
         start, predicted, notes = time.perf_counter(), np.empty(len(y), dtype=object), []
         for train, test in folds(seed):

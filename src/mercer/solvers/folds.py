@@ -37,8 +37,8 @@ def mistakes_of_paths(
     K: np.ndarray,  # (n, n)
     labels: np.ndarray,  # (n,) 0, 1, …
     folds: Sequence[Fold],
-    penalties: Sequence[float],  # ascending
-) -> np.ndarray:  # (penalties,)
+    penalties: Sequence[float] | np.ndarray,  # (m,), ascending
+) -> np.ndarray:  # (m,)
     """How many test points of all folds are put into a wrong class, for every C; pairs of classes vote.
 
     >>> from mercer import Gaussian
