@@ -24,7 +24,21 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True  # attributes that are properties too would be described twice
 
 # docstrings that scikit-learn adds to estimators refer to its own guide
-suppress_warnings = ["ref.term", "ref.ref"]
+# "objects" is a property of many kernels, and a word in many annotations
+suppress_warnings = ["ref.term", "ref.ref", "ref.python"]
 
 html_theme = "furo"
 html_title = "mercer"
+
+
+def keep_bars(app, what, name, obj, options, lines):
+    """|x| in a docstring is an absolute value, not a substitution; examples are left as they are."""
+    in_example = False
+    for number, line in enumerate(lines):
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        if not in_example:
+            lines[number] = line.replace("|", r"\|")
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", keep_bars, priority=900)

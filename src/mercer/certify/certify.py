@@ -116,6 +116,8 @@ def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certific
     dim : how many columns the points have, optional: some kernels are positive definite in low
         dimensions only. By default that of ``points``; with neither, the reason names the largest.
 
+    Examples
+    --------
     >>> from mercer import Wendland
     >>> certify(Wendland(dim=3)).reason
     'positive definite in ℝ^m for m ≤ 3 (Wendland 1995), for points in ℝ^m, m ≤ 3'

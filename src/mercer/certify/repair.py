@@ -58,6 +58,8 @@ class Repair:
 def repair(K: Any, method: str = "clip") -> tuple[np.ndarray, Repair]:
     """The matrix made positive semidefinite, and a report of the change.
 
+    A matrix repaired so knows nothing of new points: k(x, xᵢ) of a new x stays what the similarity says.
+
     Parameters
     ----------
     K : (n, n) symmetric matrix, or a Gram
@@ -68,8 +70,8 @@ def repair(K: Any, method: str = "clip") -> tuple[np.ndarray, Repair]:
         "nearest": the nearest matrix with the same diagonal (Higham's alternating projections), so that
         k(x, x) stays as it is.
 
-    A matrix repaired so knows nothing of new points: k(x, xᵢ) of a new x stays what the similarity says.
-
+    Examples
+    --------
     >>> matrix, report = repair([[1.0, 2.0], [2.0, 1.0]], "shift")
     >>> matrix
     array([[2., 2.],
