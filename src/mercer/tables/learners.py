@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError
 
-__all__ = ["LEARNERS", "AfterSearch", "learner"]
+__all__ = ["LEARNERS", "AfterSearch", "learner", "with_task"]
 
 #: what can be named, by task; the first is what the search itself fits
 LEARNERS = {
@@ -37,6 +37,15 @@ def learner(name: str, task: str, *, kernel: Any, max_time: float | None, seed: 
     search = AutoKernelClassifier if task == "classification" else AutoKernelRegressor
     chosen = search(kernel=kernel, max_time=max_time, random_state=seed)
     return chosen if name in ("auto", known[0]) else AfterSearch(chosen, name, kernel=kernel)
+
+
+def with_task(tags: Any, estimator: Any) -> Any:
+    """A wrapper's tags, with the task of the estimator inside."""
+    inner = get_tags(estimator)
+    tags.estimator_type = inner.estimator_type
+    tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+    tags.target_tags.required = True
+    return tags
 
 
 def _estimator(name: str, kernel: Any, y: np.ndarray) -> Any:
@@ -83,11 +92,7 @@ class AfterSearch(BaseEstimator):
         self.kernel = kernel
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.search)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        tags.target_tags.required = True
-        return tags
+        return with_task(super().__sklearn_tags__(), self.search)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Search, then fit the learner."""

@@ -16,7 +16,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +24,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.tables.features import TableFeatures
+from mercer.tables.learners import with_task
 from mercer.tables.table import Table
 
 __all__ = ["TableModel"]
@@ -72,10 +72,7 @@ class TableModel(BaseEstimator):
         self.features = features
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        tags.target_tags.required = True
+        tags = with_task(super().__sklearn_tags__(), self.estimator)
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.sparse = True
         return tags
 
