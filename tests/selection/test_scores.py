@@ -19,7 +19,7 @@ def flowers():
 
 def test_errors_over_folds_are_scikit_learns(flowers):
     X, y = flowers
-    errors, penalties = MachineErrors(X, y).path(Gaussian(sigma=1.0), np.arange(len(y)), repeats=2)
+    errors, penalties = MachineErrors(X, y).path(Gaussian(sigma=1.0), np.arange(len(y)), rounds=range(2))
     assert penalties == pytest.approx(PENALTIES)  # k(x, x) = 1
     for k in (1, 4, 8):
         machine = svm.SVC(C=penalties[k], gamma=0.5)
@@ -47,12 +47,24 @@ def test_one_class_or_single_points_have_no_folds(flowers):
         assert score(Gaussian(sigma=1.0), 0.1, which).error == 1.0
 
 
-def test_neighbours_smooth_the_last_axis(rng):
-    values = rng.normal(size=(3, 5))
+def test_neighbours_smooth(rng):
+    values = rng.normal(size=5)
     smooth = neighbours(values)
-    assert smooth[:, 2] == pytest.approx((values[:, 1] + 2 * values[:, 2] + values[:, 3]) / 4)
-    assert smooth[:, 0] == pytest.approx((2 * values[:, 0] + values[:, 1]) / 3)
+    assert smooth[2] == pytest.approx((values[1] + 2 * values[2] + values[3]) / 4)
+    assert smooth[0] == pytest.approx((2 * values[0] + values[1]) / 3)
     assert neighbours(np.full(4, 0.3)) == pytest.approx(0.3)
+
+
+def test_neighbours_of_a_table_with_gaps(rng):
+    values = rng.uniform(size=(4, 6))
+    whole = neighbours(values)
+    weights = np.outer([1, 2, 1], [1, 2, 1])
+    assert whole[1, 2] == pytest.approx((weights * values[:3, 1:4]).sum() / 16)
+    values[0, 1] = values[1, 1] = np.nan
+    gaps = neighbours(values)
+    assert np.isnan(gaps[[0, 1], 1]).all()
+    there = np.isfinite(values[:3, 1:4])
+    assert gaps[1, 2] == pytest.approx((weights * values[:3, 1:4])[there].sum() / weights[there].sum())
 
 
 def test_weights_of_a_sum_that_drifted_do_not_change_the_machine(rng):

@@ -17,7 +17,12 @@ def test_values_are_libsvms(rng):
     signs = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=120) > 0, 1.0, -1.0)
     K = Gaussian(1.5)(X)
     train, test = np.arange(80), np.arange(80, 120)
-    values = machine_path(K, train, signs[train], test, PENALTIES, 1e-8, 10**6)
+    gamma, slopes = np.zeros(80), signs[train].copy()
+    first, rest = (
+        machine_path(K, train, signs[train], test, part, gamma, slopes, before, 1e-8, 10**6)
+        for part, before in ((PENALTIES[:1], PENALTIES[0]), (PENALTIES[1:], PENALTIES[0]))
+    )
+    values = [*first, *rest]
     for C, found in zip(PENALTIES, values, strict=True):
         peer = peers.SVC(C=C, kernel="precomputed", tol=1e-8).fit(K[np.ix_(train, train)], signs[train])
         # LIBSVM keeps K in float32: 6e-8 of each of some tens of terms up to C
@@ -45,3 +50,17 @@ def test_a_class_that_is_missing_from_a_fold_gets_no_votes():
     y = np.repeat([0, 1, 2], 3)
     folds = [(np.arange(6), np.arange(6, 9)), (np.arange(9), np.arange(9))]
     assert mistakes_of_paths(Gaussian(0.5)(X), y, folds, [1.0, 100.0]).tolist() == [3, 3]
+
+
+def test_paths_end_when_the_errors_have_clearly_risen(rng):
+    X = rng.normal(size=(400, 8))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)  # a large C learns the noise
+    K, grid = Gaussian(3.0)(X), 10.0 ** np.arange(-1, 6.1, 0.5)
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    wrong = mistakes_of_paths(K, y, folds, grid)
+    stop = int(np.flatnonzero(wrong != wrong[-1])[-1]) + 2  # C that were tried
+    assert 5 <= stop < len(grid)
+    assert wrong[stop - 2 : stop].min() > wrong.min() + 2 * np.sqrt(wrong.min())
+    # those that were tried do not know where it ends
+    first = np.concatenate([mistakes_of_paths(K, y, folds, grid[:5]), wrong[5:]])
+    assert first.tolist() == wrong.tolist()

@@ -13,22 +13,20 @@ from mercer.estimators.base import KernelMixin
 from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.svc import SVC
 from mercer.expansion import Expansion
-from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.families import widened
-from mercer.selection.scores import MOST, MachineErrors, neighbours
-from mercer.selection.search import Clock, Score, Search, Trial, affordable_points
+from mercer.selection.race import race
+from mercer.selection.scores import MachineErrors
+from mercer.selection.search import Clock, Search, Trial, affordable_points
 
 __all__ = ["AutoKernelClassifier"]
 
-#: points up to which folds are repeated, to choose a width and C: fewer tell less
-_FEW, _REPEATS = 1000, 5
 _LEARNED = 2000  # points that the parameters of the winner are learned on
 _LEAST = 1.0  # seconds for the last fit, however little time is left
 #: what the widths of the winner are multiplied by, to choose among them together with C
-_WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
+_WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 
 
 class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEstimator):
@@ -81,11 +79,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
         search, best = self._search(X, Y, score, clock)
-        which = search.order[-min(MOST, affordable_points()) :]
-        found = [
-            self._last_choice(score, *search.finish(trial, _LEARNED), trial, which, search)
-            for trial in self._finalists(best, len(y))
-        ]
+        found = [self._last_choice(score, trial, search) for trial in self._finalists(best, len(y))]
         last = min(found, key=lambda trial: trial.rank)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
         left = None if self.max_time is None else max(clock.left, _LEAST)
@@ -109,24 +103,20 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         return [t for t in best if t.per_column] if best[0].score.error < needed else plain
 
     @staticmethod
-    def _last_choice(
-        score: MachineErrors, kernel: Kernel, noise: float, trial: Trial, which: np.ndarray, search: Search
-    ) -> Trial:
-        """The best width about that of the kernel, and its C, on these points."""
-        began, widths = monotonic(), _WIDTHS if trial.family.names and not search.clock.is_over else (1.0,)
+    def _last_choice(score: MachineErrors, trial: Trial, search: Search) -> Trial:
+        """The best width about that of a trial, and its C."""
+        began = monotonic()
+        is_width = len(trial.family.names) == 1 and not trial.per_column  # which races in any case
+        kernel, noise = (trial.kernel, trial.noise) if is_width else search.finish(trial, _LEARNED)
+        widths = _WIDTHS if trial.family.names and not search.clock.is_over else (1.0,)
         kernels = [widened(kernel, trial.family.names, width) for width in widths]
-        repeats = _REPEATS if len(which) <= _FEW else 1
-        paths = [score.path(each, which, repeats) for each in kernels]
-        errors = np.array([path[0] for path in paths])
-        smooth = neighbours(neighbours(errors).T).T
-        width, penalty = np.unravel_index(int(smooth.argmin()), smooth.shape)
-        found = Score(float(smooth[width, penalty]), float(errors.mean()), float(paths[width][1][penalty]))
+        winner = race(score, kernels, search.order[-affordable_points() :], search.clock)
         return replace(
             trial,
-            kernel=kernels[width],
+            kernel=kernels[winner.number],
             noise=noise,
-            score=found,
-            points=len(which),
+            score=winner.score,
+            points=winner.points,
             seconds=monotonic() - began,
         )
 

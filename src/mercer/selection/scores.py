@@ -2,19 +2,22 @@ r"""What a kernel is worth on some points: by exact leave-one-out, or by folds t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import convolve1d
 from sklearn.model_selection import StratifiedKFold
 
 from mercer import data
+from mercer.config import config
+from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.selection.search import Score
-from mercer.solvers.folds import LARGEST, mistakes_of_paths
+from mercer.solvers.folds import LARGEST, Fold, mistakes_of_paths
 from mercer.solvers.ridge import ridge_path
-from mercer.threads import limited_blas
+from mercer.threads import limited_blas, run
 
 __all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 
@@ -22,6 +25,7 @@ __all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
 #: points that are scored by folds, at most
 MOST = LARGEST * 5 // 4
+_TOL = 1e-2  # of machines that are scored
 #: multiples of λ by the evidence
 _MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.5)
 
@@ -64,32 +68,58 @@ class MachineErrors:
         return Score(float(smooth[best]), float(errors.mean()), float(penalties[best]))
 
     def path(
-        self, kernel: Kernel, which: np.ndarray, repeats: int = 1
+        self, kernel: Kernel, which: np.ndarray, rounds: Sequence[int] = (0,), part: slice = slice(None)
     ) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
-        """The errors for every C, over repeated folds, and C; all 1 without two points of each class."""
+        """The errors for every C of a part of `PENALTIES`, and C; each round cuts other folds.
+
+        All 1 without two points of each class.
+        """
         _, y = np.unique(self.codes[which], return_inverse=True)
         fewest = int(np.bincount(y).min()) if y.max(initial=0) > 0 else 0
+        X = data.take(self.X, which)
+        gram = Gram(kernel, X, cache=0)
+        unit = float(np.mean(gram.diag()))
+        penalties = np.array(PENALTIES)[part] / (unit if unit > 0 else 1.0)
         if fewest < 2:
-            return np.ones(len(PENALTIES)), np.array(PENALTIES)
-        K = np.asarray(Gram(kernel, data.take(self.X, which), cache=0).dense(), dtype=np.float64)
-        unit = float(np.mean(K.diagonal()))
-        penalties = np.array(PENALTIES) / (unit if unit > 0 else 1.0)
+            return np.ones(len(penalties)), penalties
         parts = min(self.folds, fewest)
         folds = [
             fold
-            for seed in range(repeats)
-            for fold in StratifiedKFold(parts, shuffle=True, random_state=self.seed + seed).split(y, y)
+            for number in rounds
+            for fold in StratifiedKFold(parts, shuffle=True, random_state=self.seed + number).split(y, y)
         ]
-        return mistakes_of_paths(K, y, folds, penalties) / (repeats * len(y)), penalties
+        if len(which) <= MOST:
+            wrong = mistakes_of_paths(np.asarray(gram.dense(), dtype=np.float64), y, folds, penalties)
+        else:
+            wrong = _mistakes_of_paths(kernel, X, y, folds, penalties)
+        return wrong / (len(rounds) * len(y)), penalties
 
 
-def neighbours(values: np.ndarray) -> np.ndarray:  # (…, m)
-    """Each value averaged with the two beside it, (1, 2, 1)/4; at an end with the one that is there.
+def _mistakes_of_paths(
+    kernel: Kernel, X: Any, y: np.ndarray, folds: Sequence[Fold], penalties: np.ndarray
+) -> np.ndarray:  # (m,)
+    """As `mistakes_of_paths`, of folds that are too large for it: a thread for each."""
+    found: dict[int, list[int]] = {}
 
-    >>> neighbours(np.array([0.0, 4.0, 8.0]))
-    array([1.33333333, 4.        , 6.66666667])
+    def one(number: int) -> None:
+        train, test = folds[number]
+        new = data.take(X, test)
+        with config(threads=1):
+            models = SVC(kernel=kernel, tol=_TOL).path(data.take(X, train), y[train], penalties)
+            found[number] = [np.count_nonzero(model.predict(new) != y[test]) for model in models]
+
+    run(one, range(len(folds)))
+    return np.sum([found[number] for number in range(len(folds))], axis=0)
+
+
+def neighbours(values: np.ndarray) -> np.ndarray:
+    """Each value averaged with the two beside it, (1, 2, 1)/4, along every axis; of those that are not nan.
+
+    >>> neighbours(np.array([0.0, 4.0, 8.0, np.nan]))
+    array([1.33333333, 4.        , 6.66666667,        nan])
     """
-    padded = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(1, 1)])
-    there = np.pad(np.ones(values.shape[-1]), 1)
-    total, weight = (2 * a[..., 1:-1] + a[..., :-2] + a[..., 2:] for a in (padded, there))
-    return np.asarray(total / weight)
+    known = np.isfinite(values)
+    total, weight = np.where(known, values, 0.0), known.astype(np.float64)
+    for axis in range(values.ndim):
+        total, weight = (convolve1d(a, [1.0, 2.0, 1.0], axis=axis, mode="constant") for a in (total, weight))
+    return np.where(known, total / np.maximum(weight, 1.0), np.nan)

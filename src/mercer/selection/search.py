@@ -122,12 +122,10 @@ class Search:
         """All trials; those of the last rung, the best first."""
         best = self._rung(self._first(families), self._points(_RUNGS[0]))
         for points in _RUNGS[1:]:
-            if len(self.Y) <= points or self._points(points) < points or self.clock.is_over:
+            kept = best[:_KEPT]
+            if len(kept) == 1 or len(self.Y) <= points or self._points(points) < points or self.clock.is_over:
                 break
-            best = (
-                self._rung(((t.family, t.kernel, t.noise, t.per_column) for t in best[:_KEPT]), points)
-                or best
-            )
+            best = self._rung(((t.family, t.kernel, t.noise, t.per_column) for t in kept), points) or best
         return best
 
     def finish(self, trial: Trial, points: int) -> tuple[Kernel, float]:

@@ -1,0 +1,103 @@
+r"""A width and a C, chosen together: many on few points, the better of them on more.
+
+The cells of the table (widths, `PENALTIES`) are scored by errors over folds. On every rung there are twice
+the points, and the cells that did best go on; of few points there is one rung, and its folds are repeated.
+Single errors are noisy: what is compared is the mean with the neighbouring cells, of those that were scored.
+On the last rung the winner has all its neighbours scored, and the best few are compared over other folds, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+from scipy.ndimage import binary_dilation
+
+from mercer.kernels.base import Kernel
+from mercer.selection.scores import PENALTIES, MachineErrors, neighbours
+from mercer.selection.search import Clock, Score
+
+__all__ = ["Winner", "race"]
+
+#: points up to which folds are cut several times: fewer tell less
+_FEW, _ROUNDS = 1000, range(5)
+_RUNGS = (1280, 2560, 5120, 10240)
+_KEPT = 0.4  # of the cells
+_LONGER = 2.0  # times that a rung may take, of the one before
+_LAST = 5  # cells that are scored over folds of a second round
+
+
+@dataclass(frozen=True, eq=False)
+class Winner:
+    """The cell that won: the number of its kernel, its score, and on how many points."""
+
+    number: int
+    score: Score
+    points: int
+
+
+def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clock: Clock) -> Winner:
+    """The best of the kernels and its C, on the last of the points in this order."""
+    alive = np.ones((len(kernels), len(PENALTIES)), dtype=bool)
+    table, seconds = _Table(score, kernels, order[:0]), 0.0
+    for points in _rungs(len(order)):
+        if len(table.which) and clock.left < _LONGER * seconds:
+            return table.winner
+        began = monotonic()
+        table = _Table(score, kernels, order[-points:])
+        table.fill(alive)
+        alive = table.best(max(int(_KEPT * alive.sum()), 1))
+        seconds = monotonic() - began
+    while (around := binary_dilation(table.best(1)) & np.isnan(table.errors)).any() and not clock.is_over:
+        table.fill(around)
+    if len(table.which) > _FEW and clock.left > seconds:
+        last = table.best(_LAST)
+        table.fill(last, [1])
+        table.final &= last
+    return table.winner
+
+
+class _Table:
+    """Errors of kernels and C on some points; nan where a cell was not scored."""
+
+    def __init__(self, score: MachineErrors, kernels: Sequence[Kernel], which: np.ndarray) -> None:
+        self.score, self.kernels, self.which = score, kernels, which
+        shape = (len(kernels), len(PENALTIES))
+        self.total, self.rounds, self.penalties = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
+        #: cells that may win
+        self.final = np.ones(shape, dtype=bool)
+
+    def fill(self, cells: np.ndarray, rounds: Sequence[int] = (0,)) -> None:
+        """Score these; those beside one another along C are one path."""
+        rounds = _ROUNDS if len(self.which) <= _FEW else rounds
+        for row, kernel in enumerate(self.kernels):
+            ends = np.flatnonzero(np.diff(cells[row], prepend=False, append=False))
+            for part in (slice(*pair) for pair in ends.reshape(-1, 2)):
+                errors, self.penalties[row, part] = self.score.path(kernel, self.which, rounds, part)
+                self.total[row, part] += errors
+                self.rounds[row, part] += 1
+
+    @property
+    def errors(self) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            return self.total / self.rounds
+
+    def best(self, count: int) -> np.ndarray:
+        """So many cells, or more where they are equal."""
+        smooth = neighbours(self.errors)
+        return np.asarray(smooth <= np.sort(smooth[np.isfinite(smooth)])[:count][-1])
+
+    @property
+    def winner(self) -> Winner:
+        smooth = np.where(self.final, neighbours(self.errors), np.nan)
+        number, column = np.unravel_index(int(np.nanargmin(smooth)), smooth.shape)
+        tie = float(np.nanmean(self.errors))
+        found = Score(float(smooth[number, column]), tie, float(self.penalties[number, column]))
+        return Winner(int(number), found, len(self.which))
+
+
+def _rungs(n: int) -> list[int]:
+    """Numbers of points, up to n."""
+    return [*(points for points in _RUNGS if points < n / 1.5), min(n, _RUNGS[-1])]
