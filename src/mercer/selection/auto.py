@@ -61,7 +61,9 @@ class AutoMixin:
             return list(default_families(X))
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
 
-    def _search(self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock) -> tuple[Search, list[Trial]]:
+    def _search(
+        self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock, work: int | None = None
+    ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
         with Control("kernels", None, progress=self.progress) as control:
 
@@ -69,7 +71,7 @@ class AutoMixin:
                 control.step(error=trial.score.error)
                 return control.stopped is None
 
-            search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), step=step)
+            search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), work=work, step=step)
             return search, search.run(self._families(X))
 
     def _require_points(self, X: Any) -> None:

@@ -23,8 +23,11 @@ from mercer.selection.search import Clock, Search, Trial, affordable_points
 
 __all__ = ["AutoKernelClassifier"]
 
+_WORK = 8000  # points times steps uphill of a trial: labels as ±1 are not what is scored
 _LEARNED = 2000  # points that the parameters of the winner are learned on
 _LEAST = 1.0  # seconds for the last fit, however little time is left
+#: errors that a nat of evidence per point is worth: folds of a few hundred points alone are misled
+_EVIDENCE = 1.5
 #: what the widths of the winner are multiplied by, to choose among them together with C
 _WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 
@@ -78,9 +81,9 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         codes = self._encode(y)
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
-        search, best = self._search(X, Y, score, clock)
+        search, best = self._search(X, Y, score, clock, _WORK)
         found = [self._last_choice(score, trial, search) for trial in self._finalists(best, len(y))]
-        last = min(found, key=lambda trial: trial.rank)
+        last = self._best(found, search)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
         left = None if self.max_time is None else max(clock.left, _LEAST)
         self.model_ = SVC(kernel=last.kernel, C=self.C_, max_time=left).fit(X, y).set_params(max_time=None)
@@ -89,13 +92,12 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         self.best_score_ = best[0].score.error
         return self
 
-    @staticmethod
-    def _finalists(best: list[Trial], n: int) -> list[Trial]:
+    def _finalists(self, best: list[Trial], n: int) -> list[Trial]:
         """The winner; of few points, which tell little, every trial with as few parameters.
 
         A parameter for each column must then be worth it: half a standard error better than without.
         """
-        if n >= 2 * best[0].points:
+        if not self._are_few(best[0], n):
             return best[:1]
         plain = [trial for trial in best if not trial.per_column]
         error = plain[0].score.error if plain else 1.0
@@ -103,22 +105,32 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         return [t for t in best if t.per_column] if best[0].score.error < needed else plain
 
     @staticmethod
-    def _last_choice(score: MachineErrors, trial: Trial, search: Search) -> Trial:
+    def _are_few(trial: Trial, n: int) -> bool:
+        """Whether a trial was learned on one half of all points and scored on the other."""
+        return n < 2 * trial.points
+
+    def _last_choice(self, score: MachineErrors, trial: Trial, search: Search) -> Trial:
         """The best width about that of a trial, and its C."""
-        began = monotonic()
-        is_width = len(trial.family.names) == 1 and not trial.per_column  # which races in any case
-        kernel, noise = (trial.kernel, trial.noise) if is_width else search.finish(trial, _LEARNED)
+        began, n = monotonic(), len(search.order)
+        if self._are_few(trial, n) or trial.per_column or len(trial.family.names) > 1:
+            trial = search.finish(trial, _LEARNED)  # a single width races in any case
         widths = _WIDTHS if trial.family.names and not search.clock.is_over else (1.0,)
-        kernels = [widened(kernel, trial.family.names, width) for width in widths]
+        kernels = [widened(trial.kernel, trial.family.names, width) for width in widths]
         winner = race(score, kernels, search.order[-affordable_points() :], search.clock)
         return replace(
             trial,
             kernel=kernels[winner.number],
-            noise=noise,
             score=winner.score,
             points=winner.points,
             seconds=monotonic() - began,
         )
+
+    @staticmethod
+    def _best(found: list[Trial], search: Search) -> Trial:
+        """Of the finalists, that with the fewest errors; the evidence has a say where it is of the same points."""
+        comparable = all(trial.family.names for trial in found) and not search.clock.is_over
+        weight = _EVIDENCE if comparable else 0.0
+        return min(found, key=lambda trial: (trial.score.error + weight * trial.evidence, trial.score.tie))
 
     def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
         """f(x), or of several classes one value each."""

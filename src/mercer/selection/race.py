@@ -3,7 +3,7 @@ r"""A width and a C, chosen together: many on few points, the better of them on 
 The cells of the table (widths, `PENALTIES`) are scored by errors over folds. On every rung there are twice
 the points, and the cells that did best go on; of few points there is one rung, and its folds are repeated.
 Single errors are noisy: what is compared is the mean with the neighbouring cells, of those that were scored.
-On the last rung the winner has all its neighbours scored, and the best few are compared over other folds, too.
+On the last rung the winner has all its neighbours scored, and the best few are compared over other folds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clo
         began = monotonic()
         table = _Table(score, kernels, order[-points:])
         table.fill(alive)
-        alive = table.best(max(int(_KEPT * alive.sum()), 1))
+        alive = table.best(max(int(_KEPT * alive.sum()), 1)) & ~table.repeated
         seconds = monotonic() - began
     while (around := binary_dilation(table.best(1)) & np.isnan(table.errors)).any() and not clock.is_over:
         table.fill(around)
@@ -85,9 +85,19 @@ class _Table:
             return self.total / self.rounds
 
     def best(self, count: int) -> np.ndarray:
-        """So many cells, or more where they are equal."""
+        """So many cells; of equal ones those of less C, which may be the same machine and is found sooner."""
         smooth = neighbours(self.errors)
-        return np.asarray(smooth <= np.sort(smooth[np.isfinite(smooth)])[:count][-1])
+        order = np.lexsort((np.tile(np.arange(smooth.shape[1]), len(smooth)), smooth.ravel()))
+        found = np.zeros(smooth.shape, dtype=bool)
+        found.ravel()[order[: min(count, np.isfinite(smooth).sum())]] = True
+        return found
+
+    @property
+    def repeated(self) -> np.ndarray:
+        """Cells at the end of a path whose errors do not change any more: a larger C is the same machine."""
+        errors = self.errors
+        changes = np.diff(errors, axis=1, prepend=np.nan, append=np.nan)[:, :-1] != 0
+        return np.asarray(~np.logical_or.accumulate(changes[:, ::-1], axis=1)[:, ::-1])
 
     @property
     def winner(self) -> Winner:

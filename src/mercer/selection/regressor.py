@@ -77,11 +77,11 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         spread = Y.std(axis=0)
         Z = (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock)
-        kernel, noise = search.finish(winner, _LEARNED)
+        winner = search.finish(winner, _LEARNED)
         which = search.order[: min(_SCORED, affordable_points())]
-        chosen = KernelRidgeCV(noise * _MULTIPLES, kernel=kernel)
+        chosen = KernelRidgeCV(winner.noise * _MULTIPLES, kernel=winner.kernel)
         self.alpha_ = float(self._quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
-        self.kernel_ = kernel
+        self.kernel_ = winner.kernel
         which = np.sort(search.order[: self._affordable(X, clock)])
         if len(which) < len(y):
             journal.warn(
@@ -89,7 +89,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
                 "raise max_time, or the memory budget with mercer.config(memory=…)"
             )
         some = (data.take(X, which), y[which]) if len(which) < len(y) else (X, y)
-        self.model_ = KernelRidge(self.alpha_, kernel=kernel).fit(*some)
+        self.model_ = KernelRidge(self.alpha_, kernel=winner.kernel).fit(*some)
         self.trials_, self.best_score_ = search.trials, winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         self.report_ = journal.report(self.model_.report_.plan, objective=self.model_.report_.objective)

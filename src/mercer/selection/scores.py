@@ -99,17 +99,17 @@ def _mistakes_of_paths(
     kernel: Kernel, X: Any, y: np.ndarray, folds: Sequence[Fold], penalties: np.ndarray
 ) -> np.ndarray:  # (m,)
     """As `mistakes_of_paths`, of folds that are too large for it: a thread for each."""
-    found: dict[int, list[int]] = {}
+    wrong = np.zeros((len(folds), len(penalties)), np.int64)
 
     def one(number: int) -> None:
         train, test = folds[number]
         new = data.take(X, test)
         with config(threads=1):
             models = SVC(kernel=kernel, tol=_TOL).path(data.take(X, train), y[train], penalties)
-            found[number] = [np.count_nonzero(model.predict(new) != y[test]) for model in models]
+            wrong[number] = [np.count_nonzero(model.predict(new) != y[test]) for model in models]
 
     run(one, range(len(folds)))
-    return np.sum([found[number] for number in range(len(folds))], axis=0)
+    return wrong.sum(axis=0)
 
 
 def neighbours(values: np.ndarray) -> np.ndarray:

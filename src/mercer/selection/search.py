@@ -31,6 +31,7 @@ _RUNGS = (1000, 2000)  # points that are learned on, in turn
 _KEPT = 3  # trials that go on
 _MATRICES = 6  # n × n, that a gradient of the evidence takes
 _PER_COLUMN = 5  # points that a parameter of its own takes
+_STEPS = (4, 30)  # uphill, at least and at most
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Trial:
     per_column: bool
     seconds: float
     family: Family
+    #: -log of the probability of the targets, per point; comparable on the same points
+    evidence: float
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -109,10 +112,13 @@ class Search:
         *,
         clock: Clock,
         seed: int = 0,
+        work: int | None = None,
         step: Callable[[Trial], bool] = lambda trial: True,
     ) -> None:
         self.X, self.Y, self.score = X, Y, score
         self.clock = clock
+        #: points times steps uphill of a trial, about; as many steps as it takes without
+        self.work = work
         self.order = np.random.default_rng(seed).permutation(len(Y))
         #: told of every trial; False ends the search
         self.step = step
@@ -128,14 +134,14 @@ class Search:
             best = self._rung(((t.family, t.kernel, t.noise, t.per_column) for t in kept), points) or best
         return best
 
-    def finish(self, trial: Trial, points: int) -> tuple[Kernel, float]:
-        """The parameters of a trial learned on more points: kernel and λ."""
+    def finish(self, trial: Trial, points: int) -> Trial:
+        """The trial with its parameters learned on more points."""
         which = self.order[: self._points(points)]
         learned_on = self._parts(trial.points)[-1][0]
         if not trial.family.names or self.clock.is_over or len(which) <= len(learned_on):
-            return trial.kernel, trial.noise
+            return trial
         learned = self._learn(trial.family, trial.kernel, trial.noise, which, not trial.per_column)
-        return learned.kernel, learned.noise
+        return replace(trial, kernel=learned.kernel, noise=learned.noise, evidence=learned.value)
 
     # --- the steps -------------------------------------------------------------------------------------
 
@@ -168,6 +174,7 @@ class Search:
                 per_column,
                 monotonic() - began,
                 family,
+                learned.value,
             )
             self.trials.append(trial)
             made.append(trial)
@@ -198,6 +205,9 @@ class Search:
             family.names,
             noise,
             tied=tied,
+            iterations=_STEPS[1]
+            if self.work is None
+            else min(max(self.work // len(which), _STEPS[0]), _STEPS[1]),
             deadline=self.clock.end,
         )
 
