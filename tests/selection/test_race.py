@@ -72,6 +72,20 @@ def test_the_winner_has_its_neighbours_scored():
     assert score.cells(10_240) >= 5
 
 
+def test_a_larger_c_that_is_the_same_machine_is_not_scored_again():
+    score = Known(3, 5)
+    score.errors[:, 3:] = score.errors[:, 2:3]  # as where no point is at its bound
+    winner = race(score, WIDTHS, np.arange(20_000), Clock(None))
+    assert winner.score.penalty in PENALTIES[1:3]
+    assert score.cells(2560) <= 3 * len(WIDTHS)
+
+
+def test_cells_that_are_all_equal_have_a_winner():
+    score = Known(3, 5)
+    score.errors[:] = 0.25
+    assert race(score, WIDTHS, np.arange(20_000), Clock(None)).score.error == pytest.approx(0.25)
+
+
 def test_a_race_ends_with_its_time():
     score = Known(3, 5)
     winner = race(score, WIDTHS, np.arange(20_000), Clock(0.0))

@@ -127,7 +127,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
 
     @staticmethod
     def _best(found: list[Trial], search: Search) -> Trial:
-        """Of the finalists, that with the fewest errors; the evidence has a say where it is of the same points."""
+        """The finalist with the fewest errors; the evidence has a say where it is of the same points."""
         comparable = all(trial.family.names for trial in found) and not search.clock.is_over
         weight = _EVIDENCE if comparable else 0.0
         return min(found, key=lambda trial: (trial.score.error + weight * trial.evidence, trial.score.tie))

@@ -95,10 +95,8 @@ def _evidence(
     if names is None:
         return value, {}, np.nan
     inverse, _ = lapack.dpotri(factor[0], lower=1, overwrite_c=1)
-    G = np.tril(inverse, -1)
-    G += G.T
-    G.flat[:: n + 1] = np.diagonal(inverse)
-    G -= (n / (q * t)) * (A @ A.T)
+    G = inverse.T  # its upper triangle, row by row
+    complete(G, np.ascontiguousarray(A), n / (q * t))
     slopes = {name: _slopes(kernel, X, name, G) for name in names}
     return value, slopes, 0.5 * noise * float(np.trace(G))
 
@@ -229,11 +227,7 @@ def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
         ]
         return 0.5 * np.asarray(value, dtype=np.float64) * np.array(sums)
     W = np.asarray(Gram(slope, X, cache=0).dense(), dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        W *= G
-    # where two points are equal the slope may be infinite, and multiplies a difference of zero
-    W[~np.isfinite(W)] = 0.0
-    W.flat[:: len(W) + 1] = 0.0
+    weigh(W, G)
     exponent = kernel._parameters[name].per_column
     assert exponent is not None
     points: Any = data.as_vectors(X)
@@ -244,6 +238,37 @@ def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
     Z = Z - Z.mean(axis=0)
     squares = 2 * (W.sum(axis=1) @ Z**2 - np.einsum("ij,ij->j", Z, W @ Z))
     return np.asarray(exponent * squares)
+
+
+_TILE = 64
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def complete(G, A, factor):  # type: ignore[no-untyped-def]
+    """G - factor · AAᵀ in place, of a symmetric G of which the upper triangle is there."""
+    n, t = A.shape
+    for top in range(0, n, _TILE):
+        for left in range(top, n, _TILE):
+            for i in range(top, min(top + _TILE, n)):
+                for j in range(max(left, i), min(left + _TILE, n)):
+                    product = 0.0
+                    for k in range(t):
+                        product += A[i, k] * A[j, k]
+                    value = G[i, j] - factor * product
+                    G[i, j] = value
+                    G[j, i] = value
+
+
+@njit(nogil=True, cache=True, **OPTIONS)
+def weigh(W, G):  # type: ignore[no-untyped-def]
+    """W ∘ G in place, without the diagonal.
+
+    Where two points are equal the slope W may be infinite, and multiplies a difference of zero.
+    """
+    for i in range(W.shape[0]):
+        for j in range(W.shape[1]):
+            value = W[i, j] * G[i, j]
+            W[i, j] = value if i != j and abs(value) < np.inf else 0.0
 
 
 @njit(nogil=True, cache=True, **OPTIONS)

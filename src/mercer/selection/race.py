@@ -26,6 +26,7 @@ _FEW, _ROUNDS = 1000, range(5)
 _RUNGS = (1280, 2560, 5120, 10240)
 _KEPT = 0.4  # of the cells
 _LONGER = 2.0  # times that a rung may take, of the one before
+_CLIMB = 4  # times that the neighbours of the best cell are scored, at most
 _LAST = 5  # cells that are scored over folds of a second round
 
 
@@ -44,19 +45,22 @@ def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clo
     table, seconds = _Table(score, kernels, order[:0]), 0.0
     for points in _rungs(len(order)):
         if len(table.which) and clock.left < _LONGER * seconds:
-            return table.winner
+            return table.winner(table.best(1))
         began = monotonic()
         table = _Table(score, kernels, order[-points:])
         table.fill(alive)
-        alive = table.best(max(int(_KEPT * alive.sum()), 1)) & ~table.repeated
+        alive = table.best(max(int(_KEPT * alive.sum()), 1))
         seconds = monotonic() - began
-    while (around := binary_dilation(table.best(1)) & np.isnan(table.errors)).any() and not clock.is_over:
+    for _ in range(_CLIMB):
+        around = binary_dilation(table.best(1)) & np.isnan(table.errors)
+        if not around.any() or clock.is_over:
+            break
         table.fill(around)
-    if len(table.which) > _FEW and clock.left > seconds:
-        last = table.best(_LAST)
-        table.fill(last, [1])
-        table.final &= last
-    return table.winner
+    if len(table.which) <= _FEW or clock.left < seconds:
+        return table.winner(table.best(1))
+    last = table.best(_LAST)
+    table.fill(last, [1])
+    return table.winner(last)
 
 
 class _Table:
@@ -66,8 +70,6 @@ class _Table:
         self.score, self.kernels, self.which = score, kernels, which
         shape = (len(kernels), len(PENALTIES))
         self.total, self.rounds, self.penalties = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
-        #: cells that may win
-        self.final = np.ones(shape, dtype=bool)
 
     def fill(self, cells: np.ndarray, rounds: Sequence[int] = (0,)) -> None:
         """Score these; those beside one another along C are one path."""
@@ -85,23 +87,21 @@ class _Table:
             return self.total / self.rounds
 
     def best(self, count: int) -> np.ndarray:
-        """So many cells; of equal ones those of less C, which may be the same machine and is found sooner."""
-        smooth = neighbours(self.errors)
+        """So many cells, of equal ones those of less C; none with the errors of the C before it.
+
+        From where a machine has no point at its bound, a larger C is the same machine.
+        """
+        errors = self.errors
+        is_new = np.diff(errors, axis=1, prepend=np.nan) != 0
+        smooth = np.where(is_new, neighbours(errors), np.nan)
         order = np.lexsort((np.tile(np.arange(smooth.shape[1]), len(smooth)), smooth.ravel()))
         found = np.zeros(smooth.shape, dtype=bool)
         found.ravel()[order[: min(count, np.isfinite(smooth).sum())]] = True
         return found
 
-    @property
-    def repeated(self) -> np.ndarray:
-        """Cells at the end of a path whose errors do not change any more: a larger C is the same machine."""
-        errors = self.errors
-        changes = np.diff(errors, axis=1, prepend=np.nan, append=np.nan)[:, :-1] != 0
-        return np.asarray(~np.logical_or.accumulate(changes[:, ::-1], axis=1)[:, ::-1])
-
-    @property
-    def winner(self) -> Winner:
-        smooth = np.where(self.final, neighbours(self.errors), np.nan)
+    def winner(self, cells: np.ndarray) -> Winner:
+        """The best of these."""
+        smooth = np.where(cells, neighbours(self.errors), np.nan)
         number, column = np.unravel_index(int(np.nanargmin(smooth)), smooth.shape)
         tie = float(np.nanmean(self.errors))
         found = Score(float(smooth[number, column]), tie, float(self.penalties[number, column]))

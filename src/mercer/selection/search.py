@@ -31,7 +31,7 @@ _RUNGS = (1000, 2000)  # points that are learned on, in turn
 _KEPT = 3  # trials that go on
 _MATRICES = 6  # n × n, that a gradient of the evidence takes
 _PER_COLUMN = 5  # points that a parameter of its own takes
-_STEPS = (4, 30)  # uphill, at least and at most
+_STEPS = (8, 30)  # uphill, at least and at most
 
 
 @dataclass(frozen=True)
