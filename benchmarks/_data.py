@@ -40,13 +40,18 @@ def a9a() -> tuple[sparse.csr_array, np.ndarray, sparse.csr_array, np.ndarray]:
     return tuple(parts)
 
 
-def covtype(n: int, n_test: int = 20_000) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cover types in 54 standardised columns, the second (1) against the rest (0), in a fixed order."""
+def covtype(
+    n: int, n_test: int = 20_000, skip: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cover types in 54 standardised columns, the second (1) against the rest (0), in a fixed order.
+
+    Training takes n rows after the first ``skip``, the test the last ones.
+    """
     kept = FOLDER / "large" / "covtype.csv.gz"
     table = _large(str(kept))
     order = np.random.default_rng(0).permutation(len(table))
     X, y = table[order, :-1], (table[order, -1] == 2).astype(int)
-    train, test = slice(0, n), slice(len(X) - n_test, None)
+    train, test = slice(skip, skip + n), slice(len(X) - n_test, None)
     mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
     X = (X - mean) / np.where(spread > 0, spread, 1.0)
     return X[train], y[train], X[test], y[test]

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from mercer import data
 from mercer.errors import InputError
@@ -15,6 +14,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.parameters import positive
 from mercer.kernels.stationary import Gaussian
+from mercer.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
 from mercer.solvers.control import Control
@@ -89,6 +89,4 @@ class AutoMixin:
             return function(*arguments)
 
     def _seed(self) -> int:
-        if self.random_state is None or isinstance(self.random_state, int):
-            return int(self.random_state or 0)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return seed_of(self.random_state)

@@ -34,6 +34,7 @@ from mercer.features.email.vocabulary import Vocabulary
 from mercer.gram import Gram
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
+from mercer.seeds import seed_of
 from mercer.selection.mixture import learn_weights
 from mercer.threads import limited_blas
 
@@ -149,7 +150,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         self.vocabularies_ = {a: Vocabulary.of([getattr(mail, a) for mail in mails]) for a in self.aspects}
         rows = self._rows(mails)
         shared = {a: row[:, self.vocabularies_[a].is_shared] for a, row in rows.items()}
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(seed_of(self.random_state))
         groups = _same(mails)
         self.weights_ = self._weights(shared, signs, groups, rng)
         Z = self._scaled(shared)
@@ -248,7 +249,9 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         kernel = Precomputed(K)
         penalties = _PENALTIES if self.C == "auto" else (float(self.C),)
         values = np.empty((len(penalties), len(some)))
-        splitter = StratifiedGroupKFold(min(self.folds, fewest), shuffle=True, random_state=self.random_state)
+        splitter = StratifiedGroupKFold(
+            min(self.folds, fewest), shuffle=True, random_state=seed_of(self.random_state)
+        )
         for train, test in splitter.split(signs, signs, groups):
             for i, model in enumerate(SVC(kernel=kernel).path(train, signs[train], penalties)):
                 values[i, test] = model.decision_function(test)

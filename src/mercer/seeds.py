@@ -1,0 +1,33 @@
+"""A seed from what scikit-learn's users write as ``random_state``."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+
+__all__ = ["seed_of"]
+
+_MOST = 2**31 - 1  # folds of other rounds add to it
+
+
+def seed_of(random_state: Any) -> int:
+    """A number stands for itself, None for 0; a generator is asked for one.
+
+    >>> seed_of(7), seed_of(None)
+    (7, 0)
+    """
+    if random_state is None:
+        return 0
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(_MOST))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(_MOST))
+    if isinstance(random_state, Integral) and 0 <= int(random_state) <= _MOST:
+        return int(random_state)
+    raise InputError(
+        f"random_state must be a number from 0 to {_MOST}, None or a NumPy generator, got {random_state!r}"
+    )
