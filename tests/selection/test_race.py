@@ -5,7 +5,7 @@ import pytest
 from sklearn import svm as peers
 from sklearn.model_selection import StratifiedKFold
 
-from mercer import Gaussian
+from mercer import Gaussian, config
 from mercer.selection.race import race
 from mercer.selection.scores import MOST, PENALTIES, MachineErrors
 from mercer.selection.search import Clock
@@ -52,15 +52,15 @@ def test_fewer_cells_have_more_points():
     race(score, WIDTHS, np.arange(20_000), Clock(None))
     counts = [score.cells(points) for points in (1280, 2560, 5120, 10_240)]
     assert counts[0] == len(WIDTHS) * len(PENALTIES)
-    assert counts[1] <= 0.4 * counts[0] and counts[2] <= 0.4 * counts[1] + 1  # where two are equal
-    assert counts[3] <= 0.4 * counts[2] + 5 + 5  # and neighbours of the winner, and a second round
+    assert counts[1] <= counts[0] / 3 and counts[2] <= counts[1] / 3
+    assert counts[3] <= counts[2] / 3 + 5 + 5  # and neighbours of the winner, and a second round
 
 
 def test_few_points_have_repeated_folds():
-    for n, expected in ((1000, 5), (1001, 1)):
+    for n, expected in ((1000, {5}), (1001, {1, 2})):  # and of more, two other rounds at the end
         score = Known(3, 5)
         race(score, WIDTHS, np.arange(n), Clock(None))
-        assert {(points, repeats) for points, repeats, _, _ in score.asked} == {(n, expected)}
+        assert {rounds for _, rounds, _, _ in score.asked} == expected
 
 
 def test_the_winner_has_its_neighbours_scored():
@@ -96,14 +96,17 @@ def test_a_race_ends_with_its_time():
 def test_folds_too_large_to_be_stored_are_those_of_libsvm(rng):
     X = rng.normal(size=(MOST + 40, 3))
     y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=len(X)) > 0).astype(int)
-    errors, penalties = MachineErrors(X, y, folds=2).path(
-        Gaussian(sigma=1.0), np.arange(len(X)), part=slice(1, 3)
-    )
+    seen = []
+    with config(progress=seen.append):
+        errors, penalties = MachineErrors(X, y, folds=2).path(
+            Gaussian(sigma=1.0), np.arange(len(X)), part=slice(1, 3)
+        )
     assert penalties == pytest.approx(PENALTIES[1:3])
     wrong = np.zeros(2)
     for train, test in StratifiedKFold(2, shuffle=True, random_state=0).split(X, y):
         for k, C in enumerate(penalties):
             peer = peers.SVC(C=C, gamma=0.5).fit(X[train], y[train])
             wrong[k] += np.count_nonzero(peer.predict(X[test]) != y[test])
+    assert not seen  # a bar for each fold would be in the way
     # points within the tolerance of the border, 1e-2 of a margin, may differ: some in a thousand
     assert errors == pytest.approx(wrong / len(X), abs=3e-3)

@@ -24,10 +24,10 @@ __all__ = ["Winner", "race"]
 #: points up to which folds are cut several times: fewer tell less
 _FEW, _ROUNDS = 1000, range(5)
 _RUNGS = (1280, 2560, 5120, 10240)
-_KEPT = 0.4  # of the cells
+_KEPT = 1 / 3  # of the cells
 _LONGER = 2.0  # times that a rung may take, of the one before
 _CLIMB = 4  # times that the neighbours of the best cell are scored, at most
-_LAST = 5  # cells that are scored over folds of a second round
+_LAST, _MORE = 5, (1, 2)  # cells that are scored over folds of other rounds, and these
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clo
     if len(table.which) <= _FEW or clock.left < seconds:
         return table.winner(table.best(1))
     last = table.best(_LAST)
-    table.fill(last, [1])
+    table.fill(last, _MORE)
     return table.winner(last)
 
 
@@ -78,8 +78,8 @@ class _Table:
             ends = np.flatnonzero(np.diff(cells[row], prepend=False, append=False))
             for part in (slice(*pair) for pair in ends.reshape(-1, 2)):
                 errors, self.penalties[row, part] = self.score.path(kernel, self.which, rounds, part)
-                self.total[row, part] += errors
-                self.rounds[row, part] += 1
+                self.total[row, part] += len(rounds) * errors
+                self.rounds[row, part] += len(rounds)
 
     @property
     def errors(self) -> np.ndarray:

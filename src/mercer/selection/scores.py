@@ -2,6 +2,7 @@ r"""What a kernel is worth on some points: by exact leave-one-out, or by folds t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -104,11 +105,13 @@ def _mistakes_of_paths(
     def one(number: int) -> None:
         train, test = folds[number]
         new = data.take(X, test)
-        with config(threads=1):
+        with config(threads=1, progress=False):
             models = SVC(kernel=kernel, tol=_TOL).path(data.take(X, train), y[train], penalties)
             wrong[number] = [np.count_nonzero(model.predict(new) != y[test]) for model in models]
 
-    run(one, range(len(folds)))
+    with warnings.catch_warnings():  # of all these fits; that of the last machine is heard
+        warnings.simplefilter("ignore")
+        run(one, range(len(folds)))
     return wrong.sum(axis=0)
 
 
