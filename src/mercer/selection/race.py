@@ -2,8 +2,9 @@ r"""A width and a C, chosen together: many on few points, the better of them on 
 
 The cells of the table (widths, `PENALTIES`) are scored by errors over folds. On every rung there are twice
 the points, and the cells that did best go on; of few points there is one rung, and its folds are repeated.
-Single errors are noisy: what is compared is the mean with the neighbouring cells, of those that were scored.
-On the last rung the winner has all its neighbours scored, and the best few are compared over other folds.
+Single errors are noisy: where all cells were scored, what is compared is the mean with the neighbouring ones
+(of a part of them it would favour cells without neighbours). On the last rung the best cell has all its
+neighbours scored, and the best few are compared over other folds, too.
 """
 
 from __future__ import annotations
@@ -86,25 +87,29 @@ class _Table:
         with np.errstate(invalid="ignore"):
             return self.total / self.rounds
 
+    @property
+    def compared(self) -> np.ndarray:
+        errors = self.errors
+        return errors if np.isnan(errors).any() else neighbours(errors)
+
     def best(self, count: int) -> np.ndarray:
         """So many cells, of equal ones those of less C; none with the errors of the C before it.
 
         From where a machine has no point at its bound, a larger C is the same machine.
         """
-        errors = self.errors
-        is_new = np.diff(errors, axis=1, prepend=np.nan) != 0
-        smooth = np.where(is_new, neighbours(errors), np.nan)
-        order = np.lexsort((np.tile(np.arange(smooth.shape[1]), len(smooth)), smooth.ravel()))
-        found = np.zeros(smooth.shape, dtype=bool)
-        found.ravel()[order[: min(count, np.isfinite(smooth).sum())]] = True
+        is_new = np.diff(self.errors, axis=1, prepend=np.nan) != 0
+        values = np.where(is_new, self.compared, np.nan)
+        order = np.lexsort((np.tile(np.arange(values.shape[1]), len(values)), values.ravel()))
+        found = np.zeros(values.shape, dtype=bool)
+        found.ravel()[order[: min(count, np.isfinite(values).sum())]] = True
         return found
 
     def winner(self, cells: np.ndarray) -> Winner:
         """The best of these."""
-        smooth = np.where(cells, neighbours(self.errors), np.nan)
-        number, column = np.unravel_index(int(np.nanargmin(smooth)), smooth.shape)
+        values = np.where(cells, self.compared, np.nan)
+        number, column = np.unravel_index(int(np.nanargmin(values)), values.shape)
         tie = float(np.nanmean(self.errors))
-        found = Score(float(smooth[number, column]), tie, float(self.penalties[number, column]))
+        found = Score(float(values[number, column]), tie, float(self.penalties[number, column]))
         return Winner(int(number), found, len(self.which))
 
 
