@@ -11,7 +11,7 @@ from mercer.errors import InputError
 
 __all__ = ["seed_of"]
 
-_MOST = 2**31 - 1  # folds of other rounds add to it
+_MOST = 2**32 - 1
 
 
 def seed_of(random_state: Any) -> int:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from mercer import Gaussian, Laplacian, Linear, Matern, Polynomial, RationalQuadratic, Spectrum
+from mercer import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, RationalQuadratic, Spectrum
+from mercer.selection import AutoKernelClassifier
 from mercer.selection.evidence import evidence, learn
 
 
@@ -109,3 +110,15 @@ def test_a_singular_matrix_is_left(rng):
     y = rng.normal(size=(30, 1))
     learned = learn(1.0 * Polynomial(4), X, y, ["scale"], noise=1e-8)
     assert np.isfinite(learned.value)
+
+
+def test_matrices_that_are_no_kernels_are_refused_and_the_search_goes_on(rng):
+    """It has once gone on for ever."""
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    negative, hollow = Precomputed(-X @ X.T - np.eye(60)), Precomputed(np.ones((60, 60)) - np.eye(60))
+    points, signs = np.arange(60), np.where(y, 1.0, -1.0)[:, None]
+    assert learn(negative, points, signs, []).noise > 1.0  # as much as makes it positive
+    assert learn(hollow, points, signs, []).value == np.inf
+    model = AutoKernelClassifier([hollow, negative, Precomputed(X @ X.T)]).fit(points, y)
+    assert np.array_equal(model.kernel_.matrix, X @ X.T)

@@ -47,6 +47,15 @@ def test_one_class_or_single_points_have_no_folds(flowers):
         assert score(Gaussian(sigma=1.0), 0.1, which).error == 1.0
 
 
+def test_a_point_alone_in_its_class_is_wrong_and_in_no_fold(flowers):
+    X, y = flowers
+    others = np.where(np.arange(len(y)) == 0, 3, y)
+    score, without = MachineErrors(X, others), MachineErrors(X[1:], y[1:])
+    errors, _ = score.path(Gaussian(sigma=1.0), np.arange(len(y)))
+    expected, _ = without.path(Gaussian(sigma=1.0), np.arange(len(y) - 1))
+    assert errors * len(y) == pytest.approx(expected * (len(y) - 1) + 1)
+
+
 def test_neighbours_smooth(rng):
     values = rng.normal(size=5)
     smooth = neighbours(values)

@@ -112,9 +112,11 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     def _last_choice(self, score: MachineErrors, trial: Trial, search: Search) -> Trial:
         """The best width about that of a trial, and its C."""
         began, n = monotonic(), len(search.order)
-        if self._are_few(trial, n) or trial.per_column or len(trial.family.names) > 1:
-            trial = search.finish(trial, _LEARNED)  # a single width races in any case
-        widths = _WIDTHS if trial.family.names and not search.clock.is_over else (1.0,)
+        has_width = trial.family.has_width
+        is_width = has_width and len(trial.family.names) == 1 and not trial.per_column
+        if self._are_few(trial, n) or not is_width:  # a width of many points races in any case
+            trial = search.finish(trial, _LEARNED)
+        widths = _WIDTHS if has_width and not search.clock.is_over else (1.0,)
         kernels = [widened(trial.kernel, trial.family.names, width) for width in widths]
         winner = race(score, kernels, search.order[-affordable_points() :], search.clock)
         return replace(
@@ -128,9 +130,10 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     @staticmethod
     def _best(found: list[Trial], search: Search) -> Trial:
         """The finalist with the fewest errors; the evidence has a say where it is of the same points."""
-        comparable = all(trial.family.names for trial in found) and not search.clock.is_over
-        weight = _EVIDENCE if comparable else 0.0
-        return min(found, key=lambda trial: (trial.score.error + weight * trial.evidence, trial.score.tie))
+        comparable = all(trial.family.names and np.isfinite(trial.evidence) for trial in found)
+        if not comparable or search.clock.is_over:
+            return min(found, key=lambda trial: trial.rank)
+        return min(found, key=lambda trial: (trial.score.error + _EVIDENCE * trial.evidence, trial.score.tie))
 
     def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
         """f(x), or of several classes one value each."""

@@ -45,6 +45,7 @@ _NOISE = (1e-8, 1e3)
 #: pull of a column's logarithm towards its beginning, so that an irrelevant one stays finite
 _PULL = 0.01
 _REFUSED = 1e10
+_TRIES = 7  # from the least λ to the largest; a K that is far from positive definite is refused
 _GAIN = 3e-6  # of L, relative: a step that gains less is the last
 _SMALL = 300  # points: threads of BLAS take longer to wake than they save
 
@@ -128,7 +129,7 @@ def learn(
     """
     Y = Y - Y.mean(axis=0)
     space = _Space.of(kernel, names, tied)
-    unit = max(float(np.mean(Gram(kernel, X, cache=0).diag())), 1e-300)
+    unit = max(float(np.mean(np.abs(Gram(kernel, X, cache=0).diag()))), 1e-300)
     least, most = (unit * side for side in _NOISE)
     noise = min(max(_START * unit if noise is None else noise, least), most)
     start = np.append(np.zeros(space.size), np.log(noise))
@@ -151,11 +152,11 @@ def learn(
 
     reach = (-np.log(_REACH), np.log(_REACH))
     bounds = [reach] * space.size + [(np.log(least), np.log(most))]
-    while (
-        not np.isfinite(best) and np.exp(start[-1]) < most
-    ):  # a K that is singular to rounding takes more noise
+    for _ in range(_TRIES):  # a K that is singular to rounding takes more noise
         objective(start)
-        start[-1] = min(start[-1] + (0.0 if np.isfinite(best) else np.log(100.0)), np.log(most))
+        if np.isfinite(best):
+            break
+        start[-1] = min(start[-1] + np.log(100.0), np.log(most))
     with suppress(_OutOfTimeError):
         minimize(
             objective,

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import differentiable
-from mercer.kernels.parameters import is_vector
+from mercer.kernels.parameters import Parameter, is_vector
 from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = ["Family", "default_families", "family", "widened"]
@@ -28,6 +28,11 @@ class Family:
 
     kernel: Kernel
     names: tuple[str, ...]
+
+    @property
+    def has_width(self) -> bool:
+        """Whether there is a length scale, or an inverse one, among the parameters."""
+        return any(_exponent(self.kernel, name) is not None for name in self.names)
 
     @property
     def columns(self) -> int:
@@ -56,14 +61,20 @@ def widened(kernel: Kernel, names: Sequence[str], factor: float) -> Kernel:
     """
     given, changed = kernel.get_params(), {}
     for name in names:
-        owner, _, own = name.rpartition("__")
-        exponent = (given[owner] if owner else kernel)._parameters[own].per_column
+        exponent = _exponent(kernel, name)
         if exponent is not None:
             value = np.asarray(given[name], dtype=np.float64) * factor**-exponent
             changed[name] = value if value.ndim else float(value)
     result = kernel.__sklearn_clone__()
     result.set_params(**changed)
     return result
+
+
+def _exponent(kernel: Kernel, name: str) -> float | None:
+    """What a column is multiplied by, as a power of this parameter; None where it is no width."""
+    owner, _, own = name.rpartition("__")
+    parameters: dict[str, Parameter] = (kernel.get_params()[owner] if owner else kernel)._parameters
+    return parameters[own].per_column
 
 
 def default_families(X: Any) -> Iterator[Family]:  # X: (n, d)

@@ -98,7 +98,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
     ham_loss : the share of hams that may be lost; the threshold on f is where so many would be, by the values
         of messages left out, but never below zero
     folds : number of folds for choosing; messages with the same words are in one fold
-    random_state : seed of the folds and of the messages that weights are learned on
+    random_state : seed of the folds and of the messages that weights are learned on; None is 0
 
     Attributes
     ----------

@@ -43,12 +43,12 @@ class Winner:
 def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clock: Clock) -> Winner:
     """The best of the kernels and its C, on the last of the points in this order."""
     alive = np.ones((len(kernels), len(PENALTIES)), dtype=bool)
-    table, seconds = _Table(score, kernels, order[:0]), 0.0
+    table, seconds = _Table(score, kernels, order[:0], clock), 0.0
     for points in _rungs(len(order)):
         if len(table.which) and clock.left < _LONGER * seconds:
             return table.winner(table.best(1))
         began = monotonic()
-        table = _Table(score, kernels, order[-points:])
+        table = _Table(score, kernels, order[-points:], clock)
         table.fill(alive)
         alive = table.best(max(int(_KEPT * alive.sum()), 1))
         seconds = monotonic() - began
@@ -67,15 +67,20 @@ def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clo
 class _Table:
     """Errors of kernels and C on some points; nan where a cell was not scored."""
 
-    def __init__(self, score: MachineErrors, kernels: Sequence[Kernel], which: np.ndarray) -> None:
-        self.score, self.kernels, self.which = score, kernels, which
+    def __init__(
+        self, score: MachineErrors, kernels: Sequence[Kernel], which: np.ndarray, clock: Clock
+    ) -> None:
+        self.score, self.kernels, self.which, self.clock = score, kernels, which, clock
         shape = (len(kernels), len(PENALTIES))
         self.total, self.rounds, self.penalties = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
 
     def fill(self, cells: np.ndarray, rounds: Sequence[int] = (0,)) -> None:
-        """Score these; those beside one another along C are one path."""
+        """Score these, the middle kernel first, until the time is over; cells side by side are one path."""
         rounds = _ROUNDS if len(self.which) <= _FEW else rounds
-        for row, kernel in enumerate(self.kernels):
+        for row in sorted(range(len(self.kernels)), key=lambda row: abs(row - len(self.kernels) // 2)):
+            if self.clock.is_over and self.rounds.any():
+                return
+            kernel = self.kernels[row]
             ends = np.flatnonzero(np.diff(cells[row], prepend=False, append=False))
             for part in (slice(*pair) for pair in ends.reshape(-1, 2)):
                 errors, self.penalties[row, part] = self.score.path(kernel, self.which, rounds, part)
@@ -93,16 +98,26 @@ class _Table:
         return errors if np.isnan(errors).any() else neighbours(errors)
 
     def best(self, count: int) -> np.ndarray:
-        """So many cells, of equal ones those of less C; none with the errors of the C before it.
-
-        From where a machine has no point at its bound, a larger C is the same machine.
-        """
-        is_new = np.diff(self.errors, axis=1, prepend=np.nan) != 0
-        values = np.where(is_new, self.compared, np.nan)
+        """So many cells, of equal ones those of less C."""
+        values = np.where(self._same, np.nan, self.compared)
         order = np.lexsort((np.tile(np.arange(values.shape[1]), len(values)), values.ravel()))
         found = np.zeros(values.shape, dtype=bool)
         found.ravel()[order[: min(count, np.isfinite(values).sum())]] = True
         return found
+
+    @property
+    def _same(self) -> np.ndarray:
+        """At the end of a path, cells with the errors of the C before them.
+
+        From where a machine has no point at its bound, a larger C is the same machine.
+        """
+        errors = self.errors
+        same, is_end = np.zeros(errors.shape, dtype=bool), np.ones(len(errors), dtype=bool)
+        for column in range(errors.shape[1] - 1, 0, -1):
+            unknown = np.isnan(errors[:, column])
+            is_end = unknown | (is_end & (errors[:, column] == errors[:, column - 1]))
+            same[:, column] = is_end & ~unknown
+        return same
 
     def winner(self, cells: np.ndarray) -> Winner:
         """The best of these."""

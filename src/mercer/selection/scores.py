@@ -73,27 +73,31 @@ class MachineErrors:
     ) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
         """The errors for every C of a part of `PENALTIES`, and C; each round cuts other folds.
 
-        All 1 without two points of each class.
+        A point that is alone in its class is in no fold, and counts as wrong; all are 1 without two classes.
         """
+        _, y, counts = np.unique(self.codes[which], return_inverse=True, return_counts=True)
+        which, alone = which[counts[y] > 1], int(np.sum(counts == 1))
         _, y = np.unique(self.codes[which], return_inverse=True)
-        fewest = int(np.bincount(y).min()) if y.max(initial=0) > 0 else 0
+        fewest = int(counts[counts > 1].min(initial=len(y)))
         X = data.take(self.X, which)
         gram = Gram(kernel, X, cache=0)
-        unit = float(np.mean(gram.diag()))
+        unit = float(np.mean(gram.diag())) if len(y) else 1.0
         penalties = np.array(PENALTIES)[part] / (unit if unit > 0 else 1.0)
-        if fewest < 2:
+        if y.max(initial=0) == 0:
             return np.ones(len(penalties)), penalties
         parts = min(self.folds, fewest)
         folds = [
             fold
             for number in rounds
-            for fold in StratifiedKFold(parts, shuffle=True, random_state=self.seed + number).split(y, y)
+            for fold in StratifiedKFold(parts, shuffle=True, random_state=(self.seed + number) % 2**32).split(
+                y, y
+            )
         ]
         if len(which) <= MOST:
             wrong = mistakes_of_paths(np.asarray(gram.dense(), dtype=np.float64), y, folds, penalties)
         else:
             wrong = _mistakes_of_paths(kernel, X, y, folds, penalties)
-        return wrong / (len(rounds) * len(y)), penalties
+        return (wrong / len(rounds) + alone) / (len(y) + alone), penalties
 
 
 def _mistakes_of_paths(
