@@ -5,7 +5,8 @@ import pytest
 from sklearn import svm as peers
 from sklearn.model_selection import StratifiedKFold
 
-from mercer import Gaussian, config
+from mercer import Gaussian, Linear, config
+from mercer.selection.families import family
 from mercer.selection.race import race
 from mercer.selection.scores import MOST, PENALTIES, MachineErrors
 from mercer.selection.search import Clock
@@ -78,6 +79,17 @@ def test_a_larger_c_that_is_the_same_machine_is_not_scored_again():
     winner = race(score, WIDTHS, np.arange(20_000), Clock(None))
     assert winner.score.penalty in PENALTIES[1:3]
     assert score.cells(2560) <= 3 * len(WIDTHS)
+
+
+def test_equal_errors_by_chance_hide_no_cell():
+    score = Known(3, 5)
+    score.errors[3, 4:7] = 0.05, 0.05, 0.06  # the mean with the neighbours is least at the second
+    assert race(score, WIDTHS, np.arange(500), Clock(None)).score.penalty == PENALTIES[5]
+
+
+def test_a_parameter_that_is_no_width_does_not_race():
+    assert not family(2.0 * Linear()).has_width
+    assert family(2.0 * Gaussian(sigma=1.0)).has_width
 
 
 def test_cells_that_are_all_equal_have_a_winner():

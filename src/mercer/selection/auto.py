@@ -62,7 +62,7 @@ class AutoMixin:
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
 
     def _search(
-        self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock, work: int | None = None
+        self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock, work: float = np.inf
     ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
         with Control("kernels", None, progress=self.progress) as control:

@@ -54,7 +54,8 @@ def left_out(X: Any, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Sco
 class MachineErrors:
     """Support vector machines: the share of errors over folds, for the best C of a path.
 
-    K is computed once; a fold is a set of its indices, and the machines of a fold start from one another.
+    K is computed once for a path; a fold is a set of its indices, and the machines of a fold start from one
+    another. Of more points than `MOST`, each fold is an SVC with rows of its own.
     Single errors are noisy: what is compared is the mean over neighbouring C, and equal means are decided by
     the mean over all.
     """

@@ -60,7 +60,7 @@ class Trial:
     per_column: bool
     seconds: float
     family: Family
-    #: -log of the probability of the targets, per point; comparable on the same points
+    #: L per point, of the points it was learned on; comparable on the same ones
     evidence: float
 
     @property
@@ -112,12 +112,12 @@ class Search:
         *,
         clock: Clock,
         seed: int = 0,
-        work: int | None = None,
+        work: float = np.inf,
         step: Callable[[Trial], bool] = lambda trial: True,
     ) -> None:
         self.X, self.Y, self.score = X, Y, score
         self.clock = clock
-        #: points times steps uphill of a trial, about; as many steps as it takes without
+        #: points times steps uphill of a trial, about
         self.work = work
         self.order = np.random.default_rng(seed).permutation(len(Y))
         #: told of every trial; False ends the search
@@ -205,9 +205,7 @@ class Search:
             family.names,
             noise,
             tied=tied,
-            iterations=_STEPS[1]
-            if self.work is None
-            else min(max(self.work // len(which), _STEPS[0]), _STEPS[1]),
+            iterations=int(min(max(self.work / len(which), _STEPS[0]), _STEPS[1])),
             deadline=self.clock.end,
         )
 
