@@ -310,6 +310,32 @@ def test_a_line_of_a_letter_that_begins_with_from_begins_no_message(tmp_path):
     assert [name for name, _ in located(tmp_path)] == [f"{tmp_path / 'a'}[1]", f"{tmp_path / 'a'}[2]"]
 
 
+def test_an_empty_line_before_a_mailbox(tmp_path):
+    box = b"From x Thu\nSubject: one\n\nhi\n\nFrom y Fri\nSubject: two\n\nho\n"
+    for before in (b"\n", b"\r\n\n", b"\xef\xbb\xbf"):
+        (tmp_path / "a").write_bytes(before + box)
+        assert len(messages(tmp_path)) == 2
+
+
+def test_folders_in_folders(tmp_path):
+    """As deep as a name can be; links to folders are not followed, and said to be not."""
+    folders = [tmp_path]
+    for _ in range(1100):
+        folders.append(folders[-1] / "a")
+        folders[-1].mkdir()
+    (folders[-1] / "b").write_bytes(b"Subject: one\n\nhi\n")
+    assert len(messages(tmp_path)) == 1
+    (folders[-1] / "b").rename(tmp_path / "a" / "b")
+    for folder in folders[:1:-1]:  # Python's own way to remove them is recursive
+        folder.rmdir()
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "a").symlink_to(tmp_path / "a", target_is_directory=True)
+    with pytest.raises(InputError, match="links to folders are not followed"):
+        messages(tmp_path / "links")
+    with pytest.raises(InputError, match="empty"):
+        messages("")
+
+
 def test_of_a_maildir_only_what_was_delivered_is_read(tmp_path):
     for name in (
         "cur/1:2,S",
@@ -462,6 +488,14 @@ def test_no_message_takes_long(name, head):
 def test_no_head_takes_long(name, unit):
     start = time.perf_counter()
     check(read(name + unit * (60_000 // len(unit)) + b"\n\n"))
+    assert time.perf_counter() - start < 2.0
+
+
+@pytest.mark.parametrize("part", [b"a" * ((1 << 18) - 2) + b"@ ", (b"<a " + b"href " * 49) * 1000])
+def test_no_number_of_parts_takes_long(part):
+    """A hundred of the largest."""
+    start = time.perf_counter()
+    check(read(b"Content-Type: multipart/mixed; boundary=q\n\n" + (b"--q\n\n" + part + b"\n") * 99))
     assert time.perf_counter() - start < 2.0
 
 

@@ -150,6 +150,25 @@ def test_the_same_words_are_never_on_both_sides_of_a_fold(mails):
     assert abs(wrong[0] - wrong[1]) < 0.1
 
 
+def test_the_same_words_in_both_classes():
+    """Whatever the folds are, each leaves messages of both to learn from."""
+    A, B, C = (f"Subject: {word}\n\n{word}" for word in ("one", "two", "three"))
+    for seed in range(5):
+        options = {"C": 1.0, "weights": "equal", "random_state": seed}
+        model = MailClassifier(**options).fit([A, C, B, C], ["spam", "spam", "ham", "ham"])
+        assert np.isfinite(model.left_out_).all()
+
+
+def test_weights_of_any_size(mails):
+    X, y = mails
+    models = [
+        MailClassifier(weights={"words": w, "pairs": w}, C=1.0).fit(X[:30], y[:30])
+        for w in (1.0, 1e308, 5e-324)
+    ]
+    for model in models:
+        assert model.weights_ == models[0].weights_ and model.weights_["words"] == 0.5
+
+
 def test_labels_of_any_kind_and_either_order(mails):
     X, y = mails
     numbers = np.where(y == "spam", 0, 1)
@@ -174,6 +193,7 @@ def test_fits_repeat(mails):
         ({"aspects": ()}, "aspects must be"),
         ({"ham_loss": 2}, "ham_loss must be between 0 and 1, got 2"),
         ({"C": -1}, "C must be 'auto' or a positive number"),
+        ({"C": True}, "C must be 'auto' or a positive number"),
         ({"weights": "learned"}, "weights must be 'learn', 'equal'"),
         ({"weights": {"words": -1.0}}, "weights must be zero or more"),
         ({"weights": {"words": "1"}}, "weights must be zero or more"),
@@ -206,6 +226,8 @@ def test_bad_input_is_refused(mails, model):
         MailClassifier().fit(X[:4], ["spam", None, "ham", None])
     with pytest.raises(InputError, match="1 are missing"):
         MailClassifier().fit(X[:3], [0.0, 1.0, np.nan])
+    with pytest.raises(InputTypeError, match="labels of one type, got int, str"):
+        MailClassifier().fit(X[:4], np.array([1, "a", 1, "a"], dtype=object))
     for single in (X[0], bytearray(b"x"), email.message_from_string(X[0]), {"a": 1}, np.array([X])):
         with pytest.raises(InputTypeError, match=r"pass \[message\]"):
             model.predict(single)

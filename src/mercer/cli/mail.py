@@ -39,9 +39,14 @@ def train(
     for path in (output, report):
         if path is not None:
             require_writable(path)
-    require_apart({"--output": output} | ({"--report": report} if report is not None else {}), {})
+    outputs = {"--output": output} | ({"--report": report} if report is not None else {})
+    require_apart(outputs, {"the spam": spam, "the ham": ham})
     began = monotonic()
     _require_apart(spam, ham)
+    for name, path in outputs.items():
+        for folder in (spam, ham):
+            if path.resolve().is_relative_to(folder.resolve()):
+                raise InputError(f"{name} {path} is among the messages in {folder}: name a place elsewhere")
     screen.step("reading messages")
     spams, hams = list(messages(spam)), list(messages(ham))
     both = len(set(spams) & set(hams))
@@ -144,18 +149,26 @@ def classify(
     any_spam = False
     for name, message in _messages(files or [STANDARD_INPUT]):
         found = model.explain(message)
-        is_spam = str(found.label) == "spam"
-        any_spam = any_spam or is_spam
+        any_spam = any_spam or found.is_spam
         if screen.as_json:
             facts = {"file": name, "label": str(found.label), "spam": found.probability, "value": found.value}
             if explain:
                 facts |= {"aspects": found.aspects, "elements": found.elements[:50]}
             screen.json(facts)
         elif explain:
-            print(f"{name}: {found}", flush=True)
+            print(f"{_on_one_line(name)}: {found}", flush=True)
         else:
-            print(f"{found.label}\t{found.probability:.4f}\t{name}", flush=True)
+            print(f"{found.label}\t{found.probability:.4f}\t{_on_one_line(name)}", flush=True)
     return NO if any_spam else DONE
+
+
+def _on_one_line(name: str) -> str:
+    r"""A name whose ends of lines, and other signs that cannot be printed, are spelled.
+
+    >>> _on_one_line("a\nham\t1")
+    'a\\nham\\t1'
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
 
 
 def _pass(model: Any, file: str) -> int:
@@ -163,7 +176,9 @@ def _pass(model: Any, file: str) -> int:
     if others:
         raise InputError(f"--through takes one message, {file} has {1 + len(others)}: pass them one by one")
     found = model.explain(message)
-    sys.stdout.buffer.write(_marked(message, f"{found.label}, {found.probability:.4f}"))
+    sys.stdout.buffer.write(
+        _marked(message, f"{'spam' if found.is_spam else 'ham'}, {found.probability:.4f}")
+    )
     return DONE
 
 

@@ -71,6 +71,11 @@ class Explanation:
     aspects: dict[str, float]  # by aspect
     elements: list[tuple[str, str, float]]  # aspect, element, what it adds to f; the strongest first
 
+    @property
+    def is_spam(self) -> bool:
+        """Whether it was taken for spam, however that is labelled."""
+        return self.value > 0
+
     def __str__(self) -> str:
         lines = [
             f"{self.label}: spam with probability {self.probability:.2%}, f - threshold = {self.value:+.2f}"
@@ -200,7 +205,11 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         is_missing = [label is None or label != label for label in y.tolist()]
         if any(is_missing):
             raise InputError(f"y must hold a label for every message, {sum(is_missing)} are missing")
-        self.classes_ = np.unique(y)
+        try:
+            self.classes_ = np.unique(y)
+        except TypeError:
+            kinds = ", ".join(sorted({type(label).__name__ for label in y.tolist()}))
+            raise InputTypeError(f"y must hold labels of one type, got {kinds}: pass texts") from None
         if len(self.classes_) != 2:
             some = ", ".join(repr(label) for label in self.classes_[:5].tolist())
             raise InputError(f"y must hold two labels, spam and ham, got {len(self.classes_)}: {some}")
@@ -232,8 +241,9 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
                 blocks = [([_products(row[p]) for row in rows.values()], signs[p]) for p in pieces]
                 prior = np.array([_PRIOR[name] for name in rows])
                 weights = dict(zip(rows, learn_weights(blocks, prior, pull=_PULL).tolist(), strict=True))
-        total = sum(weights.values())
-        return {name: float(weight / total) for name, weight in weights.items()}
+        largest = max(weights.values())  # the sum of numbers may be none
+        total = sum(weight / largest for weight in weights.values())
+        return {name: float(weight / largest / total) for name, weight in weights.items()}
 
     def _choose(
         self, Z: sparse.csr_array, signs: np.ndarray, groups: np.ndarray, rng: np.random.Generator
@@ -241,7 +251,8 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         """Sets C, threshold and curve of probabilities by values of f at messages left out; returns K."""
         self.left_out_ = np.full(len(signs), np.nan)
         some, stands_for = _sample(signs, rng)
-        Z, signs, groups = Z[some], signs[some], groups[some]
+        Z, signs = Z[some], signs[some]
+        groups = 2 * groups[some] + (signs > 0)  # of one kind each: every fold then leaves some of both
         fewest = min(len(np.unique(groups[signs == sign])) for sign in (-1, 1))
         if fewest < 2:
             raise InputError("all spams, or all hams, have the same words: add messages of that kind")
@@ -343,7 +354,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating)
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _read(X: Any) -> list[Mail]:

@@ -8,6 +8,7 @@ are still being written, and other files are the mail server's own.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 from collections.abc import Iterator
@@ -31,6 +32,8 @@ def messages(path: str | os.PathLike[str]) -> list[bytes]:
 
 def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
     """The same, each with its file, and its number in brackets where that has several."""
+    if not os.fspath(path):
+        raise InputError("the name of a message is empty: pass a file or a folder")
     place = Path(path)
     if not place.is_dir():
         yield from _of_file(place)
@@ -40,15 +43,19 @@ def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
         is_empty = False
         yield from _of_file(file)
     if is_empty:
-        raise InputError(f"the folder {str(place)!r} has no files: name a folder with one message per file")
+        raise InputError(
+            f"the folder {str(place)!r} has no files (links to folders are not followed): name a folder with "
+            "one message per file"
+        )
 
 
 def _of_file(file: Path) -> Iterator[tuple[str, bytes]]:
     raw = read_file(file)
-    if not raw.startswith(b"From "):
+    box = raw.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+    if not box.startswith(b"From "):
         yield str(file), raw
         return
-    pieces = _BEGINS.split(raw.replace(b"\r\n", b"\n"))
+    pieces = _BEGINS.split(box.replace(b"\r\n", b"\n"))
     if len(pieces) == 1:
         yield str(file), raw
         return
@@ -58,18 +65,32 @@ def _of_file(file: Path) -> Iterator[tuple[str, bytes]]:
 
 def _below(folder: Path) -> Iterator[Path]:
     """The files of messages in a folder and its folders, by name."""
-    found = sorted(entry for entry in _entries(folder) if not entry.name.startswith("."))
-    names = {entry.name for entry in found}
-    is_maildir = {"cur", "new"} <= names and all((folder / name).is_dir() for name in ("cur", "new"))
-    for entry in found:
-        if entry.is_dir():
-            if not entry.is_symlink() and not (is_maildir and entry.name == "tmp"):
-                yield from _below(entry)
-        elif entry.is_file() and entry.name != "cmds" and not is_maildir:
-            yield entry
+    waiting = [folder]
+    while waiting:
+        place = waiting.pop()
+        if place.is_dir():
+            waiting += reversed(_entries(place))
+        else:
+            yield place
 
 
 def _entries(folder: Path) -> list[Path]:
+    """What is to be read of a folder, by name."""
+    found = sorted(entry for entry in _listed(folder) if not entry.name.startswith("."))
+    folders = {entry.name for entry in found if entry.is_dir()}
+    is_maildir = {"cur", "new"} <= folders
+    return [
+        entry
+        for entry in found
+        if (
+            not entry.is_symlink() and not (is_maildir and entry.name == "tmp")
+            if entry.name in folders
+            else entry.is_file() and entry.name != "cmds" and not is_maildir
+        )
+    ]
+
+
+def _listed(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError as error:

@@ -15,11 +15,12 @@ __all__ = ["encoding", "links", "pairs", "texts", "words"]
 _WORDS = 5000  # of a message that are counted
 _LENGTH = 24  # letters of a word; a longer one is not what it says but that it is long
 _LINKS = 500
+_TEXT = 1 << 20  # characters of the texts of a message, together
 
 #: words of letters, also with ' and - inside; numbers and prices; marks of exclamation and question
 _WORD = re.compile(r"[^\W\d_][^\W_]*(?:['’-][^\W_]+)*|[$£€]?\d[\d.,:]*%?|[!?]+")
 _LINK = re.compile(r"\b(?:https?|ftp|mailto):[^\s<>\"']{1,2000}|\bwww\.[^\s<>\"']{1,2000}", re.IGNORECASE)
-_ADDRESS = re.compile(r"[\w.+-]{1,100}@[\w.-]{1,200}")
+_ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w.-]{1,200}")
 _LOOKS_LIKE_HOST = re.compile(r"\s*(?:https?://)?([a-z0-9-]{1,60}(?:\.[a-z0-9-]{1,60}){1,6})", re.IGNORECASE)
 _PATH_WORD = re.compile(r"[a-z]{3,20}", re.IGNORECASE)
 _DIGIT_RUN = re.compile(r"\d+")
@@ -27,13 +28,15 @@ _ZEROS = str.maketrans("123456789", "000000000")
 
 
 def texts(parts: Iterable[Part]) -> tuple[list[str], list[str]]:
-    """The plain texts and the pages of HTML of a message."""
+    """The plain texts and the pages of HTML of a message, as many as there is room for."""
     plain: list[str] = []
     pages: list[str] = []
+    room = _TEXT
     for part in parts:
         if not part.payload or not part.kind.startswith(("text/", "multipart/", "message/")):
             continue
-        text = part.text()
+        text = part.text()[:room]
+        room -= len(text)
         is_page = part.kind == "text/html" or text[:200].lstrip()[:6].lower() in ("<html>", "<!doct")
         (pages if is_page else plain).append(text)
     return plain, pages
