@@ -15,7 +15,7 @@ def test_numbers_none_and_generators():
         assert seed_of(make(3)) == seed_of(make(3)) != seed_of(make(4))
 
 
-@pytest.mark.parametrize("given", [-1, 2**40, 0.5, "seven"])
+@pytest.mark.parametrize("given", [-1, 2**40, 0.5, "seven", True, False, np.True_])
 def test_anything_else_is_refused(given):
     with pytest.raises(InputError, match="random_state must be a number"):
         seed_of(given)

@@ -26,7 +26,8 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(_MOST))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(_MOST))
-    if isinstance(random_state, Integral) and 0 <= int(random_state) <= _MOST:
+    is_number = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+    if is_number and 0 <= int(random_state) <= _MOST:
         return int(random_state)
     raise InputError(
         f"random_state must be a number from 0 to {_MOST}, None or a NumPy generator, got {random_state!r}"

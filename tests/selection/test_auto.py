@@ -1,5 +1,7 @@
 """Estimators that choose their kernel."""
 
+import os
+import signal
 import warnings
 from time import monotonic
 
@@ -12,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import Gaussian, KernelRidge, Linear, Spectrum, config
+from mercer import Gaussian, KernelRidge, Laplacian, Linear, Polynomial, Spectrum, config
 from mercer.errors import InputError
 from mercer.selection import AutoKernelClassifier, AutoKernelRegressor, nested_error
+from mercer.selection.search import Search
 
 
 @parametrize_with_checks([AutoKernelRegressor(kernel="rbf"), AutoKernelClassifier(kernel="rbf")])
@@ -140,3 +143,108 @@ def test_progress_is_told(wave):
     model = AutoKernelRegressor(["rbf", "laplacian"], progress=told.append).fit(*wave)
     errors = [event["facts"]["error"] for event in told if event["facts"]]
     assert errors == [trial.score.error for trial in model.trials_]
+
+
+# --- numbers of any size, few points, little time ------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+def test_the_scale_of_the_numbers_does_not_matter(wave, size):
+    """The squares of such numbers are zero, or none; the predictions are the same to rounding."""
+    X, y = wave[0][:60], wave[1][:60]
+    plain = AutoKernelRegressor().fit(X, y)
+    columns = AutoKernelRegressor().fit(X * size, y)
+    np.testing.assert_allclose(columns.predict(X * size), plain.predict(X), atol=1e-3)
+    with np.errstate(all="ignore"):
+        targets = AutoKernelRegressor().fit(X, y * size)
+    np.testing.assert_allclose(targets.predict(X) / size, plain.predict(X), atol=1e-3)
+    assert targets.best_score_ == pytest.approx(plain.best_score_, rel=1e-3)
+    labels = AutoKernelClassifier().fit(X * size, y > 0)
+    assert labels.score(X * size, y > 0) == AutoKernelClassifier().fit(X, y > 0).score(X, y > 0)
+
+
+def test_what_the_evidence_of_few_points_spoils_is_undone():
+    """Sixty points, a fifth of the labels wrong: the evidence of all is best where K is the unit matrix."""
+    rng = np.random.default_rng(5)
+    X, T = rng.normal(size=(60, 3)), rng.normal(size=(4000, 3))
+    y = X[:, 0] + 0.8 * rng.normal(size=60) > 0
+    model = AutoKernelClassifier(random_state=5).fit(X, y)
+    # of the true boundary 21.5 % are wrong, by the noise; a coin gives 50
+    assert np.mean(model.predict(T) != (T[:, 0] + 0.8 * rng.normal(size=4000) > 0)) < 0.3
+
+
+def test_the_best_score_is_that_of_the_kernel_that_was_chosen():
+    for seed in (5, 6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3))
+        model = AutoKernelClassifier(random_state=seed).fit(X, X[:, 0] + 0.8 * rng.normal(size=60) > 0)
+        same = [t.score.error for t in model.trials_ if type(t.kernel) is type(model.kernel_)]
+        assert model.best_score_ in same
+
+
+def test_a_sum_of_kernels_without_noise(wave):
+    X = wave[0][:80, :3]
+    y = np.sin(2 * X[:, 0])
+    model = AutoKernelRegressor(1.0 * Gaussian([1.0, 1.0, 1.0]) + 1.0 * Laplacian(1.0)).fit(X, y)
+    assert model.score(X, y) > 0.999
+
+
+def test_the_fewest_points(rng):
+    X = rng.normal(size=(8, 3))
+    for n in (4, 5, 8):
+        for seed in range(6):
+            model = AutoKernelClassifier("rbf", random_state=seed).fit(X[:n], np.arange(n) % 2)
+            assert set(model.predict(X)) <= {0, 1}
+    assert len(AutoKernelClassifier("rbf").fit(X, np.arange(8)).classes_) == 8
+
+
+def test_a_kernel_that_overflows_is_refused(rng):
+    X = 10 * rng.normal(size=(30, 3))
+    for model in (AutoKernelRegressor(Polynomial(10**6)), AutoKernelClassifier(Polynomial(10**6))):
+        with np.errstate(all="ignore"), pytest.raises(InputError, match="is not finite at these points"):
+            model.fit(X, np.arange(30) % 2)
+
+
+def test_little_memory_takes_fewer_points(rng):
+    X = rng.normal(size=(2000, 5))
+    for memory in ("1MB", "300KB"):
+        with config(memory=memory), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            AutoKernelClassifier("rbf").fit(X[:300], X[:300, 0] > 0)
+    with config(memory="8MB"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = AutoKernelRegressor("rbf", max_time=5).fit(X, X[:, 0])
+    assert 100 < len(model.expansion_.coef) < 2000
+
+
+def test_little_time_takes_fewer_points(rng):
+    """Whole machines of fewer points, and not one of all that is cut short."""
+    X = rng.normal(size=(30_000, 6))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=30_000)
+    for model, targets in ((AutoKernelRegressor("rbf"), y), (AutoKernelClassifier("rbf"), y > 0)):
+        clone(model).fit(X[:50], targets[:50])  # compiled before
+        began = monotonic()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fitted = clone(model).set_params(max_time=2.0).fit(X, targets)
+        assert monotonic() - began < 8  # a machine that others use, too
+        assert len(caught) == 1 and "of 30,000 points, as many as" in str(caught[0].message)
+        assert fitted.score(X[-2000:], targets[-2000:]) > 0.85
+
+
+@pytest.mark.parametrize("kind", [AutoKernelRegressor, AutoKernelClassifier])
+def test_an_interrupted_search_says_so(wave, kind, monkeypatch):
+    """Ctrl-C ends the search after the trial that it came in; the best so far is fitted, to all points."""
+    X, y = wave[0], wave[1] > 0
+    step = Search._learn
+
+    def interrupted(self, *arguments):
+        monkeypatch.undo()  # once: a second one ends it at once
+        os.kill(os.getpid(), signal.SIGINT)
+        return step(self, *arguments)
+
+    monkeypatch.setattr(Search, "_learn", interrupted)
+    with pytest.warns(UserWarning, match="interrupted: the best of 1 trials is fitted"):
+        model = kind().fit(X, y)
+    assert model.report_.stopped == "interrupted" and np.isfinite(model.predict(X)).all()
+    assert kind("rbf").fit(X[:50], y[:50]).report_.stopped == "converged"

@@ -35,7 +35,7 @@ from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Plan
 
-__all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise"]
+__all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise", "with_matrix"]
 
 
 def flag(default: bool | None, **options: Any) -> Any:
@@ -81,7 +81,7 @@ class KernelMixin:
                     "kernel values of the training points with each other, and to predict those of the new "
                     "points (rows) with the training points (columns)"
                 )
-            kernel, X = _with_matrix(kernel, X), np.arange(X.shape[0])
+            kernel, X = with_matrix(kernel, X), np.arange(X.shape[0])
         # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
@@ -172,7 +172,7 @@ def is_pairwise(kernel: Kernel) -> bool:
     return any(isinstance(part, Precomputed) and part.matrix is None for part in kernel.parts())
 
 
-def _with_matrix(kernel: Kernel, K: np.ndarray) -> Kernel:
+def with_matrix(kernel: Kernel, K: np.ndarray) -> Kernel:
     """The kernel with K for every Precomputed() that waits for one."""
     kernel = kernel.__sklearn_clone__()
     for part in kernel.parts():

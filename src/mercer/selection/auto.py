@@ -10,10 +10,12 @@ import numpy as np
 
 from mercer import data
 from mercer.errors import InputError
+from mercer.estimators.base import is_pairwise, with_matrix
+from mercer.estimators.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
-from mercer.kernels.parameters import positive
 from mercer.kernels.stationary import Gaussian
+from mercer.report import Journal
 from mercer.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
@@ -21,13 +23,15 @@ from mercer.solvers.control import Control
 
 __all__ = ["AUTO", "AutoMixin"]
 
-AUTO = {"max_time": positive(None, optional=True)}
+AUTO = {name: IterativeMixin.CONTROL[name] for name in ("max_time", "progress")}
 
 _FEWEST = 4  # points
 
 
 class AutoMixin:
     """For estimators with the parameters kernel, max_time, random_state and progress."""
+
+    kernel_: Kernel
 
     def __init__(
         self,
@@ -49,7 +53,13 @@ class AutoMixin:
         given = list(self.kernel) if isinstance(self.kernel, list | tuple) else [self.kernel]
         if not given:
             raise InputError("kernel is an empty list: pass 'auto', a kernel, or a list of at least one")
-        return [as_kernel(kernel, "scale", 3, 1.0) for kernel in given]
+        kernels = [as_kernel(kernel, "scale", 3, 1.0) for kernel in given]
+        if len({is_pairwise(kernel) for kernel in kernels}) > 1:
+            raise InputError(
+                "kernel lists 'precomputed' beside kernels of points, got "
+                f"{self.kernel!r:.200}: X is a matrix of kernel values or holds points, so list one kind"
+            )
+        return kernels
 
     def _kernel(self) -> Kernel:
         given = self._given()
@@ -59,10 +69,20 @@ class AutoMixin:
         given = self._given()
         if not given:
             return list(default_families(X))
+        if is_pairwise(given[0]):  # X are indices: all kernels take the matrix that the first one was given
+            waits = [is_pairwise(part) and not part.children() for part in given[0].parts()]
+            K = list(self.kernel_.parts())[waits.index(True)].get_params()["matrix"]
+            given = [with_matrix(kernel, K) for kernel in given]
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
 
     def _search(
-        self, X: Any, Y: np.ndarray, score: ScoreOf, clock: Clock, work: float = np.inf
+        self,
+        X: Any,
+        Y: np.ndarray,
+        score: ScoreOf,
+        clock: Clock,
+        journal: Journal,
+        work: float = np.inf,
     ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
         with Control("kernels", None, progress=self.progress) as control:
@@ -72,7 +92,22 @@ class AutoMixin:
                 return control.stopped is None
 
             search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), work=work, step=step)
-            return search, search.run(self._families(X))
+            best = search.run(self._families(X))
+        if control.stopped is not None:
+            search.stopped = control.stopped
+            journal.warn(
+                f"interrupted: the best of {len(search.trials)} trials is fitted, without the others"
+            )
+        elif search.clock.is_over:
+            search.stopped = "max_time"
+        return search, best
+
+    @staticmethod
+    def _tell_of_fewer(points: int, n: int, journal: Journal) -> None:
+        journal.warn(
+            f"the last fit takes {points:,} of {n:,} points, as many as memory and time allow: raise "
+            "max_time, or the memory budget with mercer.config(memory=…)"
+        )
 
     def _require_points(self, X: Any) -> None:
         if data.n_points(X) < _FEWEST:

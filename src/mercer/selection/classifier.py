@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mercer import data
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.svc import SVC
 from mercer.expansion import Expansion
+from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
@@ -25,7 +27,11 @@ __all__ = ["AutoKernelClassifier"]
 
 _WORK = 8000  # points times steps uphill of a trial: labels as ±1 are not what is scored
 _LEARNED = 2000  # points that the parameters of the winner are learned on
-_LEAST = 1.0  # seconds for the last fit, however little time is left
+_COMPARED = 1280  # points on which the winner is compared with what it was before
+#: the last fit under a time limit: its points, at first; its time is as their number to this power; it is
+#: repeated for so many times the points at least, and at most
+_FEWEST, _POWER, _WORTH, _MOST = 2000, 2.2, 1.5, 8.0
+_LEAST = 0.3  # seconds for it, however little time is left
 #: errors that a nat of evidence per point is worth: folds of a few hundred points alone are misled
 _EVIDENCE = 1.5
 #: what the widths of the winner are multiplied by, to choose among them together with C
@@ -81,16 +87,43 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         codes = self._encode(y)
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
-        search, best = self._search(X, Y, score, clock, _WORK)
-        found = [self._last_choice(score, trial, search) for trial in self._finalists(best, len(y))]
+        search, best = self._search(X, Y, score, clock, journal, _WORK)
+        finalists = self._finalists(best, len(y))
+        found = [self._last_choice(score, trial, search) for trial in finalists]
         last = self._best(found, search)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
-        left = None if self.max_time is None else max(clock.left, _LEAST)
-        self.model_ = SVC(kernel=last.kernel, C=self.C_, max_time=left).fit(X, y).set_params(max_time=None)
+        self.model_ = self._fit_last(X, y, last.kernel, search.order, clock, journal)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
-        self.report_ = journal.report(self.model_.report_.plan, self.model_.report_.stopped)
-        self.best_score_ = best[0].score.error
+        stopped = {search.stopped, self.model_.report_.stopped} - {"converged"} or {"converged"}
+        self.report_ = journal.report(self.model_.report_.plan, min(stopped))  # "interrupted" first
+        self.best_score_ = finalists[found.index(last)].score.error
         return self
+
+    def _fit_last(
+        self, X: Any, y: np.ndarray, kernel: Kernel, order: np.ndarray, clock: Clock, journal: Journal
+    ) -> SVC:
+        """The machine of all points; with a time limit, of as many as there is time for.
+
+        A machine of many points that is cut short is worse than a whole one of fewer.
+        """
+        n = len(y)
+        if self.max_time is None:
+            return SVC(kernel=kernel, C=self.C_).fit(X, y)
+        _, first = np.unique(y[order], return_index=True)
+        order = np.concatenate([order[first], np.delete(order, first)])  # some of each class
+        points = min(n, max(_FEWEST, len(first)))
+        while True:
+            began = monotonic()
+            which = np.sort(order[:points])
+            some = (X, y) if points == n else (data.take(X, which), y[which])
+            model = SVC(kernel=kernel, C=self.C_, max_time=max(clock.left, _LEAST)).fit(*some)
+            growth = (max(clock.left, 0.0) / (2 * (monotonic() - began))) ** (1 / _POWER)
+            if points == n or growth < _WORTH:
+                break
+            points = int(min(n, min(growth, _MOST) * points))
+        if points < n:
+            self._tell_of_fewer(points, n, journal)
+        return model.set_params(max_time=None)
 
     def _finalists(self, best: list[Trial], n: int) -> list[Trial]:
         """The winner; of few points, which tell little, every trial with as few parameters.
@@ -115,7 +148,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         has_width = trial.family.has_width
         is_width = has_width and len(trial.family.names) == 1 and not trial.per_column
         if self._are_few(trial, n) or not is_width:  # a width of many points races in any case
-            trial = search.finish(trial, _LEARNED)
+            trial = self._relearned(score, trial, search)
         widths = _WIDTHS if has_width and not search.clock.is_over else (1.0,)
         kernels = [widened(trial.kernel, trial.family.names, width) for width in widths]
         winner = race(score, kernels, search.order[-affordable_points() :], search.clock)
@@ -126,6 +159,20 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             points=winner.points,
             seconds=monotonic() - began,
         )
+
+    @staticmethod
+    def _relearned(score: MachineErrors, trial: Trial, search: Search) -> Trial:
+        """The trial with its parameters learned on more points, unless it is then clearly worse.
+
+        The evidence of few points may be best where the kernel tells no points apart, or all.
+        """
+        learned = search.finish(trial, _LEARNED)
+        if learned is trial:
+            return trial
+        which = search.order[-_COMPARED:]
+        before, after = (score(one.kernel, one.noise, which).error for one in (trial, learned))
+        is_worse = after - before > np.sqrt(before * (1 - before) / len(which))
+        return replace(trial, evidence=np.nan) if is_worse else learned
 
     @staticmethod
     def _best(found: list[Trial], search: Search) -> Trial:

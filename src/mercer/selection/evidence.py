@@ -28,6 +28,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 from scipy.optimize import minimize
 
 from mercer import data
+from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import DistanceSlope
@@ -129,7 +130,7 @@ def learn(
     """
     Y = Y - Y.mean(axis=0)
     space = _Space.of(kernel, names, tied)
-    unit = max(float(np.mean(np.abs(Gram(kernel, X, cache=0).diag()))), 1e-300)
+    unit = _unit(kernel, X)
     least, most = (unit * side for side in _NOISE)
     noise = min(max(_START * unit if noise is None else noise, least), most)
     start = np.append(np.zeros(space.size), np.log(noise))
@@ -166,7 +167,19 @@ def learn(
             bounds=bounds,
             options={"maxiter": iterations, "ftol": _GAIN},
         )
-    return Learned(space.kernel(at_best[:-1]), float(np.exp(at_best[-1])), best / len(Y), count)
+    kernel = space.kernel(at_best[:-1])
+    noise = max(float(np.exp(at_best[-1])), _NOISE[0] * _unit(kernel, X))  # weights of a sum may have grown
+    return Learned(kernel, noise, best / len(Y), count)
+
+
+def _unit(kernel: Kernel, X: Any) -> float:
+    """The mean |k(x, x)|."""
+    unit = float(np.mean(np.abs(Gram(kernel, X, cache=0).diag())))
+    if not np.isfinite(unit):
+        raise InputError(
+            f"{kernel!r} is not finite at these points: scale their columns, or take a smaller degree"
+        )
+    return max(unit, 1e-300)
 
 
 class _OutOfTimeError(Exception):

@@ -44,12 +44,15 @@ class Family:
 def family(kernel: Kernel) -> Family:
     """Of a kernel with numbers for parameters: those that are positive and have a derivative.
 
+    Exponents stay as they are given: of a fraction few kernels are kernels.
+
     >>> from mercer import Gaussian, Linear
     >>> family(2.0 * Gaussian(sigma=1.0) + 0.5 * Linear()).names
     ('k1__scale', 'k1__kernel__sigma', 'k2__scale')
     """
     given = kernel.get_params()
-    return Family(kernel, tuple(name for name in differentiable(kernel) if _is_positive(given[name])))
+    names = (name for name in differentiable(kernel) if name.rpartition("__")[2] != "exponent")
+    return Family(kernel, tuple(name for name in names if _is_positive(given[name])))
 
 
 def widened(kernel: Kernel, names: Sequence[str], factor: float) -> Kernel:
@@ -91,11 +94,15 @@ def default_families(X: Any) -> Iterator[Family]:  # X: (n, d)
 
 def _spread(X: Any) -> np.ndarray:  # (d,)
     """The standard deviation of each column; 1 for one that is constant."""
+    size = np.asarray(abs(X).max(axis=0).toarray()).ravel() if sparse.issparse(X) else np.abs(X).max(axis=0)
+    size = np.where(size > 0, size, 1.0).astype(np.float64)  # squares of its numbers may be none
     if sparse.issparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        spread = np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0.0))
+        scaled = X.multiply(1 / size)
+        mean = np.asarray(scaled.mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel() - mean**2, 0.0))
     else:
-        spread = np.asarray(X, dtype=np.float64).std(axis=0)
+        spread = (X / size).std(axis=0)
+    spread = spread * size
     return np.where(spread > 1e-12 * max(float(spread.max(initial=0.0)), 1e-300), spread, 1.0)
 
 

@@ -16,13 +16,14 @@ from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.scores import left_out
-from mercer.selection.search import Clock, Trial, affordable_points
+from mercer.selection.search import Clock, Search, Trial, affordable_points
 
 __all__ = ["AutoKernelRegressor"]
 
 _LEARNED = 3000  # points that the parameters of the winner are learned on
 _SCORED = 6000  # points that the last penalty is chosen on
 _MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties, relative to λ of the evidence
+_PART = 0.1  # of the time that is left, for that choice
 _FEWEST = 1000  # points of the last fit, however little time and memory is left
 
 
@@ -73,27 +74,33 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         journal, clock = Journal(), Clock(self.max_time)
         X, y = self._validate_fit(X, y, multi_output=True, y_numeric=True)
         self._require_points(X)
-        Y = y.astype(np.float64).reshape(len(y), -1)
-        spread = Y.std(axis=0)
-        Z = (Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock)
+        Z = _standardised(y.astype(np.float64).reshape(len(y), -1))
+        search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock, journal)
         winner = search.finish(winner, _LEARNED)
-        which = search.order[: min(_SCORED, affordable_points())]
-        chosen = KernelRidgeCV(winner.noise * _MULTIPLES, kernel=winner.kernel)
-        self.alpha_ = float(self._quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
-        self.kernel_ = winner.kernel
+        self.alpha_, self.kernel_ = self._penalty(X, Z, winner, search, clock), winner.kernel
         which = np.sort(search.order[: self._affordable(X, clock)])
         if len(which) < len(y):
-            journal.warn(
-                f"the last fit takes {len(which):,} of {len(y):,} points, as many as memory and time allow: "
-                "raise max_time, or the memory budget with mercer.config(memory=…)"
-            )
+            self._tell_of_fewer(len(which), len(y), journal)
         some = (data.take(X, which), y[which]) if len(which) < len(y) else (X, y)
         self.model_ = KernelRidge(self.alpha_, kernel=winner.kernel).fit(*some)
         self.trials_, self.best_score_ = search.trials, winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
-        self.report_ = journal.report(self.model_.report_.plan, objective=self.model_.report_.objective)
+        self.report_ = journal.report(
+            self.model_.report_.plan, search.stopped, objective=self.model_.report_.objective
+        )
         return self
+
+    def _penalty(self, X: Any, Z: np.ndarray, winner: Trial, search: Search, clock: Clock) -> float:
+        """The best λ about that of the evidence; where one cannot afford the points, that of the search."""
+        chosen = KernelRidgeCV(winner.noise * _MULTIPLES, kernel=winner.kernel)
+        which = search.order[: min(_SCORED, affordable_points())]
+        if search.stopped == "interrupted":
+            return winner.score.penalty
+        while not _is_affordable(chosen._plan(data.take(X, which), Z.shape[1]), clock):
+            which = which[: len(which) * 4 // 5]
+            if len(which) < min(winner.points, len(Z)):
+                return winner.score.penalty
+        return float(self._quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
 
     def _affordable(self, X: Any, clock: Clock) -> int:
         """How many points the last fit may take: memory grows with their square, time with their cube."""
@@ -112,3 +119,21 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         probe = KernelRidge(getattr(self, "alpha_", 1.0), kernel=self.kernel_, solver=solver)
         probe.kernel_ = self.kernel_
         return probe
+
+
+def _is_affordable(plan: Plan, clock: Clock) -> bool:
+    return plan.memory <= memory_budget() and plan.seconds <= _PART * clock.left
+
+
+def _standardised(Y: np.ndarray) -> np.ndarray:  # (n, t)
+    """Columns of mean 0 and deviation 1, whatever the size of their numbers.
+
+    >>> _standardised(np.array([[1e300], [-1e300]])), _standardised(np.array([[3e-300], [3e-300]]))
+    (array([[ 1.],
+           [-1.]]), array([[0.],
+           [0.]]))
+    """
+    size = np.abs(Y).max(axis=0)
+    Y = Y / np.where(size > 0, size, 1.0)
+    spread = Y.std(axis=0)
+    return np.asarray((Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0))

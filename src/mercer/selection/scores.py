@@ -80,12 +80,12 @@ class MachineErrors:
         which, alone = which[counts[y] > 1], int(np.sum(counts == 1))
         _, y = np.unique(self.codes[which], return_inverse=True)
         fewest = int(counts[counts > 1].min(initial=len(y)))
+        if y.max(initial=0) == 0:
+            return np.ones(len(PENALTIES[part])), np.array(PENALTIES[part])
         X = data.take(self.X, which)
         gram = Gram(kernel, X, cache=0)
-        unit = float(np.mean(gram.diag())) if len(y) else 1.0
-        penalties = np.array(PENALTIES)[part] / (unit if unit > 0 else 1.0)
-        if y.max(initial=0) == 0:
-            return np.ones(len(penalties)), penalties
+        unit = float(np.mean(gram.diag()))
+        penalties = np.array(PENALTIES[part]) / (unit if unit > 0 else 1.0)
         parts = min(self.folds, fewest)
         folds = [
             fold

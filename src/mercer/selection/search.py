@@ -29,7 +29,7 @@ __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
 
 _RUNGS = (1000, 2000)  # points that are learned on, in turn
 _KEPT = 3  # trials that go on
-_MATRICES = 6  # n × n, that a gradient of the evidence takes
+_MATRICES, _VECTORS = 6, 1000  # n × n and n, that learning and scoring take
 _PER_COLUMN = 5  # points that a parameter of its own takes
 _STEPS = (8, 30)  # uphill, at least and at most
 
@@ -123,6 +123,8 @@ class Search:
         #: told of every trial; False ends the search
         self.step = step
         self.trials: list[Trial] = []
+        #: as in a report
+        self.stopped = "converged"
 
     def run(self, families: Sequence[Family]) -> list[Trial]:
         """All trials; those of the last rung, the best first."""
@@ -212,7 +214,8 @@ class Search:
 
 def affordable_points() -> int:
     """How many points may have the handful of matrices that learning takes."""
-    return int(np.sqrt(memory_budget() / (8 * _MATRICES)))
+    half = _VECTORS / (2 * _MATRICES)
+    return int(np.sqrt(half**2 + memory_budget() / (8 * _MATRICES)) - half)
 
 
 def _mean(scores: list[Score]) -> Score:
