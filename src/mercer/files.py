@@ -41,8 +41,11 @@ def aside(path: Path) -> Iterator[Path]:
     A link stays a link, and what only its owner could read stays so. A device such as /dev/stdout is written
     to, never replaced.
     """
-    target = Path(os.path.realpath(path))
-    folder = None if is_device(target) else target.parent
+    is_written_to = is_device(path)
+    target = (
+        path if is_written_to else Path(os.path.realpath(path))
+    )  # a pipe has no name but that of its link
+    folder = None if is_written_to else target.parent
     handle, name = tempfile.mkstemp(prefix=".mercer-", suffix=target.suffix, dir=folder)
     os.close(handle)
     place = Path(name)

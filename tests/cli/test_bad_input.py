@@ -40,6 +40,10 @@ from .conftest import QUICK
             "'magic' is no learner: choose auto, svm",
         ),
         (["train", "flowers.csv", "-t", "species", "--kernel", "__import__('os')"], "mercer: "),
+        (
+            ["train", "flowers.csv", "-t", "species", "--kernel", "polynomial(1000000)", *QUICK[2:]],
+            "is not finite at these points",
+        ),
         (["train", "flowers.csv", "-t", "species", "--memory", "much"], "memory is not a size, got 'much'"),
         (["train", "flowers.csv", "-t", "species", "--memory", "1KiB"], "and the budget is 1KiB: raise it"),
         (
@@ -57,7 +61,18 @@ from .conftest import QUICK
         (["train", "one.csv", "-t", "y"], "has one class, 'a', in all 30 rows"),
         (["train", "alone.csv", "-t", "y"], "has no column but the target 'y'"),
         (["train", "cut.csv.gz", "-t", "y"], "is cut off: its gzip data end too early"),
-        (["train", "few.csv", "-t", "y"], "folds of 3 rows cannot be made"),
+        (
+            ["train", "few.csv", "-t", "y"],
+            "there are 3 rows with a target, too few for an error: pass 4 or more",
+        ),
+        (
+            ["train", "few.csv", "-t", "y", "--folds", "2"],
+            "there are 3 rows with a target, too few for an error",
+        ),
+        (
+            ["train", "enough.csv", "-t", "y", "--folds", "9"],
+            "9 folds of 5 rows cannot be made: pass a smaller",
+        ),
         (["predict", "nothing.mercer", "flowers.csv"], "the model 'nothing.mercer' does not exist"),
         (["predict", "flowers.csv", "flowers.csv"], "mercer: "),
         (["report", "flowers.csv", "flowers.csv"], "mercer: "),
@@ -69,6 +84,25 @@ from .conftest import QUICK
         (["train"], "Missing argument"),
         (["train", "flowers.csv", "--tagret", "species"], "No such option"),
         (["trian"], "No such command 'trian'"),
+        *(
+            (arguments, "the name is empty: name a file or a folder")
+            for arguments in (
+                ["train", "", "-t", "species"],
+                ["train", "flowers.csv", "-t", "species", "-o", ""],
+                ["train", "flowers.csv", "-t", "species", "--report", ""],
+                ["predict", "", "flowers.csv"],
+                ["predict", "flowers.mercer", ""],
+                ["predict", "flowers.mercer", "flowers.csv", "-o", ""],
+                ["report", "flowers.mercer", "flowers.csv", "-o", ""],
+                ["mail", "train", "", "ham"],
+                ["mail", "train", "spam", ""],
+                ["mail", "train", "spam", "ham", "-o", ""],
+                ["mail", "train", "spam", "ham", "--report", ""],
+                ["mail", "classify", ""],
+                ["mail", "classify", "filter.mercer", "a.eml", ""],
+                ["demo", ""],
+            )
+        ),
         (["train", "flowers.csv", "-t", "species", "--seed", "many"], "--seed"),
     ],
 )
@@ -76,6 +110,7 @@ def test_one_sentence_and_status_2(mercer, flowers, tmp_path, arguments, message
     (tmp_path / "one.csv").write_text("x,y\n" + "".join(f"{i * i},a\n" for i in range(30)))
     (tmp_path / "alone.csv").write_text("y\n" + "a\nb\n" * 5)
     (tmp_path / "few.csv").write_text("x,y\n1,1.5\n2,2.5\n3,4.5\n")
+    (tmp_path / "enough.csv").write_text("x,y\n1,1.5\n2,2.5\n3,4.5\n5,7.5\n8,8.5\n")
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"x,y\n1,2\n" * 50)[:-15])
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     status, out, err = mercer(*arguments)
@@ -203,7 +238,7 @@ def test_without_typer(monkeypatch, capsys):
 
     monkeypatch.setitem(sys.modules, "typer", None)
     assert main(["--version"]) == 2
-    assert capsys.readouterr().err == 'mercer: typer is not installed: run  pip install "mercer[cli]"\n'
+    assert capsys.readouterr().err == 'mercer: typer is not installed: run pip install "mercer[cli]"\n'
 
 
 def start(*arguments, **options):

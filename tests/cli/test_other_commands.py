@@ -156,6 +156,31 @@ def test_demo_ends_with_the_path(mercer, tmp_path, monkeypatch):
     assert sum(line.split(",")[-1] != line.split(",")[-4] for line in predictions[1:]) <= 8
 
 
+def test_demo_overwrites_nothing_but_its_own(mercer, tmp_path, monkeypatch):
+    """Its own are known by the tables, which are the same each time."""
+
+    def predict(model, file, *, output, **more):
+        output.write_text("predictions")
+        return 0
+
+    monkeypatch.setattr("mercer.cli.demo.train", lambda wishes, screen: wishes.output.write_text("model") * 0)
+    monkeypatch.setattr("mercer.cli.demo.predict", predict)
+    assert mercer("demo", "here")[0] == 0
+    written = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
+    assert sorted(written) == ["new.csv", "predictions.csv", "tumours.csv", "tumours.mercer"]
+    (tmp_path / "here" / "new.csv").unlink()
+    assert mercer("demo", "here")[0] == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()} == written
+    for folder, name in (("one", "new.csv"), ("two", "tumours.mercer"), ("here", "tumours.csv")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / name).write_text("my own")
+        status, out, err = mercer("demo", folder)
+        assert (status, out) == (2, "")
+        assert f"would overwrite {folder}/{name}, which it did not write: name another folder" in err
+        assert (tmp_path / folder / name).read_text() == "my own"
+    assert len(list((tmp_path / "one").iterdir())) == 1
+
+
 def test_percent():
     assert [percent(x) for x in (0, 0.00123, 0.0567, 0.5, 1.0)] == [
         "0 %",

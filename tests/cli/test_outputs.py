@@ -1,18 +1,22 @@
 """Where outputs go: links, pipes, closed streams, files that are inputs too; and Ctrl-C on the way."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mercer import files
 from mercer.cli import exits
+from mercer.cli.predict import _to_standard_output
 from mercer.cli.screen import Screen
+from mercer.cli.train import Wishes
 
 from .conftest import QUICK
 
@@ -44,6 +48,17 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     assert list(tmp_path.iterdir()) == [pipe]
 
 
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="names of open files")
+def test_a_pipe_without_a_name_is_written_to():
+    """As standard output is, in a pipeline."""
+    reading, writing = os.pipe()
+    with files.aside(Path(f"/dev/fd/{writing}")) as place:
+        place.write_text("what was written")
+    assert os.read(reading, 100) == b"what was written"
+    os.close(reading)
+    os.close(writing)
+
+
 def test_an_input_is_no_output(mercer, flowers, model, tmp_path):
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for arguments, message in (
@@ -56,6 +71,89 @@ def test_an_input_is_no_output(mercer, flowers, model, tmp_path):
         assert (status, out) == (2, "")
         assert message in err
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@posix
+def test_standard_input_is_an_input_too(mercer, flowers, model):
+    before, standard = flowers.read_bytes(), os.dup(0)
+    try:
+        for arguments in (
+            ["predict", model, "-", "-o", flowers],
+            ["train", "-", "-t", "species", "--no-report", "-o", flowers],
+            ["train", "-", "-t", "species", "--report", flowers],
+        ):
+            with flowers.open("rb") as stream:
+                os.dup2(stream.fileno(), 0)
+            status, out, err = mercer(*arguments)
+            assert (status, out) == (2, "")
+            assert "and the table are the same file" in err
+    finally:
+        os.dup2(standard, 0)
+        os.close(standard)
+    assert flowers.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("a/sales.2023.csv", "sales.2023"),
+        ("sales.2024.CSV.gz", "sales.2024"),
+        ("sales.parquet", "sales"),
+        ("twice.tsv.gz.zip", "twice"),
+        ("v1.2", "v1.2"),
+        ("heart.scale", "heart.scale"),
+        ("-", "model"),
+    ],
+)
+def test_names_of_models_tell_files_apart(file, name):
+    wishes = Wishes(file)
+    assert (wishes.model_path.name, wishes.report_path.name) == (f"{name}.mercer", f"{name}.html")
+    assert Wishes(file, output=Path("m/v1.2")).report_path == Path("m/v1.2.html")
+
+
+class Raw(io.RawIOBase):
+    """Standard output without a buffer, which takes a few bytes at a time, and no more than some."""
+
+    def __init__(self, most=1000):
+        self.taken, self.most = b"", most
+
+    def writable(self):
+        return True
+
+    def write(self, content):
+        if len(self.taken) >= self.most:
+            raise BrokenPipeError
+        self.taken += bytes(content[:5])
+        return len(content[:5])
+
+
+def test_without_a_buffer_all_is_written(monkeypatch):
+    raw = Raw()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, write_through=True))
+    _to_standard_output(b"x,prediction\n1,2\n")
+    assert raw.taken == b"x,prediction\n1,2\n"
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Raw(10), write_through=True))
+    with pytest.raises(BrokenPipeError):
+        _to_standard_output(b"x,prediction\n1,2\n")
+
+
+@posix
+def test_nobody_reads_the_summary():
+    """As a process: the status is that of everything else that nobody reads."""
+    code = (
+        "from mercer.cli.exits import run\nfrom mercer.cli.screen import Screen\n"
+        "sys.exit(run(lambda: Screen().facts([('a', 'b')]) or 0))"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = in_python(code, stdout=writer)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def in_python(code, **options):
+    script = f"import sys\nsys.path[:0] = {sys.path!r}\n{code}"
+    return subprocess.run([sys.executable, "-c", script], stderr=subprocess.PIPE, timeout=60, **options)
 
 
 def test_closed_streams(monkeypatch, capsys):
@@ -96,6 +194,44 @@ def test_ctrl_c_ends_the_search_and_the_command(tmp_path, sine):
     assert process.stderr.read().splitlines()[-1] == b"mercer: interrupted; no file was left half written"
     assert process.wait(30) == 130
     assert list(tmp_path.iterdir()) == [sine]
+
+
+@posix
+@pytest.mark.parametrize("module", ["typer", "mercer.cli.commands", "mercer.cli.certify"])
+def test_ctrl_c_while_it_begins(module):
+    """As a process: at the import of something that takes a while."""
+    code = f"""
+import signal
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from mercer.cli import main
+sys.exit(main(["certify", "linear()"]))
+"""
+    done = in_python(code, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (130, b"")
+    assert done.stderr == b"mercer: interrupted; no file was left half written\n"
+
+
+@posix
+def test_ctrl_c_where_nothing_can_be_raised():
+    """As a process: an exception in ``__del__`` goes nowhere, the interruption does not get lost."""
+    code = """
+import signal, time
+from mercer.cli.exits import run
+class Deaf:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def action():
+    Deaf()
+    time.sleep(30)
+    return 0
+sys.exit(run(action))
+"""
+    done = in_python(code)
+    assert (done.returncode, done.stderr) == (130, b"mercer: interrupted; no file was left half written\n")
 
 
 def test_what_a_message_points_at(mercer, sine):

@@ -109,6 +109,27 @@ def test_folds_end_with_the_time(mercer, sine, monkeypatch):
     assert json.loads(out)["error_from"].startswith("1 of 5 folds, 10 rows: time was short")
 
 
+def test_folds_that_are_asked_for_end_with_the_time_too(mercer, sine):
+    status, out, _ = mercer("train", sine, "-t", "y", *QUICK[:-1], "50", "--json", "--time", "1e-3")
+    assert status == 0
+    assert json.loads(out)["error_from"].startswith("1 of 50 folds, 1 rows: time was short")
+
+
+def test_folds_that_are_asked_for_have_no_other_end(mercer, sine, monkeypatch):
+    monkeypatch.setattr("mercer.cli.train._PATIENCE", 1e-3)
+    status, out, _ = mercer("train", sine, "-t", "y", *QUICK, "--json")
+    assert status == 0
+    assert json.loads(out)["error_from"].startswith("2 folds, with the search done again")
+
+
+def test_fewer_folds_than_asked_for_are_said(mercer, tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},{'ab'[i < 3]}\n" for i in range(12)))
+    status, out, err = mercer("train", "t.csv", "-t", "y", *QUICK[:-1], "10", "--keep", "x", "--json")
+    assert status == 0
+    assert "note: 3 folds instead of 10: the smallest class has no more rows\n" in err
+    assert json.loads(out)["error_from"].startswith("3 folds")
+
+
 def test_the_same_seed_gives_the_same_model(mercer, sine):
     first, second = (mercer("train", sine, "-t", "y", *QUICK, "--json")[1] for _ in range(2))
     drop = re.compile(r'"seconds": [\d.]+')

@@ -98,6 +98,11 @@ def test_new_tables(rng):
         features.transform(table.select("x"))
     with pytest.raises(InputTypeError, match=r"column 'x' held numbers .* and has 'many' in row 2"):
         features.transform(pl.DataFrame({"x": ["1", "many"], "c": ["a", "b"]}))
+    with pytest.raises(InputTypeError, match=r"column 'x' held numbers .* and has 'many' in row 2"):
+        features.transform(pl.DataFrame({"x": ["1,5", "many"], "c": ["a", "b"]}))  # decimals with a comma
+    for flags in ([True, False], [True, None]):
+        with pytest.raises(InputTypeError, match=r"column 'x' held numbers .* and has true in row 1"):
+            features.transform(pl.DataFrame({"x": flags, "c": ["a", "b"]}))
     with pytest.raises(InputError, match="column 'x' is infinite in row 1"):
         features.transform(pl.DataFrame({"x": [np.inf, 1.0], "c": ["a", "b"]}))
 
@@ -221,7 +226,7 @@ def test_labels_that_are_equal_as_python_sees_them():
     expected = [[0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 1, 0, 0, 0], [0, 1, 0, 0, 0]]
     expected += [[0, 0, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]]
     assert encoder(column).tolist() == expected
-    assert encoder.unseen(np.array(["2", 1, None, "2"], dtype=object)) == ["2"]
+    assert encoder.unseen(np.array(["2", 1, None, "2", "TRUE", "False"], dtype=object)) == ["2"]
 
 
 def test_kernels_on_columns_by_name():

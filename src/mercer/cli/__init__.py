@@ -7,22 +7,23 @@ mercer ...
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+
+from mercer.cli.exits import run
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status (see `mercer.cli.exits`)."""
-    from mercer.errors import require
 
-    try:
+    def command() -> int:  # what it imports takes a while, in which it can be interrupted
+        from mercer.errors import require
+
         require("typer", "cli")
         require("rich", "cli")
-    except ImportError as error:
-        print(f"mercer: {error}", file=sys.stderr)
-        return 2
-    from mercer.cli.commands import invoke
+        from mercer.cli.commands import invoke
 
-    return invoke(arguments)
+        return invoke(arguments)
+
+    return run(command)

@@ -41,24 +41,32 @@ def _examples(*lines: str) -> str:
 def invoke(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     try:
-        status = app(
+        chosen = app(
             args=None if arguments is None else list(arguments), prog_name="mercer", standalone_mode=False
         )
     except Exception as error:  # what typer raises about the command line itself
         if not hasattr(error, "show"):
             if type(error).__name__ == "Abort":
-                return INTERRUPTED
+                raise KeyboardInterrupt from None
             raise
         error.show()
         return int(getattr(error, "exit_code", BAD_INPUT))
     except SystemExit as error:
         return int(error.code or 0) if isinstance(error.code, int | None) else BAD_INPUT
-    return status if isinstance(status, int) else 0
+    if callable(chosen):
+        return int(chosen())
+    if chosen == INTERRUPTED:  # newer versions of typer return it
+        raise KeyboardInterrupt
+    return chosen if isinstance(chosen, int) else 0
 
 
-def _end(action: Callable[[], int], quiet: bool = False) -> None:
-    """Leave with the status of an action."""
-    raise typer.Exit(run(action, quiet))
+#: What a command returns: all that is to be done, for typer to have ended before it begins. What it needs it
+#: imports itself, for that may be interrupted, or fail, too.
+Work = Callable[[], int]
+
+
+def _work(action: Work, quiet: bool = False) -> Work:
+    return lambda: run(action, quiet)
 
 
 def _version(wanted: bool) -> None:
@@ -78,15 +86,31 @@ def _main(
     pass
 
 
+# --- names of files, whose types the help calls by the names of these functions ----------------------------
+
+
+def text(name: str) -> str:
+    """Refuse an empty name, which a variable of the shell that is not set leaves."""
+    if not str(name):
+        raise typer.BadParameter("the name is empty: name a file or a folder")
+    return name
+
+
+def path(name: str) -> Path:
+    """The same as a path, of which the empty one would be this folder."""
+    return Path(text(name))
+
+
 # --- options that several commands share ---------------------------------------------------------------
 
 File = Annotated[
     str,
     typer.Argument(
-        help="CSV, TSV, Parquet, Arrow, LIBSVM, ARFF, .npy or .npz, packed or not; - reads standard input."
+        parser=text,
+        help="CSV, TSV, Parquet, Arrow, LIBSVM, ARFF, .npy or .npz, packed or not; - reads standard input.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(help="A file that 'mercer train' wrote.")]
+Model = Annotated[Path, typer.Argument(parser=path, help="A file that 'mercer train' wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on standard error but failures.")]
 Memory = Annotated[
@@ -139,10 +163,11 @@ def _train(
     memory: Memory = None,
     seed: Annotated[int, typer.Option(help="Of everything that is drawn at random.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The model; FILE's name with .mercer by default.")
+        Path | None,
+        typer.Option("--output", "-o", parser=path, help="The model; FILE's name with .mercer by default."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="The report; the model's name with .html by default.")
+        Path | None, typer.Option(parser=path, help="The report; the model's name with .html by default.")
     ] = None,
     folds: Annotated[
         int | None,
@@ -169,32 +194,36 @@ def _train(
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> Work:
     """Choose, fit and check a kernel machine for a table; write MODEL.mercer and a report."""
-    from mercer.cli.train import Wishes, train
 
-    wishes = Wishes(
-        file,
-        target,
-        task,
-        kernel,
-        learner,
-        time,
-        memory,
-        seed,
-        output,
-        report,
-        folds,
-        rows,
-        tuple(missing or ()),
-        header,
-        tuple(drop or ()),
-        tuple(keep or ()),
-        proba,
-        explain,
-        not no_report,
-    )
-    _end(lambda: train(wishes, Screen(quiet, json)), quiet)
+    def action() -> int:
+        from mercer.cli.train import Wishes, train
+
+        wishes = Wishes(
+            file,
+            target,
+            task,
+            kernel,
+            learner,
+            time,
+            memory,
+            seed,
+            output,
+            report,
+            folds,
+            rows,
+            tuple(missing or ()),
+            header,
+            tuple(drop or ()),
+            tuple(keep or ()),
+            proba,
+            explain,
+            not no_report,
+        )
+        return train(wishes, Screen(quiet, json))
+
+    return _work(action, quiet)
 
 
 @app.command(
@@ -208,20 +237,21 @@ def _predict(
     model: Model,
     file: File,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here instead of standard output.")
+        Path | None,
+        typer.Option("--output", "-o", parser=path, help="Write here instead of standard output."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")] = False,
     memory: Memory = None,
     missing: Missing = None,
     header: Header = None,
     quiet: Quiet = False,
-) -> None:
+) -> Work:
     """Print the table as CSV with the prediction in its last column."""
-    from mercer.cli.predict import predict
 
-    screen = Screen(quiet)
-    _end(
-        lambda: predict(
+    def action() -> int:
+        from mercer.cli.predict import predict
+
+        return predict(
             model,
             file,
             output=output,
@@ -229,10 +259,10 @@ def _predict(
             memory=memory,
             missing=tuple(missing or ()),
             header=header,
-            screen=screen,
-        ),
-        quiet,
-    )
+            screen=Screen(quiet),
+        )
+
+    return _work(action, quiet)
 
 
 @app.command("report", epilog=_examples("mercer report iris.mercer iris.csv"))
@@ -241,17 +271,23 @@ def _report(
     file: File,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The report; the model's name with .html by default."),
+        typer.Option(
+            "--output", "-o", parser=path, help="The report; the model's name with .html by default."
+        ),
     ] = None,
     missing: Missing = None,
     header: Header = None,
     quiet: Quiet = False,
-) -> None:
+) -> Work:
     """Write a report (HTML) of a model on a table that has the target, and print its path."""
-    from mercer.cli.predict import report
 
-    screen, gaps = Screen(quiet), tuple(missing or ())
-    _end(lambda: report(model, file, output=output, missing=gaps, header=header, screen=screen), quiet)
+    def action() -> int:
+        from mercer.cli.predict import report
+
+        gaps = tuple(missing or ())
+        return report(model, file, output=output, missing=gaps, header=header, screen=Screen(quiet))
+
+    return _work(action, quiet)
 
 
 @app.command(
@@ -264,11 +300,15 @@ def _certify(
     expression: Annotated[str, typer.Argument(help='A kernel, such as "gaussian(2) * linear + 1".')],
     dim: Annotated[int | None, typer.Option(help="The number of columns of the points.")] = None,
     json: Json = False,
-) -> None:
+) -> Work:
     """Is it a kernel? The status is 0 for proved, 1 for refuted, 3 for unknown."""
-    from mercer.cli.certify import certify
 
-    _end(lambda: certify(expression, dim, Screen(as_json=json)))
+    def action() -> int:
+        from mercer.cli.certify import certify
+
+        return certify(expression, dim, Screen(as_json=json))
+
+    return _work(action)
 
 
 @mail_app.command(
@@ -278,24 +318,26 @@ def _certify(
     ),
 )
 def _mail_train(
-    spam: Annotated[Path, typer.Argument(help="A folder of spams, one a file, or a mailbox.")],
-    ham: Annotated[Path, typer.Argument(help="The same of wanted mails.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model.")] = Path("mail.mercer"),
+    spam: Annotated[Path, typer.Argument(parser=path, help="A folder of spams, one a file, or a mailbox.")],
+    ham: Annotated[Path, typer.Argument(parser=path, help="The same of wanted mails.")],
+    output: Annotated[Path, typer.Option("--output", "-o", parser=path, help="The model.")] = Path(
+        "mail.mercer"
+    ),
     ham_loss: Annotated[float, typer.Option(help="The share of wanted mails that may be lost.")] = 0.003,
-    report: Annotated[Path | None, typer.Option(help="A report (HTML) of the filter.")] = None,
+    report: Annotated[Path | None, typer.Option(parser=path, help="A report (HTML) of the filter.")] = None,
     seed: Annotated[int, typer.Option(help="Of the folds.")] = 0,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:
+) -> Work:
     """Learn to tell spam from ham."""
-    from mercer.cli.mail import train
-
-    screen = Screen(quiet, json)
 
     def action() -> int:
+        from mercer.cli.mail import train
+
+        screen = Screen(quiet, json)
         return train(spam, ham, output=output, report=report, seed=seed, ham_loss=ham_loss, screen=screen)
 
-    _end(action, quiet)
+    return _work(action, quiet)
 
 
 @mail_app.command(
@@ -306,9 +348,10 @@ def _mail_train(
     ),
 )
 def _mail_classify(
-    model: Annotated[Path, typer.Argument(help="A file that 'mercer mail train' wrote.")],
+    model: Annotated[Path, typer.Argument(parser=path, help="A file that 'mercer mail train' wrote.")],
     files: Annotated[
-        list[str] | None, typer.Argument(help="Messages, mailboxes or folders; standard input by default.")
+        list[str] | None,
+        typer.Argument(parser=text, help="Messages, mailboxes or folders; standard input by default."),
     ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what speaks for spam and for ham.")
@@ -317,20 +360,28 @@ def _mail_classify(
         bool, typer.Option("--through", help="Print the message itself, with a field X-Mercer: spam or ham.")
     ] = False,
     json: Json = False,
-) -> None:
+) -> Work:
     """Print label, probability of spam and name of each message. The status is 1 if any is spam."""
-    from mercer.cli.mail import classify
 
-    screen = Screen(as_json=json)
-    _end(lambda: classify(model, files or [], explain=explain, through=through, screen=screen))
+    def action() -> int:
+        from mercer.cli.mail import classify
+
+        screen = Screen(as_json=json)
+        return classify(model, files or [], explain=explain, through=through, screen=screen)
+
+    return _work(action)
 
 
 @app.command("demo")
 def _demo(
-    folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("mercer-demo"),
+    folder: Annotated[Path, typer.Argument(parser=path, help="Where to write.")] = Path("mercer-demo"),
     quiet: Quiet = False,
-) -> None:
+) -> Work:
     """The whole way on a real table, in less than a minute; the last line is the path of the report."""
-    from mercer.cli.demo import demo
 
-    _end(lambda: demo(folder, Screen(quiet)), quiet)
+    def action() -> int:
+        from mercer.cli.demo import demo
+
+        return demo(folder, Screen(quiet))
+
+    return _work(action, quiet)

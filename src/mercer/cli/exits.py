@@ -23,6 +23,7 @@ import signal
 import sys
 import threading
 import warnings
+from _thread import interrupt_main
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -31,6 +32,8 @@ from typing import Any
 from mercer.errors import InputError, MemoryBudgetError
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "MISTAKE", "NO", "UNHEARD", "UNKNOWN", "run", "say"]
+
+_SOON = 0.05  # seconds
 
 DONE, NO, BAD_INPUT, UNKNOWN, MISTAKE, INTERRUPTED, UNHEARD = 0, 1, 2, 3, 70, 130, 141
 
@@ -56,6 +59,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
         warnings.simplefilter("default")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=FutureWarning)
+        warnings.filterwarnings("ignore", category=ResourceWarning)  # what Ctrl-C left open
         warnings.filterwarnings("ignore", message="The least populated class")  # told of the target already
         warnings.showwarning = show
         try:
@@ -73,7 +77,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
             say(f"mercer: {_one_line(error)}")
             return BAD_INPUT
         except MemoryError:
-            say("mercer: there is not enough memory: pass fewer rows (--rows), or a smaller --memory")
+            say("mercer: there is not enough memory: pass fewer rows, or end other programs")
             return BAD_INPUT
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
@@ -100,11 +104,24 @@ def _interruptible() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
+    def interrupt_again(lost: Any) -> None:
+        """Where Ctrl-C meets code that can raise nothing (a ``__del__``, a callback), soon after it."""
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            before(lost)
+            return
+        timers.append(threading.Timer(_SOON, interrupt_main))
+        timers[-1].start()
+
+    timers: list[threading.Timer] = []
+    before, sys.unraisablehook = sys.unraisablehook, interrupt_again
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = before
+        for timer in timers:
+            timer.cancel()
 
 
 def _one_line(error: Any) -> str:

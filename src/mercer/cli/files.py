@@ -4,13 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from mercer.errors import InputError
 from mercer.files import is_device
-from mercer.tables.source import STANDARD_INPUT
+from mercer.tables.source import STANDARD_INPUT, without_packing
 
-__all__ = ["require_apart", "require_writable"]
+__all__ = ["report_beside", "require_apart", "require_writable", "stem"]
+
+#: what the names of tables end with; what a file is, its content says
+_TABLES = {
+    *(".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".parquet", ".pq", ".arrow", ".feather", ".ipc"),
+    *(".libsvm", ".svmlight", ".svm", ".arff", ".npy", ".npz"),
+}
+
+
+def stem(file: str) -> str:
+    """A name for what is made of a table: its own, without what says that it is one.
+
+    >>> stem("data/sales.2023.csv.gz"), stem("sales.2024"), stem("-")
+    ('sales.2023', 'sales.2024', 'model')
+    """
+    if file == STANDARD_INPUT:
+        return "model"
+    name = Path(file).name
+    while (shorter := without_packing(name)) != name:
+        name = shorter
+    suffix = Path(name).suffix
+    return (name.removesuffix(suffix) if suffix.lower() in _TABLES else name) or "model"
+
+
+def report_beside(model: Path) -> Path:
+    """Where the report of a model goes.
+
+    >>> report_beside(Path("a/sales.2023.mercer")).as_posix(), report_beside(Path("sales.2023")).as_posix()
+    ('a/sales.2023.html', 'sales.2023.html')
+    """
+    return model.parent / f"{model.name.removesuffix('.mercer')}.html"
 
 
 def require_writable(path: Path) -> None:
@@ -23,9 +54,7 @@ def require_writable(path: Path) -> None:
     if not folder.is_dir():
         raise InputError(f"the folder {str(folder)!r} does not exist: make it first, or write elsewhere")
     if not os.access(folder, os.W_OK):
-        raise InputError(
-            f"the folder {str(folder)!r} cannot be written to: choose another place with --output"
-        )
+        raise InputError(f"the folder {str(folder)!r} cannot be written to: write elsewhere")
 
 
 def require_apart(outputs: Mapping[str, Path], inputs: Mapping[str, Path | str]) -> None:
@@ -36,7 +65,17 @@ def require_apart(outputs: Mapping[str, Path], inputs: Mapping[str, Path | str])
     mercer.errors.InputError: --output and the model are the same file, a.mercer: name another one
     """
     taken = {Path(path).resolve(): name for name, path in inputs.items() if str(path) != STANDARD_INPUT}
+    read = next((name for name, path in inputs.items() if str(path) == STANDARD_INPUT), None)
     for name, path in outputs.items():
-        other = name if is_device(path) else taken.setdefault(path.resolve(), name)
+        if is_device(path):
+            continue
+        other = read if read and _is_standard_input(path) else taken.setdefault(path.resolve(), name)
         if other != name:
             raise InputError(f"{name} and {other} are the same file, {path}: name another one")
+
+
+def _is_standard_input(path: Path) -> bool:
+    """Whether standard input comes from this file."""
+    with suppress(OSError):  # it is closed, or there is no such file
+        return os.path.samestat(os.fstat(0), path.stat())
+    return False

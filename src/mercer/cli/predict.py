@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer import data
-from mercer.cli.files import require_apart, require_writable
+from mercer.cli.files import report_beside, require_apart, require_writable
 from mercer.cli.screen import Screen, percent
 from mercer.config import config, memory_budget
 from mercer.errors import InputError
@@ -62,7 +62,7 @@ def predict(
             raise InputError(
                 "this model knows no probabilities: train one for classes with --proba, or --learner logistic"
             )
-        table = read_table(file, header=header, missing=missing)
+        table = read_table(file, header=header, missing=missing, texts=True)
         for note in (*table.notes, *_unseen(model, table)):
             screen.note(note)
         predicted, probabilities = _predictions(model, table, proba, screen)
@@ -72,7 +72,7 @@ def predict(
                 added[_free(f"P({label})", table, added)] = column
         added[_free("prediction", table, added)] = predicted
     _compare(model, table, predicted, screen)
-    frame = None if table.format == "libsvm" else table.frame
+    frame = None if table.format == "libsvm" else table.as_written()
     if output is None:
         buffer = io.BytesIO()
         write_csv(frame, added, buffer)
@@ -121,7 +121,9 @@ def _to_standard_output(content: bytes) -> None:
         sys.stdout.write(content.decode("utf-8"))
     else:
         sys.stdout.flush()
-        stream.write(content)
+        left = memoryview(content)
+        while left:  # without a buffer (python -u) a part may be written at a time
+            left = left[stream.write(left) :]
     sys.stdout.flush()
 
 
@@ -173,7 +175,7 @@ def report(
     from mercer.cli.train import split
     from mercer.reporting import write_report
 
-    path = output or model_path.with_suffix(".html")
+    path = output or report_beside(model_path)
     require_writable(path)
     require_apart({"--output": path}, {"the model": model_path, "the table": file})
     model = load_table_model(model_path)

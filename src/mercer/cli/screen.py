@@ -28,6 +28,13 @@ def percent(share: float) -> str:
     return "0 %" if value == 0 else f"{value:.1f} %" if value >= 10 else f"{value:.3g} %"
 
 
+class _Console(Console):
+    """One whose reader may go away: the command ends then as for everything else that it prints."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Screen:
     """Where lines go: with ``as_json`` results are one JSON object, with ``quiet`` nothing else is told."""
 
@@ -74,7 +81,7 @@ class Screen:
     @staticmethod
     def _console() -> Console:
         # a file or a pipe has no width: lines stay whole there
-        return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
+        return _Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def _plain(value: Any) -> Any:

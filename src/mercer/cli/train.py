@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mercer import data
-from mercer.cli.files import require_apart, require_writable
+from mercer.cli.files import report_beside, require_apart, require_writable, stem
 from mercer.cli.honest import Honest, by_folds, by_held_out, refitted
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training
@@ -27,6 +27,7 @@ from mercer.tables.source import STANDARD_INPUT
 __all__ = ["Training", "Wishes", "train"]
 
 _MOST = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
+_FEWEST = 4  # rows of which folds are made
 _LARGE = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 _CALIBRATED = 5000  # rows up to which probabilities are learned unasked
@@ -59,18 +60,12 @@ class Wishes:
     with_report: bool = True
 
     @property
-    def stem(self) -> str:
-        """The name that outputs get: that of the file, without its suffixes."""
-        name = "model" if self.file == STANDARD_INPUT else Path(self.file).name
-        return name.split(".")[0] or "model"
-
-    @property
     def model_path(self) -> Path:
-        return self.output or Path(f"{self.stem}.mercer")
+        return self.output or Path(f"{stem(self.file)}.mercer")
 
     @property
     def report_path(self) -> Path:
-        return self.report or self.model_path.with_suffix(".html")
+        return self.report or report_beside(self.model_path)
 
 
 @dataclass(eq=False)
@@ -130,7 +125,7 @@ def _train(wishes: Wishes, screen: Screen) -> Training:
     for note in notes:
         screen.note(note)
     keep = [table.find(column) for column in wishes.keep]
-    blank = TableModel(estimator, TableFeatures(keep=keep) if keep else None)
+    blank = TableModel(estimator, TableFeatures(keep=keep, dates=table.dates))
     model, honest = _fit(blank, X, target, wishes, screen, began)
     for note in _left_out(model):
         notes.append(note)
@@ -154,7 +149,8 @@ def _fit(
     from sklearn.base import clone
 
     n, y = len(target.y), target.y
-    end = began + (_PATIENCE if wishes.time is None else wishes.time)
+    patience = np.inf if wishes.folds else _PATIENCE
+    end = began + (patience if wishes.time is None else wishes.time)
     if _holds_out(wishes, n):
         screen.step("searching, with a tenth of the rows held out")
         model, honest, seconds = by_held_out(blank, X, y, wishes.seed)
@@ -168,9 +164,11 @@ def _fit(
             screen.note(f"the model is that of nine tenths of the rows, or of some of them: {error}")
             return model, honest
     folds = _folds(wishes.folds or 5, y, target.task)
+    if wishes.folds and folds < wishes.folds:
+        screen.note(f"{folds} folds instead of {wishes.folds}: the smallest class has no more rows")
     screen.step("searching")
     model = clone(blank).fit(X, y)
-    return model, by_folds(blank, X, y, folds, wishes.seed, np.inf if wishes.folds else end, screen.step)
+    return model, by_folds(blank, X, y, folds, wishes.seed, end, screen.step)
 
 
 def _holds_out(wishes: Wishes, n: int) -> bool:
@@ -183,10 +181,12 @@ def _folds(asked: int, y: np.ndarray, task: str) -> int:
     if task == "classification":
         counts = np.unique(y, return_counts=True)[1]
         asked = min(asked, max(2, int(counts.min())))
-    if asked > len(y) or len(y) < 4:
+    if len(y) < _FEWEST:
         raise InputError(
-            f"{asked} folds of {len(y)} rows cannot be made: pass more rows, or a smaller --folds"
+            f"there are {len(y)} rows with a target, too few for an error: pass {_FEWEST} or more"
         )
+    if asked > len(y):
+        raise InputError(f"{asked} folds of {len(y)} rows cannot be made: pass a smaller --folds")
     return asked
 
 

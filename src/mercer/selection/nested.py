@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betaincinv, stdtrit
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
@@ -122,5 +122,7 @@ def _interval(
         high = float(betaincinv(wrong + 1, points - wrong, 0.975)) if error < 1 else 1.0
         return low, high
     squares = ((predictions - y[rows]) ** 2).reshape(len(rows), -1).mean(axis=1)
-    margin = 1.96 * float(squares.std(ddof=1)) / np.sqrt(points) if len(times) > 1 else np.inf
+    if len(times) == 1:
+        return 0.0, np.inf
+    margin = float(stdtrit(points - 1, 0.975) * squares.std(ddof=1) / np.sqrt(points))  # Student's t
     return float(np.sqrt(max(error**2 - margin, 0.0))), float(np.sqrt(error**2 + margin))

@@ -20,6 +20,8 @@ _ATTRIBUTE = re.compile(
     r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(.+)", re.IGNORECASE
 )
 _NUMBERS = ("numeric", "real", "integer")
+#: what an attribute is read as: "number", "text", "date" and a pattern, or the values that it may have
+_Kind = str | tuple[str, ...]
 #: letters of Java's patterns for dates, and what Python calls them
 _JAVA = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
 
@@ -37,7 +39,7 @@ def is_arff(text: str) -> bool:
 
 def read_arff(text: str, name: str) -> dict[str, list[Any]]:
     """The columns, by name."""
-    attributes: dict[str, str] = {}
+    attributes: dict[str, _Kind] = {}
     lines = text.splitlines()
     for start, line in enumerate(lines, start=1):
         word = line.strip()
@@ -72,12 +74,13 @@ def read_arff(text: str, name: str) -> dict[str, list[Any]]:
     return columns
 
 
-def _kind(kind: str, label: str, name: str) -> str:
-    """What it is read as: number, text, or date and a pattern."""
+def _kind(kind: str, label: str, name: str) -> _Kind:
     lower = kind.lower()
     if lower.startswith(_NUMBERS):
         return "number"
-    if lower.startswith(("{", "string")):
+    if kind.startswith("{") and "}" in kind:
+        return tuple(_unquote(value) for value in _split(kind[1 : kind.rindex("}")].strip().rstrip(",")))
+    if lower.startswith("string"):
         return "text"
     if lower.startswith("date"):
         pattern = _unquote(kind[4:].strip()) or "yyyy-MM-dd'T'HH:mm:ss"
@@ -87,8 +90,8 @@ def _kind(kind: str, label: str, name: str) -> str:
     raise InputError(f"attribute {label!r} of {name} is {kind}: numeric, {{…}}, string and date are read")
 
 
-def _cells(line: str, attributes: dict[str, str], name: str, number: int) -> list[str | None]:
-    """The cells of a row; None is missing. A cell that a sparse row leaves out is zero."""
+def _cells(line: str, attributes: dict[str, _Kind], name: str, number: int) -> list[str | None]:
+    """The cells of a row; None is missing. What a sparse row leaves out is zero, or the first value."""
     sparse = line.startswith("{")
     if sparse != line.endswith("}"):
         raise InputError(f"line {number} of {name} has one brace of two: is the file cut off?")
@@ -101,7 +104,7 @@ def _cells(line: str, attributes: dict[str, str], name: str, number: int) -> lis
                 "the file cut off?"
             )
         return [None if cell == "?" else _unquote(cell) for cell in fields]
-    cells: list[str | None] = ["0"] * len(attributes)
+    cells: list[str | None] = [kind[0] if isinstance(kind, tuple) else "0" for kind in attributes.values()]
     for field in fields:
         index, _, cell = field.partition(" ")
         if not index.isdecimal() or int(index) >= len(attributes):
@@ -130,9 +133,16 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _value(cell: str | None, kind: str, label: str, name: str, number: int) -> Any:
+def _value(cell: str | None, kind: _Kind, label: str, name: str, number: int) -> Any:
     if cell is None or kind == "text":
         return cell
+    if isinstance(kind, tuple):
+        if cell in kind:
+            return cell
+        raise InputError(
+            f"line {number} of {name} has {cell!r} where {label!r} is one of {', '.join(map(repr, kind[:8]))}"
+            f"{', …' if len(kind) > 8 else ''}: correct it, or add the value to the attribute"
+        )
     try:
         return float(cell) if kind == "number" else datetime.strptime(cell, kind[5:])
     except ValueError:

@@ -18,13 +18,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.tables.frames import MISSING, from_text
+from mercer.tables.frames import MISSING, Body, as_they_stand, from_text
+from mercer.tables.table import Table
 
 __all__ = ["Layout", "decode", "layout", "read_delimited"]
 
@@ -105,7 +107,7 @@ def layout(text: str, name: str, header: bool | None = None) -> Layout:
     rows = list(_records(head, separator))
     rows = rows[:-1] if len(rows) > 2 else rows  # the last may be cut by the limit
     comma = separator != "," and _has_decimal_commas(rows)
-    return Layout(separator, _has_header(rows, comma) if header is None else header, comma)
+    return Layout(separator, _has_header(rows) if header is None else header, comma)
 
 
 def _separator(head: str, name: str) -> str:
@@ -146,32 +148,34 @@ def is_number(cell: str, decimal_comma: bool = False) -> bool:
     return bool(_NUMBER.fullmatch(cell.replace(",", ".") if decimal_comma else cell))
 
 
-def _has_header(rows: list[list[str]], comma: bool) -> bool:
+def _has_header(rows: list[list[str]]) -> bool:
     """A header names columns of numbers with words, or columns of words with words not found in them."""
+    numeric = partial(is_number, decimal_comma=True)
     if len(rows) < 2:
-        return bool(rows) and not any(is_number(cell, comma) for cell in rows[0])
+        return bool(rows) and not any(numeric(cell) for cell in rows[0])
     first, rest = [cell.strip() for cell in rows[0]], rows[1:]
     if first == [str(j) for j in range(len(first))]:
         return len(first) > 1  # the positions that some libraries write
     words, against = 0, 0
     for j, cell in enumerate(first):
         below = [row[j].strip() for row in rest if j < len(row) and row[j].strip() not in MISSING]
-        if not below or not all(is_number(value, comma) for value in below) or cell in MISSING:
+        if not below or not all(numeric(value) for value in below) or cell in MISSING:
             continue
-        words, against = words + (not is_number(cell, comma)), against + is_number(cell, comma)
+        words, against = words + (not numeric(cell)), against + numeric(cell)
     if words or against:
         return words > 0
-    repeated = any(cell == row[j].strip() for row in rest for j, cell in enumerate(first) if j < len(row))
-    return not repeated and len(set(first)) == len(first) and all(first)
+    named = {j: cell for j, cell in enumerate(first) if cell}  # others get names
+    repeated = any(cell == row[j].strip() for row in rest for j, cell in named.items() if j < len(row))
+    return bool(named) and not repeated and len(set(named.values())) == len(named)
 
 
 # --- reading ----------------------------------------------------------------------------------------------
 
 
 def read_delimited(
-    text: str, name: str, *, header: bool | None = None, missing: Sequence[str] = ()
-) -> tuple[Any, list[str]]:
-    """The frame, and notes about what was found or guessed."""
+    text: str, name: str, *, header: bool | None = None, missing: Sequence[str] = (), texts: bool = False
+) -> Table:
+    """The table, with notes about what was found or guessed; ``texts`` keeps its cells as they stand too."""
     notes: list[str] = []
     found = layout(text, name, header)
     separator = found.separator
@@ -195,9 +199,40 @@ def read_delimited(
         notes.append(f"the header of {name} has no name for its first column: it is called 'row_name'")
     if "\n\n" in body and ('"' not in body or not quotes):
         body = "\n".join(line for line in body.split("\n") if line) + "\n"
-    frame = from_text(body, names, separator, found.decimal_comma, quotes, missing, name)
-    _refuse_mixed(frame, name, found.decimal_comma, offset=1 + found.header)
-    return frame, notes
+    if quotes and '"' in body:
+        body = _with_quotes_around(body, separator)
+    whole = Body(body, names, separator, found.decimal_comma, quotes)
+    frame, orders, more = from_text(whole, missing, name)
+    _refuse_mixed(frame, name, found.decimal_comma)
+    notes += more + [_doubt(column, name) for column, fitting in orders.items() if len(fitting) > 1]
+    return Table(
+        frame,
+        name,
+        "csv",
+        tuple(notes),
+        dates={column: fitting[0] for column, fitting in orders.items()},
+        texts=partial(as_they_stand, whole, frame, name) if texts else None,
+    )
+
+
+def _doubt(column: str, name: str) -> str:
+    return (
+        f"column {column!r} of {name} fits day/month and month/day: a model that is trained on it takes the "
+        "day first, a model that was trained already takes its own order; write dates as 2026-01-31"
+    )
+
+
+def _with_quotes_around(body: str, separator: str) -> str:
+    r"""The same rows; where a field has quotes inside, with quotes around each field that needs them.
+
+    >>> _with_quotes_around('5" pipe,1\n', ",")
+    '"5"" pipe",1\n'
+    """
+    if not any('"' in "".join(row) for row in _records(body, separator)):
+        return body
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=separator, lineterminator="\n").writerows(_records(body, separator))
+    return stream.getvalue()
 
 
 _SPOKEN = {";": "semicolons", "|": "bars", " ": "blanks"}
@@ -285,7 +320,7 @@ def _first_wrong(body: str, separator: str, width: int) -> tuple[int, int]:
     return (int(wrong[0]) + 1, int(counts[wrong[0]])) if len(wrong) else (0, 0)
 
 
-def _refuse_mixed(frame: Any, name: str, comma: bool, offset: int) -> None:
+def _refuse_mixed(frame: Any, name: str, comma: bool) -> None:
     """Refuse columns that are numbers but for a few texts: one of the two is a mistake."""
     for label in frame.columns:
         column = frame[label]

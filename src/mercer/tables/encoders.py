@@ -17,6 +17,7 @@ import numpy as np
 
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.cells import gaps, is_date, to_days
+from mercer.tables.dates import to_moments
 
 __all__ = ["CategoryColumn", "DateColumn", "NumberColumn", "as_label", "as_numbers", "signed_logarithm"]
 
@@ -32,20 +33,23 @@ _PEAKED = 12.0  # fourth one, less that of the normal distribution
 
 def as_numbers(column: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64, NaN where missing
     """A column as numbers; texts that are numbers count, other texts are refused with their row."""
-    if column.dtype.kind in "biuf":
+    if column.dtype.kind in "iuf":
         numbers = column.astype(np.float64)
     elif is_date(column):
         raise InputTypeError(f"column {name!r} held numbers when the model was trained, and now holds dates")
     else:
+        present = np.flatnonzero(~gaps(column))
+        found = [_number(column[i]) for i in present]
+        wrong = [int(i) for i, number in zip(present, found, strict=True) if number is None]
+        if wrong:
+            # a file with decimal commas has them in every row of a column that is not all numbers
+            row = next((i for i in wrong if _number(str(column[i]).replace(",", ".")) is None), wrong[0])
+            raise InputTypeError(
+                f"column {name!r} held numbers when the model was trained, and has {_shown(column[row])} in "
+                f"row {row + 1}: correct it, or leave it empty"
+            )
         numbers = np.full(len(column), np.nan)
-        for i in np.flatnonzero(~gaps(column)):
-            try:
-                numbers[i] = float(column[i])
-            except (TypeError, ValueError):
-                raise InputTypeError(
-                    f"column {name!r} held numbers when the model was trained, and has {column[i]!r} in row "
-                    f"{i + 1}: correct it, or leave it empty"
-                ) from None
+        numbers[present] = found
     too_large = np.abs(numbers) > _LARGEST
     if too_large.any():
         row = int(np.argmax(too_large))
@@ -54,12 +58,26 @@ def as_numbers(column: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64, Na
     return numbers
 
 
-def as_label(value: Any) -> str:
-    """A category as text, the same whichever file it came from: 1, 1.0 and "1"; True and "true".
+def _number(cell: Any) -> float | None:
+    """None of what is no number: yes and no are none either."""
+    try:
+        return None if isinstance(cell, bool | np.bool_) else float(cell)
+    except (TypeError, ValueError):
+        return None
 
-    >>> [as_label(v) for v in (1, 1.0, "1", True, "true", 2.5)]
+
+def _shown(cell: Any) -> str:
+    return as_label(cell) if isinstance(cell, bool | np.bool_) else repr(cell)
+
+
+def as_label(value: Any) -> str:
+    """A category as text, the same whichever file it came from: 1, 1.0 and "1"; True, "true" and "TRUE".
+
+    >>> [as_label(v) for v in (1, 1.0, "1", True, "TRUE", 2.5)]
     ['1', '1', '1', 'true', 'true', '2.5']
     """
+    if isinstance(value, str):
+        return value.lower() if value.lower() in ("true", "false") else str(value)
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -245,9 +263,12 @@ class DateColumn(_Encoder):
     #: lengths in days of the circles
     periods: list[float]
     with_gaps: bool
+    #: of day and month in texts, see `mercer.tables.dates`; "" where dates were no texts
+    order: str = ""
 
     @classmethod
-    def learn(cls, column: np.ndarray, name: str) -> DateColumn:
+    def learn(cls, column: np.ndarray, name: str, order: str = "") -> DateColumn:
+        column = to_moments(column, order, name) if order else column
         days = to_days(column, name)
         is_gap = np.isnan(days)
         present = days[~is_gap]
@@ -257,9 +278,8 @@ class DateColumn(_Encoder):
         periods += [_WEEK] if is_moment and span >= 4 * _WEEK and len(present) >= 50 else []
         periods += [1.0] if is_moment and bool((present % 1 != present[0] % 1).any()) else []
         middle = float(np.median(present))
-        return cls(
-            name, float(present.mean()), float(present.std()) or 1.0, middle, periods, bool(is_gap.any())
-        )
+        spread = float(present.std()) or 1.0
+        return cls(name, float(present.mean()), spread, middle, periods, bool(is_gap.any()), order)
 
     def names(self) -> list[str]:
         of = {_YEAR: "year", _WEEK: "week", 1.0: "day"}
@@ -270,11 +290,7 @@ class DateColumn(_Encoder):
 
     def write(self, column: np.ndarray, out: np.ndarray) -> None:  # (n, 1 + 2 periods …)
         if not is_date(column) and not gaps(column).all():
-            row = int(np.argmin(gaps(column)))
-            raise InputTypeError(
-                f"column {self.name!r} held dates when the model was trained, and has {column[row]!r} in row "
-                f"{row + 1}: write dates as 2026-01-31 or 2026-01-31 12:30:00"
-            )
+            column = to_moments(column, self.order, self.name)
         days = np.full(len(column), np.nan) if gaps(column).all() else to_days(column, self.name)
         is_gap = np.isnan(days)
         days = np.where(is_gap, self.middle, days)

@@ -13,7 +13,7 @@ array([[-0.22,  0.  ,  0.  ,  1.  ],
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,11 +25,12 @@ from mercer import data
 from mercer.config import require_memory
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
-from mercer.kernels.cells import gaps, values
+from mercer.kernels.cells import gaps, is_date, values
 from mercer.kernels.column_kinds import choose
 from mercer.kernels.columns import ColumnKernel
 from mercer.kernels.compose import OnColumns
 from mercer.tables.codes import are_names
+from mercer.tables.dates import ORDERS, orders_of
 from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn
 from mercer.tables.kinds import Kind, is_used, kind_of
 
@@ -55,6 +56,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     most : categories per column that get a column of their own
     least : rows that a category has at least, or it is rare; None for 2, and more from 6,000 rows on
     keep : columns that are kept also where they look like row numbers or codes
+    dates : by column, "day/month" or "month/day" for texts such as 3/4/2026. Of others the one that fits is
+        taken, the first of the two if both do
 
     Attributes
     ----------
@@ -77,12 +80,14 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         most: int = 50,
         least: int | None = None,
         keep: Sequence[str] = (),
+        dates: Mapping[str, str] | None = None,
     ) -> None:
         self.logarithm = logarithm
         self.codes = codes
         self.most = most
         self.least = least
         self.keep = keep
+        self.dates = dates
 
     # --- fitting -----------------------------------------------------------------------------------------
 
@@ -96,6 +101,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             name: kind_of(column, name, categorical, keep=name in self.keep)
             for name, column, categorical in zip(names, columns, types, strict=True)
         }
+        wrong = [order for order in (self.dates or {}).values() if order not in ORDERS]
+        if wrong:
+            raise InputError(
+                f"dates are written {' or '.join(ORDERS)}, got {wrong[0]!r}: pass one of the two"
+            )
         unknown = [name for name in self.keep if name not in found]
         if unknown:
             raise InputError(
@@ -122,7 +132,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if kind.kind == "number":
             return NumberColumn.learn(column, name, self.logarithm)
         if kind.kind == "date":
-            return DateColumn.learn(column, name)
+            given = (self.dates or {}).get(name)
+            order = "" if is_date(column) else given or orders_of(column)[0]
+            return DateColumn.learn(column, name, order)
         least = max(2, len(column) // 2000) if self.least is None else self.least
         return CategoryColumn.learn(column, name, self.most, least)
 

@@ -45,7 +45,12 @@ _FOREIGN = {
 
 
 def read_table(
-    path: Any, *, header: bool | None = None, missing: Sequence[str] = (), rows: int | None = None
+    path: Any,
+    *,
+    header: bool | None = None,
+    missing: Sequence[str] = (),
+    rows: int | None = None,
+    texts: bool = False,
 ) -> Table:
     """The table of a file, or of standard input ("-").
 
@@ -57,13 +62,14 @@ def read_table(
     missing : texts that stand for a missing value, beside the usual ones (nothing, NA, NaN, null, ?)
     rows : so many rows, or somewhat fewer, at equal distances. Then a file may be larger than memory, if it
         is Parquet, Arrow or text without line breaks inside its fields
+    texts : whether the texts of a delimited file are kept too, for `Table.as_written`
     """
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
         raise InputError(f"rows must be a whole number of at least 2, got {rows!r}: pass how many to read")
     if rows is not None and path != STANDARD_INPUT and (table := _of_columns(path, rows)) is not None:
         return table
     source = read_bytes(path, rows)
-    table = _dispatch(source.content, source.name, header, missing)
+    table = _dispatch(source.content, source.name, header, missing, texts)
     if rows is None or (table.rows <= rows and source.lines is None):
         return table
     taken = min(rows, table.rows)
@@ -81,7 +87,7 @@ def equally_spaced(n: int, rows: int) -> np.ndarray:  # (rows,)
     return np.arange(rows) * n // rows
 
 
-def _dispatch(content: bytes, name: str, header: bool | None, missing: Sequence[str]) -> Table:
+def _dispatch(content: bytes, name: str, header: bool | None, missing: Sequence[str], texts: bool) -> Table:
     if content.startswith(b"PAR1"):
         frame, more = frames.from_parquet(content, name)
         return Table(frame, name, "parquet", tuple(more))
@@ -102,9 +108,9 @@ def _dispatch(content: bytes, name: str, header: bool | None, missing: Sequence[
         return Table(frames.frame_of(read_arff(text, name)), name, "arff", notes)
     if is_svmlight(text):
         table = read_svmlight(text, name)
-        return replace(table, notes=(*notes, *table.notes))
-    frame, more = read_delimited(text, name, header=header, missing=missing)
-    return Table(frame, name, "csv", (*notes, *more))
+    else:
+        table = read_delimited(text, name, header=header, missing=missing, texts=texts)
+    return replace(table, notes=(*notes, *table.notes))
 
 
 def _refuse_other_text(text: str, name: str) -> None:

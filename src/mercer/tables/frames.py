@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 
@@ -11,17 +13,25 @@ import numpy as np
 
 from mercer.config import memory_budget
 from mercer.errors import InputError, require
+from mercer.tables.dates import orders_of
 from mercer.tables.intake import PER_BYTE, require_room
 
-__all__ = ["frame_of", "from_arrow", "from_parquet", "from_text", "without", "write_csv"]
+__all__ = [
+    "Body", "as_they_stand", "frame_of", "from_arrow", "from_parquet", "from_text", "without", "write_csv",
+]  # fmt: skip
 
 #: what stands for a missing value in a text file
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "<NA>", "#N/A")
 
 _CELL = 8  # bytes of a value, about
-_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%dT%H%M%S")
+_DATES = ("%d.%m.%Y", "%Y/%m/%d", "%Y%m%dT%H%M%S")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S")
 _DATE_LIKE = r"^\d{1,4}[./-]?\d{1,2}[./-]?\d{1,4}|^\d{1,2}:\d{2}"
+_DAY_OR_MONTH = r"^\d{1,2}[/-]"  # comes first
+_LEADING_ZERO = re.compile(r"0\d(?<![^\s,;|\"]0\d)")  # the quickest of several ways to write it
+_COMMAS_LIKE = r"^[+-]?\d[\d,.]*$"
+_DECIMALS = r"^[+-]?\d+(,\d+)?$"
+_THOUSANDS = r"^[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d+)?$"
 _LOOKED_AT = 1000  # texts that a way of writing dates is tried on, before all of them
 
 
@@ -29,38 +39,95 @@ def _polars() -> Any:
     return require("polars", "cli")
 
 
-def from_text(
-    text: str,
-    names: Sequence[str],
-    separator: str,
-    decimal_comma: bool,
-    quotes: bool,
-    missing: Sequence[str],
-    source: str,
-) -> Any:
-    """The frame of delimited text without its header, each row with as many fields as there are names."""
-    pl = _polars()
-    try:
-        frame = pl.read_csv(
-            io.BytesIO(text.encode("utf-8", "replace")),
-            has_header=False,
-            new_columns=list(names),
-            separator=separator,
-            decimal_comma=decimal_comma,
-            quote_char='"' if quotes else None,
-            null_values=[*MISSING, *missing],
-            infer_schema_length=None,  # dates are looked for below: here it would take twenty times as long
-        )
-    except pl.exceptions.NoDataError:
-        raise InputError(f"{source} has a header and no rows: pass at least one row") from None
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"{source} cannot be read as a table: {_first_line(error)}") from None
-    return _with_dates(_without_wide_integers(frame).with_columns(pl.col(pl.String).str.strip_chars()))
+@dataclass(frozen=True)
+class Body:
+    """Delimited text below its header, each row with as many fields as there are names."""
+
+    text: str
+    names: Sequence[str]
+    separator: str
+    decimal_comma: bool = False
+    quotes: bool = True
+
+    def read(self, source: str, **more: Any) -> Any:
+        """The frame, by what polars takes its columns for."""
+        pl = _polars()
+        try:
+            frame = pl.read_csv(
+                io.BytesIO(self.text.encode("utf-8", "replace")),
+                has_header=False,
+                new_columns=list(self.names),
+                separator=self.separator,
+                decimal_comma=self.decimal_comma,
+                quote_char='"' if self.quotes else None,
+                infer_schema_length=None,  # dates are looked for later: here that takes twenty times as long
+                **more,
+            )
+        except pl.exceptions.NoDataError:
+            raise InputError(f"{source} has a header and no rows: pass at least one row") from None
+        except pl.exceptions.PolarsError as error:
+            raise InputError(f"{source} cannot be read as a table: {_first_line(error)}") from None
+        return frame
 
 
-def _with_dates(frame: Any) -> Any:
-    """Columns of text in which everything is a date, or a time, in one of the common ways of writing them."""
+def from_text(body: Body, missing: Sequence[str], source: str) -> tuple[Any, dict[str, list[str]], list[str]]:
+    """The frame, the orders of day and month that fit columns of dates, and notes."""
     pl = _polars()
+    nulls = [*MISSING, *missing]
+    frame = _without_wide_integers(body.read(source, null_values=nulls))
+    codes: list[str] = []
+    whole = [name for name, dtype in frame.schema.items() if dtype.is_integer()]
+    if whole and _LEADING_ZERO.search(body.text):
+        texts = body.read(source, null_values=nulls, infer_schema=False).select(whole)
+        codes = [name for name in whole if texts[name].str.contains(r"^\s*0\d").any()]
+        frame = frame.with_columns(texts.select(codes))
+    frame, notes = _with_commas(frame.with_columns(pl.col(pl.String).str.strip_chars()), source)
+    notes += [f"column {name!r} of {source} has leading zeros: it was taken for codes" for name in codes]
+    return *_with_dates(frame), notes
+
+
+def as_they_stand(body: Body, frame: Any, source: str) -> Any:
+    """The texts of all cells; numbers with decimal commas as they were read, for predictions have points."""
+    texts = body.read(source, infer_schema=False)
+    if not body.decimal_comma:
+        return texts
+    return texts.with_columns(frame.select(_polars().selectors.float()))
+
+
+def _with_commas(frame: Any, source: str) -> tuple[Any, list[str]]:
+    """Columns in which everything is a number, some of them with commas: for decimals, or for thousands."""
+    pl = _polars()
+    notes = []
+    for name, dtype in frame.schema.items():
+        texts = frame[name]
+        if dtype != pl.String or not texts.drop_nulls().head(20).str.contains(_COMMAS_LIKE).all():
+            continue
+        present = texts.drop_nulls()
+        if not present.str.contains(",", literal=True).any():
+            continue
+        decimals, thousands = (present.str.contains(way).all() for way in (_DECIMALS, _THOUSANDS))
+        if decimals and thousands:
+            example = present.filter(present.str.contains(",", literal=True))[0]
+            notes.append(
+                f"column {name!r} of {source} looks like numbers with commas, {example!r}, which may be for "
+                "thousands or for decimals: it was taken for text; write them without commas"
+            )
+        elif decimals or thousands:
+            plain = texts.str.replace_all(",", "." if decimals else "", literal=True)
+            frame = frame.with_columns(plain.cast(pl.Float64))
+            notes.append(
+                f"column {name!r} of {source} writes {'decimals' if decimals else 'thousands'} with a comma"
+            )
+    return frame, notes
+
+
+def _with_dates(frame: Any) -> tuple[Any, dict[str, list[str]]]:
+    """Columns of text in which everything is a date, or a time, in one of the common ways of writing them.
+
+    Those with the day or the month first stay texts, and the orders that fit are told.
+    """
+    pl = _polars()
+    orders = {}
     for name, dtype in frame.schema.items():
         if dtype != pl.String:
             continue
@@ -68,11 +135,15 @@ def _with_dates(frame: Any) -> Any:
         some = texts.drop_nulls().head(_LOOKED_AT)
         if some.len() == 0 or not some.head(20).str.contains(_DATE_LIKE).all():
             continue
+        if some.str.contains(_DAY_OR_MONTH).any():
+            if found := orders_of(texts.unique().to_numpy()):
+                orders[name] = found
+            continue
         for parse in _parsers():
             if _parsed(parse, some) is not None and (dates := _parsed(parse, texts)) is not None:
                 frame = frame.with_columns(dates.alias(name))
                 break
-    return frame
+    return frame, orders
 
 
 def _parsers() -> Iterator[Callable[[Any], Any]]:

@@ -34,7 +34,8 @@ def require_room(n_bytes: int, name: str) -> None:
         raise InputError(
             f"{name} holds {format_bytes(n_bytes)} or more, which takes about "
             f"{format_bytes(PER_BYTE * n_bytes)} of memory, and the budget is {format_bytes(budget)}: "
-            "raise it (--memory, mercer.config(memory=…)), or read some rows only (--rows, rows=…)"
+            "raise it (--memory, mercer.config(memory=…)), or read some rows only ('mercer train --rows', "
+            "rows=…)"
         )
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from mercer.errors import InputTypeError
 from mercer.kernels.cells import gaps, is_date
+from mercer.tables.dates import orders_of
 
 __all__ = ["Kind", "is_used", "kind_of"]
 
@@ -49,6 +50,7 @@ def kind_of(column: np.ndarray, name: Any, categorical: bool = False, keep: bool
     - more than two words on average, and more than half of the texts different: "text"
     - else texts of which more than half, and more than 40, are different: "string"; of the kind of codes with
       digits, all different: "id"
+    - texts that are dates with the day or the month first: "date"
     - other texts, yes or no, a categorical type: "category"
 
     With ``keep`` numbers are numbers and texts are texts, also where each row has its own.
@@ -75,6 +77,8 @@ def _kind_of(column: np.ndarray, name: Any, categorical: bool) -> Kind:
         return Kind("category") if _varies(present) or is_gap.any() else _constant(present)
     if all(isinstance(value, Real | Decimal) for value in values):
         return _number(np.array([float(value) for value in values]), name, bool(is_gap.any()))
+    if orders_of(present):
+        return Kind("date") if _varies(present) else _constant(present)
     if all(isinstance(value, str) for value in values):
         return _text(values, name, bool(is_gap.any()))
     if all(isinstance(value, list | tuple | set | frozenset | Mapping | np.ndarray) for value in values):

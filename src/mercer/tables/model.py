@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.config import require_memory
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
@@ -28,6 +29,8 @@ from mercer.tables.learners import with_task
 from mercer.tables.table import Table
 
 __all__ = ["TableModel"]
+
+_NAME = 64  # bytes of the name of a column
 
 
 def _has(method: str) -> Any:
@@ -80,6 +83,10 @@ class TableModel(BaseEstimator):
         """Learn the features, then fit the estimator on them."""
         estimator = clone(self.estimator)
         if sparse.issparse(X):
+            width = X.shape[1]
+            require_memory(
+                _NAME * width, f"a table of {width:,} columns", "number the features without large gaps"
+            )
             self.features_ = None
             Z = X
         else:
@@ -127,10 +134,10 @@ class TableModel(BaseEstimator):
         if table.format == "libsvm":  # zeros are not written: the last columns may be absent, or new
             from mercer.tables.frames import frame_of
 
-            names = [name for name in self.features_.columns_ if name.startswith("x")]
-            width = max((int(name[1:]) for name in names if name[1:].isdecimal()), default=0)
-            dense = table.as_wide_as(width).toarray()
-            return frame_of({f"x{j + 1}": dense[:, j] for j in range(width)})
+            names = [name for name in self.features_.columns_ if name[0] == "x" and name[1:].isdecimal()]
+            indices = [int(name[1:]) for name in names]
+            dense = table.as_wide_as(max(indices, default=0) + 1)[:, indices].toarray()
+            return frame_of({name: dense[:, j] for j, name in enumerate(names)})
         if table.frame is None:
             raise InputError(
                 f"{table.name} has too many columns for this model: pass a file like its training file"
@@ -138,10 +145,10 @@ class TableModel(BaseEstimator):
         return table.frame
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """What each column of ``transform`` is."""
+        """What each column of ``transform`` is; of a sparse matrix x0, x1, …, as a LIBSVM file counts."""
         check_is_fitted(self)
         if self.features_ is None:
-            return np.array([f"x{j + 1}" for j in range(self.n_features_in_)], dtype=object)
+            return np.array([f"x{j}" for j in range(self.n_features_in_)], dtype=object)
         return self.features_.get_feature_names_out()
 
     def as_pipeline(self) -> Any:

@@ -24,7 +24,7 @@ from typing import IO, Any, NamedTuple
 from mercer.errors import InputError, InputTypeError, require
 from mercer.tables.intake import Intake, require_room
 
-__all__ = ["STANDARD_INPUT", "Source", "read_bytes", "unpack"]
+__all__ = ["STANDARD_INPUT", "Source", "read_bytes", "unpack", "without_packing"]
 
 STANDARD_INPUT = "-"
 
@@ -125,7 +125,7 @@ def _stream(open_: Callable[[IO[bytes]], Any], what: str) -> _Opener:
     def opened(content: bytes, name: str, rows: int | None) -> Source:
         try:
             with open_(io.BytesIO(content)) as stream:
-                return _read(stream.read, name, rows)._replace(name=_without_suffix(name))
+                return _read(stream.read, name, rows)._replace(name=without_packing(name))
         except EOFError:
             raise InputError(f"{name} is cut off: its {what} data end too early; copy it again") from None
         except (OSError, zlib.error, lzma.LZMAError, ValueError) as error:
@@ -173,7 +173,7 @@ def _unzstd(content: bytes, name: str, rows: int | None) -> Source:
         if type(error).__name__ != "ZstdError":
             raise
         raise InputError(f"{name} is damaged: its zstd data cannot be unpacked ({error})") from None
-    return Source(intake.content(), _without_suffix(name), intake.lines)
+    return Source(intake.content(), without_packing(name), intake.lines)
 
 
 _PACKINGS: dict[bytes, _Opener] = {
@@ -199,7 +199,12 @@ def _is_a_format_of_its_own(content: bytes) -> bool:
     )
 
 
-def _without_suffix(name: str) -> str:
+def without_packing(name: str) -> str:
+    """The name of what is packed.
+
+    >>> without_packing("a.csv.gz"), without_packing("a.csv")
+    ('a.csv', 'a.csv')
+    """
     path = Path(name)
     return str(path.with_suffix("")) if path.suffix.lower() in _SUFFIXES else name
 

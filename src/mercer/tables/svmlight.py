@@ -2,8 +2,8 @@ r"""LIBSVM (svmlight) files: a label and the non-zero features of a row in each 
 
 >>> table = read_svmlight("+1 1:0.5 3:2 # first\n-1 2:1\n", "t.libsvm")
 >>> table.matrix.toarray(), table.labels
-(array([[0.5, 0. , 2. ],
-       [0. , 1. , 0. ]]), array([ 1., -1.]))
+(array([[0. , 0.5, 0. , 2. ],
+       [0. , 0. , 1. , 0. ]]), array([ 1., -1.]))
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ __all__ = ["is_svmlight", "read_svmlight"]
 
 #: columns up to which it becomes a frame, as any other table
 _DENSE = 2000
+_LARGEST = 2**62  # an index below it, and one more, is a whole number of 64 bits
 _LINE = re.compile(r"[^\s:,;]+(\s+qid:\d+)?(\s+\d+:[^\s:]+)+\s*(#.*)?")
 _LABEL_ONLY = re.compile(r"[+-]?\d+(\.\d*)?\s*(#.*)?")
 
@@ -43,21 +44,28 @@ def is_svmlight(text: str) -> bool:
 
 
 def read_svmlight(text: str, name: str) -> Table:
-    """The table: sparse, and as a frame too where it has few columns."""
-    labels, row_ends, indices, values = _parse(text, name)
-    if indices.size and indices.min() < 0:
-        raise InputError(f"{name} has a feature with a negative index: indices begin at 1, or at 0")
-    first = 0 if indices.size and indices.min() == 0 else 1
-    width = int(indices.max()) - first + 1 if indices.size else 0
-    if width <= 0:
+    """The table: sparse, and as a frame too where it has few columns.
+
+    Column j of the matrix is the feature with index j, whether a file begins at 0 or at 1: two files agree on
+    what a column is, also where one of them happens to have no index 0. A frame calls it xj.
+    """
+    labels, lines, row_ends, indices, values = _parse(text, name)
+    if not indices.size:
         raise InputError(f"{name} has labels and no features: pass lines such as '1 3:0.5 7:1'")
-    matrix = sparse.csr_array((values, indices - first, row_ends), shape=(len(row_ends) - 1, width))
+    first, width = min(int(indices.min()), 1), int(indices.max()) + 1
+    lengths = np.diff(row_ends)
+    matrix = sparse.csr_array((values, indices, row_ends), shape=(len(labels), width))
     matrix.sum_duplicates()
+    twice = np.diff(matrix.indptr) < lengths
+    if twice.any():
+        raise InputError(
+            f"line {lines[int(np.argmax(twice))]} of {name} has an index twice: give each feature one value"
+        )
     numbers = _numbers(labels)
     frame = None
     if width <= _DENSE and 8 * matrix.shape[0] * width * 2 <= memory_budget():
         dense = matrix.toarray()
-        frame = frame_of({LABEL: numbers} | {f"x{j + 1}": dense[:, j] for j in range(width)})
+        frame = frame_of({LABEL: numbers} | {f"x{j}": dense[:, j] for j in range(first, width)})
     note = "" if first else ", whose indices begin at 0"
     return Table(
         frame,
@@ -67,16 +75,19 @@ def read_svmlight(text: str, name: str) -> Table:
         matrix=matrix,
         labels=numbers,
         label=LABEL,
+        first=first,
     )
 
 
-def _parse(text: str, name: str) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    labels, ends, indices, values = [], [0], [], []
+def _parse(text: str, name: str) -> tuple[list[str], list[int], np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, the lines they are in, where rows end, indices and values."""
+    labels, lines, ends, indices, values = [], [], [0], [], []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()
         if not words:
             continue
         labels.append(words[0])
+        lines.append(number)
         try:
             for word in words[1:]:
                 index, _, value = word.partition(":")
@@ -88,10 +99,13 @@ def _parse(text: str, name: str) -> tuple[list[str], np.ndarray, np.ndarray, np.
                 f"line {number} of {name} has {word!r} where a LIBSVM file has index:value: correct it"
             ) from None
         ends.append(len(indices))
+    if indices and not 0 <= min(indices) <= max(indices) < _LARGEST:
+        wrong = next(index for index in indices if not 0 <= index < _LARGEST)
+        raise InputError(f"{name} has a feature with the index {wrong}: indices are from 0 or 1 to 2^62")
     found = np.array(values, dtype=np.float64)
     if not np.isfinite(found).all():
         raise InputError(f"{name} has a value that is not finite: leave such features out")
-    return labels, np.array(ends), np.array(indices, dtype=np.int64), found
+    return labels, lines, np.array(ends), np.array(indices, dtype=np.int64), found
 
 
 def _numbers(labels: list[str]) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.cells import gaps, is_date
+from mercer.tables.dates import orders_of
 from mercer.tables.encoders import as_label
 
 __all__ = ["TASKS", "Target", "find_target"]
@@ -49,7 +50,7 @@ def find_target(column: np.ndarray, name: str, task: str | None = None) -> Targe
     """
     if task is not None and task not in TASKS:
         raise InputError(f"task must be 'classification' or 'regression', got {task!r}: pass one of the two")
-    if is_date(column):
+    if is_date(column) or orders_of(column):
         raise InputError(
             f"the target {name!r} holds dates: make it a number of days, or choose another column"
         )
@@ -104,10 +105,10 @@ def _real(present: np.ndarray, numbers: np.ndarray | None, name: str) -> np.ndar
     if numbers is None:
         example = present[0]
         raise InputError(
-            f"the target {name!r} holds {example!r}, which is no number: pass --task classification, or "
-            "choose a column of numbers"
+            f"the target {name!r} holds {example!r}, which is no number: choose a column of numbers, or "
+            "take it for classes ('mercer train --task classification')"
         )
-    if np.ptp(numbers) == 0:
+    if numbers.min() == numbers.max():
         raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
     if not _SMALLEST < np.ptp(numbers / 2) < _LARGEST:
         raise InputError(
@@ -131,7 +132,9 @@ def _classes(present: np.ndarray, numbers: np.ndarray | None, name: str) -> tupl
             f"the target {name!r} has one class, {only!r}, in {every}: there is nothing to tell apart"
         )
     if len(counts) > max(n / 2, 2):
-        advice = "pass --task regression" if numbers is not None else "choose a column of classes"
+        advice = "choose a column of classes"
+        if numbers is not None:
+            advice += ", or take it for numbers ('mercer train --task regression')"
         raise InputError(
             f"the target {name!r} has {len(counts):,} different values in {n:,} rows, too many for classes: "
             f"{advice}"
