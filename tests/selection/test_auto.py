@@ -3,6 +3,7 @@
 import os
 import signal
 import warnings
+from dataclasses import replace
 from time import monotonic
 
 import numpy as np
@@ -17,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mercer import Gaussian, KernelRidge, Laplacian, Linear, Polynomial, Spectrum, config
 from mercer.errors import InputError
 from mercer.selection import AutoKernelClassifier, AutoKernelRegressor, nested_error
-from mercer.selection.search import Search
+from mercer.selection.families import family
+from mercer.selection.search import Clock, Score, Search
 
 
 @parametrize_with_checks([AutoKernelRegressor(kernel="rbf"), AutoKernelClassifier(kernel="rbf")])
@@ -248,3 +250,13 @@ def test_an_interrupted_search_says_so(wave, kind, monkeypatch):
         model = kind().fit(X, y)
     assert model.report_.stopped == "interrupted" and np.isfinite(model.predict(X)).all()
     assert kind("rbf").fit(X[:50], y[:50]).report_.stopped == "converged"
+
+
+def test_the_evidence_of_what_is_kept_is_of_the_same_points(wave):
+    """That of a trial as it is, is where learning on these points begins."""
+    X, Y = wave[0], wave[1][:, None]
+    search = Search(X, Y, lambda kernel, noise, which: Score(1.0, 1.0, noise), clock=Clock(None))
+    [trial] = search.run([family(Gaussian(sigma=1.0))])
+    before, after = search.evidence(trial, 2000), search.finish(trial, 2000).evidence
+    assert after <= before <= search.evidence(replace(trial, kernel=Gaussian(sigma=0.1)), 2000)
+    assert np.isnan(search.evidence(replace(trial, kernel=Linear(), noise=0.0), 2000))

@@ -172,7 +172,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         which = search.order[-_COMPARED:]
         before, after = (score(one.kernel, one.noise, which).error for one in (trial, learned))
         is_worse = after - before > np.sqrt(before * (1 - before) / len(which))
-        return replace(trial, evidence=np.nan) if is_worse else learned
+        return replace(trial, evidence=search.evidence(trial, _LEARNED)) if is_worse else learned
 
     @staticmethod
     def _best(found: list[Trial], search: Search) -> Trial:

@@ -13,16 +13,18 @@ The score of a trial is the task's: see `mercer.selection.scores`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from mercer import data
 from mercer.config import memory_budget
 from mercer.kernels.base import Kernel
-from mercer.selection.evidence import learn
+from mercer.selection.evidence import evidence, learn
 from mercer.selection.families import Family
 
 __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
@@ -144,6 +146,15 @@ class Search:
             return trial
         learned = self._learn(trial.family, trial.kernel, trial.noise, which, not trial.per_column)
         return replace(trial, kernel=learned.kernel, noise=learned.noise, evidence=learned.value)
+
+    def evidence(self, trial: Trial, points: int) -> float:
+        """L per point of the trial as it is, on those that `finish` would learn on; nan if K is singular."""
+        which = self.order[: self._points(points)]
+        Y = self.Y[which]
+        with suppress(LinAlgError):
+            L, _, _ = evidence(trial.kernel, data.take(self.X, which), Y - Y.mean(axis=0), trial.noise)
+            return L / len(which)
+        return np.nan
 
     # --- the steps -------------------------------------------------------------------------------------
 
