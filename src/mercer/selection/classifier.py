@@ -27,6 +27,7 @@ __all__ = ["AutoKernelClassifier"]
 
 _WORK = 8000  # points times steps uphill of a trial: labels as ±1 are not what is scored
 _LEARNED = 2000  # points that the parameters of the winner are learned on
+_LAST = 0.7  # of the time that the search leaves, to learn the winner on more points and race its widths
 _COMPARED = 1280  # points on which the winner is compared with what it was before
 #: the last fit under a time limit: its points, at first; its time is as their number to this power; it is
 #: repeated for so many times the points at least, and at most
@@ -50,7 +51,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     ----------
     kernel : "auto" for the default list on vectors; a kernel, or a list of kernels, on anything: their
         parameters with derivatives are learned, from where they are
-    max_time : seconds for all of it, about; the search takes half of them at most
+    max_time : seconds for all of it, about; the search among kernels takes half of them at most
     random_state : seed of the cut into points to learn on and to score on
     progress : as everywhere
 
@@ -88,6 +89,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
         search, best = self._search(X, Y, score, clock, journal, _WORK)
+        if search.stopped != "interrupted":
+            search.clock = clock.part(_LAST)
         finalists = self._finalists(best, len(y))
         found = [self._last_choice(score, trial, search) for trial in finalists]
         last = self._best(found, search)
