@@ -66,7 +66,7 @@ def assert_says_the_same(model, other, X):
 
 
 def seal(body):
-    return b"mercer model 1\n" + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+    return b"mercer model 2\n" + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
 def with_payload(payload):

@@ -23,7 +23,7 @@ def test_a_file_describes_itself(path):
     about = describe(path)
     assert (about["kind"], about["class"]) == ("SVC", "mercer.estimators.svc.SVC")
     assert about["mercer"] == mercer.__version__ and about["numpy"] == np.__version__
-    assert path.read_bytes().startswith(b"mercer model 1\n")
+    assert path.read_bytes().startswith(b"mercer model 2\n")
 
 
 @pytest.mark.parametrize("failing", ["fsync", "replace"])
@@ -133,9 +133,10 @@ def test_places_where_nothing_can_be(tmp_path):
         (b"age,city\n3,Rome\n", "no model file"),
         (pickle.dumps({"a": 1}), "looks like a pickle"),
         (skops.io.dumps({"a": 1}), "looks like a zip archive"),
-        (b"mercer model 1", "no model file"),
-        (b"mercer model 1\n", "damaged"),
-        (b"mercer model 2\n" + b"x" * 200, "later version; upgrade mercer"),
+        (b"mercer model 2", "no model file"),
+        (b"mercer model 2\n", "damaged"),
+        (b"mercer model 3\n" + b"x" * 200, "later version; upgrade mercer"),
+        (b"mercer model 1\n" + b"x" * 200, "earlier version; train the model again"),
         (b"mercer model 0\n" + b"x" * 200, "no model file"),
         (b"mercer model 999999999999\n" + b"x" * 200, "no model file"),
         (b"mercer model x\n" + b"x" * 200, "no model file"),
@@ -148,7 +149,7 @@ def test_places_where_nothing_can_be(tmp_path):
         (with_payload(skops.io.dumps({"a": 1})), ""),
         (with_payload(skops.io.dumps(RandomForestClassifier(1).fit([[0], [1]], [0, 1]))), "never|know"),
     ],
-    ids=range(19),
+    ids=range(20),
 )  # fmt: skip
 def test_files_of_other_kinds(raw, message, path):
     path.write_bytes(raw)

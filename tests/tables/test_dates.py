@@ -8,7 +8,7 @@ import pytest
 from mercer import Gaussian, KernelRidge, load, save
 from mercer.errors import InputError, InputTypeError
 from mercer.tables import TableFeatures, TableModel, find_target, read_table
-from mercer.tables.dates import orders_of
+from mercer.tables.dates import moment, orders_of
 
 pl = pytest.importorskip("polars")
 
@@ -101,3 +101,9 @@ def test_what_is_no_date():
         assert orders_of(np.array(cells, dtype=object)) == []
     with pytest.raises(InputError, match="the target 'when' holds dates"):
         find_target(np.array(["3/4/2024", "5/6/2024"], dtype=object), "when")
+
+
+def test_parts_of_seconds():
+    found = moment("01/02/2025 10:05:00.123", "day/month")
+    assert found == datetime(2025, 2, 1, 10, 5, 0, 123_000)
+    assert moment("1/2/2025 10:05:00.123456789", "day/month").microsecond == 123_456

@@ -24,7 +24,7 @@ def test_leading_zeros_make_a_code(tmp_path):
         "zip": ["01001", "10115", None], "n": [0, 10, 3], "x": [0.5, 0.5, 1.0],
     }  # fmt: skip
     assert table.notes == (f"column 'zip' of {tmp_path / 't.csv'} has leading zeros: it was taken for codes",)
-    many = read_table(written(tmp_path, "zip,x\n" + "".join(f"0{i % 3},{i * i}\n" for i in range(30))))
+    many = read_table(written(tmp_path, "zip,x\n" + "".join(f"00{i % 3},{i * i}\n" for i in range(30))))
     assert TableFeatures().fit(many.frame).kinds_["zip"] == "category"
 
 
@@ -86,3 +86,16 @@ def test_predict_prints_cells_as_they_stand(tmp_path, capsysbinary):
     assert main(["predict", str(tmp_path / "m.mercer"), str(tmp_path / "t.csv")]) == 0
     lines = capsysbinary.readouterr().out.decode().splitlines()
     assert [line.rpartition(",")[0] for line in lines] == text.splitlines()
+
+
+def test_numbers_filled_up_with_zeros(tmp_path):
+    """Codes have one length; 08 among other numbers, and 07 to 99, are numbers."""
+    table = read_table(written(tmp_path, "age,n,code\n07,1,007\n99,08,120\n"))
+    assert table.frame.rows() == [(7, 1, "007"), (99, 8, "120")]
+
+
+def test_a_row_without_a_value_is_no_header(tmp_path):
+    """Names are left out only before the others, as those of row indices are."""
+    assert read_table(written(tmp_path, "a,,c\nu,v,w\nk,l,m\n")).rows == 3
+    table = read_table(written(tmp_path, ",,city,y\na,b,Rome,yes\nc,,Oslo,no\n"))
+    assert table.rows == 2 and table.columns == ["column_1", "column_2", "city", "y"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InputError, InputTypeError
-from mercer.tables import find_target
+from mercer.tables import find_target, read_table
 from mercer.tables.kinds import kind_of
 
 SENTENCES = [f"the {i} quick brown foxes jump over {i * i} lazy dogs" for i in range(30)]
@@ -146,3 +146,20 @@ def test_single_rows_of_a_class_are_said():
 def test_a_target_whose_errors_cannot_be_squared(factor):
     with pytest.raises(InputError, match="too wide or too narrow a range for errors to be squared"):
         find_target(factor * np.array([-1.0, 0.5, 1.0]), "y")
+
+
+def test_numbers_filled_up_with_zeros_can_be_a_target():
+    values = np.array([f"{i:05}" for i in range(60)], dtype=object)
+    assert find_target(values, "y").task == "regression"
+    few = np.array(["001", "002", "003"] * 20, dtype=object)
+    assert list(find_target(few, "y").y[:2]) == ["001", "002"]
+    assert find_target(few, "y", "regression").y[2] == 3.0
+
+
+def test_nominal_values_of_arff_in_another_spelling(tmp_path):
+    path = tmp_path / "t.arff"
+    path.write_text("@relation r\n@attribute a {0,1}\n@attribute b {yes,no}\n@data\n1.0,YES\n0,no\n")
+    assert read_table(path).frame.rows() == [("1", "yes"), ("0", "no")]
+    path.write_text(path.read_text() + "2,no\n")
+    with pytest.raises(InputError, match="has '2' where 'a' is one of"):
+        read_table(path)

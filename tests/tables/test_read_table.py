@@ -168,7 +168,6 @@ def test_numpy_files(tmp_path, rng):
         ("a b  c\n1 2  3\n4 5  6\n", ["a", "b", "c"]),
         ("a,b\nr1,1,2\nr2,3,4\n", ["row_name", "a", "b"]),
         ("a,,c\n1,2,3\n", ["a", "column_2", "c"]),
-        ("city,,,y\nRome,a,b,yes\nOslo,c,,no\n", ["city", "column_2", "column_3", "y"]),
         (",,Rome,yes\na,b,Rome,yes\nc,d,Oslo,no\n", ["column_1", "column_2", "column_3", "column_4"]),
         ('"1,5","2,25"\n"3,5","4,25"\n', ["column_1", "column_2"]),
         ("only\n1\n2\n", ["only"]),

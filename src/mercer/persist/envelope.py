@@ -1,6 +1,6 @@
 r"""The file around a model: what it is, a checksum, a description, and then the archive.
 
-    mercer model 1
+    mercer model 2
     <sha256 of everything below>
     {"kind": "SVC", "mercer": "0.1.0", …}
     <archive>
@@ -25,7 +25,9 @@ from mercer.files import write_whole
 __all__ = ["FORMAT", "as_path", "later", "read", "write"]
 
 #: counted up when a file could not be read any more by the mercer before
-FORMAT = 1
+FORMAT = 2
+#: the first that can be read: before it a model did not know the order of its dates, nor where indices begin
+_OLDEST = 2
 
 _FIRST = re.compile(rb"mercer model ([1-9][0-9]{0,5})\n")
 _LINE = 64  # bytes of the first line and of the checksum, at most
@@ -104,6 +106,11 @@ def read(path: Path) -> tuple[dict[str, Any], bytes]:
                 raise InputError(
                     f"{str(path)!r} has format {int(first[1])}, and this mercer reads them up to {FORMAT}: "
                     "it was written by a later version; upgrade mercer"
+                )
+            if int(first[1]) < _OLDEST:
+                raise InputError(
+                    f"{str(path)!r} has format {int(first[1])}, and this mercer reads those from {_OLDEST}: "
+                    "it was written by an earlier version; train the model again"
                 )
             file.seek(first.end())
             checksum = file.read(65)

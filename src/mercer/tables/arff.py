@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -139,6 +140,11 @@ def _value(cell: str | None, kind: _Kind, label: str, name: str, number: int) ->
     if isinstance(kind, tuple):
         if cell in kind:
             return cell
+        for same in (str.casefold, float):  # YES for yes, 1.0 for 1
+            with suppress(ValueError):
+                found = [value for value in kind if same(value) == same(cell)]
+                if len(found) == 1:
+                    return found[0]
         raise InputError(
             f"line {number} of {name} has {cell!r} where {label!r} is one of {', '.join(map(repr, kind[:8]))}"
             f"{', …' if len(kind) > 8 else ''}: correct it, or add the value to the attribute"

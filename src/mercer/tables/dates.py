@@ -30,7 +30,7 @@ __all__ = ["ORDERS", "moment", "orders_of", "to_moments"]
 ORDERS = ("day/month", "month/day")
 _WRITTEN = re.compile(
     r"\s*(?=\d+/\d+/|\d+-\d+-\d{4})(\d{1,2})[/-](\d{1,2})[/-](?P<year>\d{4}|\d{2})"
-    r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}))?)?\s*",
+    r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(?P<part>\d{1,9}))?)?)?\s*",
     re.ASCII,
 )
 _CENTURY = 69  # two digits of a year from which they are of 19.., as POSIX has it
@@ -41,12 +41,13 @@ def moment(text: str, order: str) -> datetime | None:
     found = _WRITTEN.fullmatch(text)
     if found is None:
         return None
-    one, other, year, hour, minute, second = map(int, found.groups("0"))
+    one, other, year, hour, minute, second, _ = map(int, found.groups("0"))
+    micros = int((found["part"] or "0").ljust(6, "0")[:6])
     day, month = (one, other) if order == ORDERS[0] else (other, one)
     if len(found["year"]) == 2:
         year += 1900 if year >= _CENTURY else 2000
     with suppress(ValueError):  # there is no such day
-        return datetime(year, month, day, hour, minute, second)
+        return datetime(year, month, day, hour, minute, second, micros)
     return None
 
 

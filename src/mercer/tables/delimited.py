@@ -166,7 +166,9 @@ def _has_header(rows: list[list[str]]) -> bool:
         return words > 0
     named = {j: cell for j, cell in enumerate(first) if cell}  # others get names
     repeated = any(cell == row[j].strip() for row in rest for j, cell in named.items() if j < len(row))
-    return bool(named) and not repeated and len(set(named.values())) == len(named)
+    if not named or repeated or len(set(named.values())) < len(named):
+        return False
+    return all(first[min(named) :])  # a row index has no name; other names are not left out
 
 
 # --- reading ----------------------------------------------------------------------------------------------

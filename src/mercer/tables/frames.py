@@ -29,6 +29,7 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S")
 _DATE_LIKE = r"^\d{1,4}[./-]?\d{1,2}[./-]?\d{1,4}|^\d{1,2}:\d{2}"
 _DAY_OR_MONTH = r"^\d{1,2}[/-]"  # comes first
 _LEADING_ZERO = re.compile(r"0\d(?<![^\s,;|\"]0\d)")  # the quickest of several ways to write it
+_CODE = 3  # letters of a code, at least
 _COMMAS_LIKE = r"^[+-]?\d[\d,.]*$"
 _DECIMALS = r"^[+-]?\d+(,\d+)?$"
 _THOUSANDS = r"^[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d+)?$"
@@ -79,11 +80,18 @@ def from_text(body: Body, missing: Sequence[str], source: str) -> tuple[Any, dic
     whole = [name for name, dtype in frame.schema.items() if dtype.is_integer()]
     if whole and _LEADING_ZERO.search(body.text):
         texts = body.read(source, null_values=nulls, infer_schema=False).select(whole)
-        codes = [name for name in whole if texts[name].str.contains(r"^\s*0\d").any()]
+        codes = [name for name in whole if _are_codes(texts[name].drop_nulls().str.strip_chars())]
         frame = frame.with_columns(texts.select(codes))
     frame, notes = _with_commas(frame.with_columns(pl.col(pl.String).str.strip_chars()), source)
     notes += [f"column {name!r} of {source} has leading zeros: it was taken for codes" for name in codes]
     return *_with_dates(frame), notes
+
+
+def _are_codes(texts: Any) -> bool:
+    """Whether whole numbers are filled up with zeros to one length, of which 08 for 8 alone says nothing."""
+    lengths = texts.str.len_chars()
+    is_filled = bool(lengths.min() == lengths.max() and lengths.min() >= _CODE)
+    return is_filled and bool(texts.str.contains(r"^0\d").any())
 
 
 def as_they_stand(body: Body, frame: Any, source: str) -> Any:

@@ -62,6 +62,8 @@ def find_target(column: np.ndarray, name: str, task: str | None = None) -> Targe
     if is_gap.any():
         notes.append(f"{is_gap.sum():,} rows without a target were left out")
     numbers = _numbers(column[rows])
+    if numbers is None and task != "classification":
+        numbers = _counted(column[rows], is_asked=task == "regression")
     if numbers is not None and np.isinf(numbers).any():
         row = int(rows[np.argmax(np.isinf(numbers))]) + 1
         raise InputError(f"the target {name!r} is infinite in row {row}: correct it, or leave it empty")
@@ -86,6 +88,14 @@ def _numbers(present: np.ndarray) -> np.ndarray | None:
         return present.astype(np.float64)
     except (TypeError, ValueError):
         return None
+
+
+def _counted(present: np.ndarray, is_asked: bool) -> np.ndarray | None:
+    """Whole numbers that leading zeros made texts: if one asks for them, or they are too many for classes."""
+    cells = present.tolist()
+    if not all(isinstance(cell, str) and cell.isascii() and cell.isdecimal() for cell in cells):
+        return None
+    return present.astype(np.float64) if is_asked or len(set(cells)) > max(len(cells) / 2, 2) else None
 
 
 def _guess(numbers: np.ndarray | None, n: int) -> tuple[str, str]:
