@@ -26,7 +26,7 @@ __all__ = ["FORMAT", "as_path", "later", "read", "write"]
 
 #: counted up when a file could not be read any more by the mercer before
 FORMAT = 2
-#: the first that can be read: before it a model did not know the order of its dates, and counted LIBSVM columns from 1
+#: the first that can be read: earlier models do not know the order of their dates, or count columns otherwise
 _OLDEST = 2
 
 _FIRST = re.compile(rb"mercer model ([1-9][0-9]{0,5})\n")
