@@ -6,6 +6,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+CONSTRAINTS ?= constraints.txt
 PYTEST_ARGS ?=
 WORKERS ?= 2
 SPHINX_ARGS ?= --fail-on-warning --keep-going
@@ -15,17 +16,28 @@ BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types bench docs clean distclean
+.PHONY: help demo test test-torch test-lowest test-newest lint types bench docs clean distclean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-cli ## the whole way, from a table to a report: runs mercer demo
 	$(RUN) -m mercer demo
 
 # With a process for each core, threads of BLAS would only be in each other's way.
-test: $(VENV)/.installed-test ## all tests and doctests (PYTEST_ARGS=...)
+EXTRAS ?= test
+test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (PYTEST_ARGS=...)
 	OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+# Each of these has an environment of its own: what it installs cannot hide what another one lacks.
+test-torch: ## the tests that need PyTorch
+	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch $(PYTEST_ARGS)"
+
+test-lowest: ## all tests with the lowest versions that pyproject.toml allows
+	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
+
+test-newest: ## all tests with the newest versions there are
+	$(MAKE) test VENV=.venv-newest CONSTRAINTS=/dev/null
 
 lint: $(VENV)/.installed-lint ## style: ruff format --check, ruff check
 	$(RUN) -m ruff format --check .
@@ -47,14 +59,14 @@ clean: ## remove caches and built files, keep .venv
 	rm -rf build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean ## clean, and remove .venv too
-	rm -rf $(VENV)
+distclean: clean ## clean, and remove the environments too
+	rm -rf $(VENV) .venv-*
 
 # The stamp .installed-EXTRAS says that mercer, editable, with those extras is in the environment.
 .SECONDARY:
-$(VENV)/.installed-%: pyproject.toml constraints.txt $(VENV)/.created
+$(VENV)/.installed-%: pyproject.toml $(CONSTRAINTS) $(VENV)/.created
 	@echo "Installing mercer[$*] into $(VENV): some minutes the first time."
-	$(RUN) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[$*]"
+	$(RUN) -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e ".[$*]"
 	@touch $@
 
 $(VENV)/.created:

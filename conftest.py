@@ -1,7 +1,9 @@
-"""Before any test: a file whose optional library is missing has its doctests left out, and no other has."""
+"""Before any test: which doctests are left out because a library is missing, and which tests need PyTorch."""
 
 import os
 from importlib.util import find_spec
+
+import pytest
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn's check of array-API input runs only then
 
@@ -13,3 +15,22 @@ HOMES = {
 }
 
 collect_ignore = [path for library, path in HOMES.items() if find_spec(library) is None]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test for the torch backend carries the mark ``torch``: `make test-torch` runs these and no others."""
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+        is_backend = any(isinstance(value, str) and value == "torch" for value in parameters)
+        if is_backend or "torch" in item.nodeid.split("[")[0]:
+            item.add_marker("torch")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # type: ignore[no-untyped-def]
+    """A test that is skipped for want of PyTorch without the mark would never run anywhere: it fails."""
+    report = yield
+    if report.skipped and "torch" in str(report.longrepr).lower() and not item.get_closest_marker("torch"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} needs PyTorch: give it @pytest.mark.torch"
+    return report

@@ -201,6 +201,7 @@ def test_pandas_in_particular():
     )
 
 
+@pytest.mark.torch
 def test_tensors():
     torch = pytest.importorskip("torch")
     X = torch.tensor([[1.0, 2.0]], dtype=torch.float64)
@@ -468,6 +469,7 @@ def test_take_agrees_for_every_container(frames, index):
     np.testing.assert_array_equal(series.to_numpy(), expected[:, 0])
 
 
+@pytest.mark.torch
 def test_take_from_tensors():
     torch = pytest.importorskip("torch")
     np.testing.assert_array_equal(take(torch.eye(3), np.array([2, 0])).numpy(), np.eye(3)[[2, 0]])
@@ -518,6 +520,7 @@ def test_columns_of_a_mixed_table_keep_their_values():
     assert columns(X, [1]).tolist() == [["a"], ["b"]]
 
 
+@pytest.mark.torch
 def test_columns_of_a_tensor():
     torch = pytest.importorskip("torch")
     np.testing.assert_array_equal(columns(torch.eye(3), [1]), np.eye(3)[:, [1]])

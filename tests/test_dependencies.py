@@ -1,0 +1,125 @@
+"""What tests, doctests and pages import is declared: as a dependency, or in the extra that make installs."""
+
+import ast
+import doctest
+import re
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+CODE = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "src").rglob("*.py"))]
+#: Libraries that have an environment and a make target of their own; tests use them where they are there.
+APART = {"torch": "test-torch"}
+
+
+def declared(*extras):
+    """Names of the distributions that `pip install mercer[extras]` asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    found, waiting = set(), list(project["dependencies"])
+    for extra in extras:
+        waiting += project["optional-dependencies"][extra]
+    while waiting:
+        name, more = re.match(r"([\w.-]+)(?:\[([\w,]+)\])?", waiting.pop()).groups()
+        if name == "mercer":
+            waiting += [line for extra in more.split(",") for line in project["optional-dependencies"][extra]]
+        found.add(name.lower().replace("_", "-"))
+    return found
+
+
+@cache
+def distributions():
+    return packages_distributions()
+
+
+def is_declared(module, names):
+    """Whether one of the distributions that bring a module is among the names."""
+    return bool(names & {name.lower().replace("_", "-") for name in distributions().get(module, [module])})
+
+
+def imported(source):
+    """Top-level names of the modules that Python code imports at any depth; ``importorskip`` imports, too."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
+            found |= {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
+    own = {"mercer", "conftest", "tests", "benchmarks"} | set(sys.stdlib_module_names)
+    return {name.split(".")[0] for name in found} - own
+
+
+def examples(path):
+    """The code of the doctests in a page, or in the docstrings of a module."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".py":
+        nodes = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        found = [
+            ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, nodes)
+        ]
+    else:
+        found = [text]
+    return "\n".join(e.source for part in found for e in doctest.DocTestParser().get_examples(part))
+
+
+def is_apart(path, module):
+    return module in APART and (path.is_relative_to(ROOT / "tests") or path.stem == module)
+
+
+def undeclared(path, source, extra):
+    names = declared(extra)
+    return {m for m in imported(source) if not is_declared(m, names) and not is_apart(path, m)}
+
+
+def all_undeclared(paths, text, extra):
+    """The undeclared modules of each of these files that has any."""
+    found = {str(path.relative_to(ROOT)): undeclared(path, text(path), extra) for path in paths}
+    return {name: modules for name, modules in found.items() if modules}
+
+
+def code(path):
+    return path.read_text("utf-8")
+
+
+def test_imports_of_tests_are_declared():
+    paths = [path for path in CODE if not path.is_relative_to(ROOT / "src")]
+    assert len(paths) > 100 and all_undeclared(paths, code, "test") == {}
+
+
+def test_imports_of_doctests_are_declared():
+    assert all_undeclared(CODE + TEXTS, examples, "test") == {}
+
+
+def test_imports_of_the_package_are_declared():
+    """Every library that mercer itself imports is a dependency, or in one of the extras for users."""
+    paths = sorted((ROOT / "src").rglob("*.py"))
+    assert len(paths) > 200 and all_undeclared(paths, code, "all") == {}
+
+
+def test_what_is_apart_has_a_target_that_ci_runs():
+    for library, target in APART.items():
+        assert f"\n{target}:" in (ROOT / "Makefile").read_text("utf-8")
+        assert f"\nmake {target}\n" in (ROOT / ".ci/run").read_text("utf-8")
+        assert library in declared("torch") and library not in declared("test")
+
+
+def test_ci_begins_with_the_commands_of_the_readme():
+    """Before these two commands, CI installs nothing in the environment that they make."""
+    script = (ROOT / ".ci/run").read_text("utf-8")
+    lines = [line for line in script.splitlines() if re.match(r"(\w+=\S+ )*make ", line)]
+    assert [line for line in lines if "VENV=" not in line][:2] == [
+        "make demo",
+        "PYTEST_ADDOPTS=--durations=25 make test",
+    ]
+    assert "pip install" not in script
+
+
+def test_the_check_can_fail(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(">>> import nobody_has_this\n>>> from sklearn import svm\n", "utf-8")
+    assert undeclared(page, examples(page), "test") == {"nobody_has_this"}
