@@ -34,7 +34,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import DistanceSlope
 from mercer.kernels.parameters import is_vector
 from mercer.native import OPTIONS
-from mercer.threads import limited_blas, single_threaded_blas
+from mercer.threads import single_threaded_blas
 
 __all__ = ["Learned", "evidence", "learn"]
 
@@ -48,7 +48,6 @@ _PULL = 0.01
 _REFUSED = 1e10
 _TRIES = 7  # from the least λ to the largest; a K that is far from positive definite is refused
 _GAIN = 3e-6  # of L, relative: a step that gains less is the last
-_SMALL = 300  # points: threads of BLAS take longer to wake than they save
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,7 @@ def evidence(
     >>> bool(abs((step[1] - step[0]) / 2e-5 - slopes["sigma"]) < 1e-6)
     True
     """
-    with single_threaded_blas() if len(Y) < _SMALL else limited_blas():
+    with single_threaded_blas():
         return _evidence(kernel, X, Y, noise, names)
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "solve_triangle",
     "subtract_product",
     "subtract_rank_two",
+    "subtract_square",
     "symmetric_product",
 ]
 
@@ -91,9 +92,11 @@ def multiply_triangle(A: np.ndarray, T: np.ndarray, upper: bool) -> None:  # (m,
     _call("trmm", A.dtype, b"R", b"U" if upper else b"L", b"T", b"N", *A.shape, 1.0, T, A)
 
 
-def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray) -> None:
-    """C += factor · A B."""
-    _call("gemm", C.dtype, b"N", b"N", *C.shape, A.shape[1], float(factor), A, B, 1.0, C)
+def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray, transpose: bool = False) -> None:
+    """C += factor · A B, or Aᵀ B."""
+    letter = b"T" if transpose else b"N"
+    if C.size and len(B):
+        _call("gemm", C.dtype, letter, b"N", *C.shape, len(B), float(factor), A, B, 1.0, C)
 
 
 def subtract_product(
@@ -104,6 +107,12 @@ def subtract_product(
     inner = A.shape[0] if transpose_first else A.shape[1]
     if C.size and inner:
         _call("gemm", C.dtype, *letters, *C.shape, inner, -1.0, A, B, 1.0, C)
+
+
+def subtract_square(C: np.ndarray, A: np.ndarray) -> None:  # (n, n), (n, k)
+    """C -= A Aᵀ in the lower triangle."""
+    if A.size:
+        _call("syrk", C.dtype, b"L", b"N", *A.shape, -1.0, A, 1.0, C)
 
 
 def solve_triangle(L: np.ndarray, B: np.ndarray, side: str = "left", transpose: bool = False) -> None:

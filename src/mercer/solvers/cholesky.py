@@ -4,8 +4,10 @@ Right-looking: for each block column k in turn, with tiles of b rows,
 
     Lₖₖ = chol(Mₖₖ),   Lᵢₖ = Mᵢₖ Lₖₖ⁻ᵀ,   Mᵢⱼ ← Mᵢⱼ - Lᵢₖ Lⱼₖᵀ     for i ≥ j > k
 
-Nearly all work is in matrix products. LAPACK's own routine is as fast, but that of OpenBLAS 0.3.30 in float32
-crashes beyond some 25,000 points; tiles keep every call small, and let a caller look up in between.
+Nearly all work is in matrix products, which our threads take one by one from a queue; the thread that has the
+tile Mₖ₊₁,ₖ₊₁ also factorises it, while the others go on. The tiles do not depend on the number of threads, and
+neither does L, to the last bit. LAPACK's own routine waits at every step for the slowest of its threads, and in
+float32 that of OpenBLAS 0.3.30 crashes beyond some 25,000 points.
 
 Only the lower triangle of a Fortran-ordered array is read and holds L afterwards; what is above the diagonal
 is arbitrary.
@@ -18,11 +20,16 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from mercer.solvers.blas import cholesky_in_place, solve_triangle, subtract_product
+from mercer.solvers.blas import cholesky_in_place, solve_triangle, subtract_product, subtract_square
+from mercer.solvers.strips import strips
+from mercer.threads import run, team
 
 __all__ = ["factorise", "inverse_diagonal", "solve"]
 
-_TILE = 2048
+_ONE = 640  # points up to which a single tile is as good
+_MANY = 4096  # points from which there are tiles enough to make them larger
+_TILES = (256, 512)
+_TOGETHER = 128  # columns of L⁻¹ per task: sixteen threads then hold no more than 2048
 
 
 def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.ndarray:  # (n, n)
@@ -35,18 +42,47 @@ def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.nd
     array([[2., 0.],
            [1., 2.]])
     """
-    n = len(M)
-    for k in range(0, n, _TILE):
-        tile, below = slice(k, min(k + _TILE, n)), slice(min(k + _TILE, n), n)
-        failed = cholesky_in_place(M[tile, tile])
-        if failed:
-            raise LinAlgError(f"the leading minor of order {k + failed} is not positive definite")
-        solve_triangle(M[tile, tile], M[below, tile], side="right", transpose=True)
-        for j in range(below.start, n, _TILE):
-            rows, columns = slice(j, n), slice(j, min(j + _TILE, n))
-            subtract_product(M[rows, columns], M[rows, tile], M[columns, tile], transpose_second=True)
-        step()
+    tiles = _tiles(len(M))
+    if tiles:
+        _factorise_tile(M, tiles[0])
+    with team():
+        for k, tile in enumerate(tiles):
+            below = tiles[k + 1 :]
+            run(lambda rows, L=tile: _scale_tile(M, rows, L), below)
+            pairs = [(rows, columns) for j, columns in enumerate(below) for rows in below[j:]]
+            run(lambda pair, L=tile: _update_tile(M, *pair, L), pairs)
+            step()
     return M
+
+
+def _factorise_tile(M: np.ndarray, tile: slice) -> None:
+    failed = cholesky_in_place(M[tile, tile])
+    if failed:
+        raise LinAlgError(f"the leading minor of order {tile.start + failed} is not positive definite")
+
+
+def _scale_tile(M: np.ndarray, rows: slice, tile: slice) -> None:
+    """Lᵢₖ."""
+    solve_triangle(M[tile, tile], M[rows, tile], side="right", transpose=True)
+
+
+def _update_tile(M: np.ndarray, rows: slice, columns: slice, tile: slice) -> None:
+    """Mᵢⱼ; the first of them is the next to be factorised."""
+    if rows.start > columns.start:
+        subtract_product(M[rows, columns], M[rows, tile], M[columns, tile], transpose_second=True)
+        return
+    subtract_square(M[rows, rows], M[rows, tile])
+    if rows.start == tile.stop:
+        _factorise_tile(M, rows)
+
+
+def _tile_size(n: int) -> int:
+    return max(n, 1) if n <= _ONE else _TILES[n >= _MANY]
+
+
+def _tiles(n: int) -> list[slice]:
+    size = _tile_size(n)
+    return [slice(k, min(k + size, n)) for k in range(0, n, size)]
 
 
 def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
@@ -55,13 +91,10 @@ def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
     >>> solve(factorise(np.array([[4.0, 2.0], [2.0, 5.0]], order="F")), np.array([2.0, 5.0]))
     array([0., 1.])
     """
-    n = len(L)
     X = np.array(B if B.ndim == 2 else B[:, None], L.dtype, order="F")
-    _forward(L, X)
-    for k in reversed(range(0, n, _TILE)):
-        tile, below = slice(k, min(k + _TILE, n)), slice(min(k + _TILE, n), n)
-        subtract_product(X[tile], L[below, tile], X[below], transpose_first=True)
-        solve_triangle(L[tile, tile], X[tile], transpose=True)
+    with team():
+        _forward(L, X)
+        _backward(L, X)
     return X.reshape(B.shape)
 
 
@@ -73,19 +106,39 @@ def inverse_diagonal(L: np.ndarray) -> np.ndarray:  # (n,)
     """
     n = len(L)
     out = np.empty(n)
-    for k in range(0, n, _TILE):
-        width = min(_TILE, n - k)
+
+    def task(k: int) -> None:
+        width = min(_TOGETHER, n - k)
         Z = np.zeros((n - k, width), L.dtype, order="F")
         np.fill_diagonal(Z[:width], 1.0)
         _forward(L[k:, k:], Z)
         out[k : k + width] = np.einsum("ij,ij->j", Z, Z, dtype=np.float64)
+
+    run(task, range(0, n, _TOGETHER))
     return out
 
 
 def _forward(L: np.ndarray, X: np.ndarray) -> None:
     """X ← L⁻¹ X."""
     n = len(L)
-    for k in range(0, n, _TILE):
-        tile, below = slice(k, min(k + _TILE, n)), slice(min(k + _TILE, n), n)
+    for tile in _tiles(n):
         solve_triangle(L[tile, tile], X[tile])
-        subtract_product(X[below], L[below, tile], X[tile])
+        size = tile.stop - tile.start
+        parts = [
+            slice(tile.stop + part.start, tile.stop + part.stop)
+            for part in strips(n - tile.stop, size, X.shape[1])
+        ]
+        run(lambda rows, at=tile: subtract_product(X[rows], L[rows, at], X[at]), parts)
+
+
+def _backward(L: np.ndarray, X: np.ndarray) -> None:
+    """X ← L⁻ᵀ X."""
+    n = len(L)
+    for tile in reversed(_tiles(n)):
+        below = slice(tile.stop, n)
+        parts = [
+            slice(tile.start + part.start, tile.start + part.stop)
+            for part in strips(tile.stop - tile.start, n - tile.stop, X.shape[1])
+        ]
+        run(lambda rows: subtract_product(X[rows], L[below, rows], X[below], transpose_first=True), parts)  # noqa: B023
+        solve_triangle(L[tile, tile], X[tile], transpose=True)
