@@ -5,9 +5,9 @@ Right-looking: for each block column k in turn, with tiles of b rows,
     Lₖₖ = chol(Mₖₖ),   Lᵢₖ = Mᵢₖ Lₖₖ⁻ᵀ,   Mᵢⱼ ← Mᵢⱼ - Lᵢₖ Lⱼₖᵀ     for i ≥ j > k
 
 Nearly all work is in matrix products, which our threads take one by one from a queue; the thread that has the
-tile Mₖ₊₁,ₖ₊₁ also factorises it, while the others go on. The tiles do not depend on the number of threads, and
-neither does L, to the last bit. LAPACK's own routine waits at every step for the slowest of its threads, and in
-float32 that of OpenBLAS 0.3.30 crashes beyond some 25,000 points.
+tile Mₖ₊₁,ₖ₊₁ also factorises it, while the others go on. The tiles do not depend on the number of threads,
+and neither does L, to the last bit. LAPACK's own routine waits at every step for the slowest of its threads,
+and in float32 that of OpenBLAS 0.3.30 crashes beyond some 25,000 points.
 
 Only the lower triangle of a Fortran-ordered array is read and holds L afterwards; what is above the diagonal
 is arbitrary.
@@ -16,6 +16,7 @@ is arbitrary.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -48,9 +49,9 @@ def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.nd
     with team():
         for k, tile in enumerate(tiles):
             below = tiles[k + 1 :]
-            run(lambda rows, L=tile: _scale_tile(M, rows, L), below)
+            run(partial(_scale_tile, M, tile), below)
             pairs = [(rows, columns) for j, columns in enumerate(below) for rows in below[j:]]
-            run(lambda pair, L=tile: _update_tile(M, *pair, L), pairs)
+            run(partial(_update_tile, M, tile), pairs)
             step()
     return M
 
@@ -61,13 +62,14 @@ def _factorise_tile(M: np.ndarray, tile: slice) -> None:
         raise LinAlgError(f"the leading minor of order {tile.start + failed} is not positive definite")
 
 
-def _scale_tile(M: np.ndarray, rows: slice, tile: slice) -> None:
+def _scale_tile(M: np.ndarray, tile: slice, rows: slice) -> None:
     """Lᵢₖ."""
     solve_triangle(M[tile, tile], M[rows, tile], side="right", transpose=True)
 
 
-def _update_tile(M: np.ndarray, rows: slice, columns: slice, tile: slice) -> None:
+def _update_tile(M: np.ndarray, tile: slice, pair: tuple[slice, slice]) -> None:
     """Mᵢⱼ; the first of them is the next to be factorised."""
+    rows, columns = pair
     if rows.start > columns.start:
         subtract_product(M[rows, columns], M[rows, tile], M[columns, tile], transpose_second=True)
         return
@@ -120,25 +122,29 @@ def inverse_diagonal(L: np.ndarray) -> np.ndarray:  # (n,)
 
 def _forward(L: np.ndarray, X: np.ndarray) -> None:
     """X ← L⁻¹ X."""
-    n = len(L)
-    for tile in _tiles(n):
+
+    def task(part: tuple[slice, slice]) -> None:
+        rows, tile = part
+        subtract_product(X[rows], L[rows, tile], X[tile])
+
+    for tile in _tiles(len(L)):
         solve_triangle(L[tile, tile], X[tile])
-        size = tile.stop - tile.start
-        parts = [
-            slice(tile.stop + part.start, tile.stop + part.stop)
-            for part in strips(n - tile.stop, size, X.shape[1])
-        ]
-        run(lambda rows, at=tile: subtract_product(X[rows], L[rows, at], X[at]), parts)
+        run(task, [(rows, tile) for rows in _parts(tile.stop, len(L), len(X[tile]), X.shape[1])])
 
 
 def _backward(L: np.ndarray, X: np.ndarray) -> None:
     """X ← L⁻ᵀ X."""
-    n = len(L)
-    for tile in reversed(_tiles(n)):
-        below = slice(tile.stop, n)
-        parts = [
-            slice(tile.start + part.start, tile.start + part.stop)
-            for part in strips(tile.stop - tile.start, n - tile.stop, X.shape[1])
-        ]
-        run(lambda rows: subtract_product(X[rows], L[below, rows], X[below], transpose_first=True), parts)  # noqa: B023
+
+    def task(part: tuple[slice, slice]) -> None:
+        rows, below = part
+        subtract_product(X[rows], L[below, rows], X[below], transpose_first=True)
+
+    for tile in reversed(_tiles(len(L))):
+        below = slice(tile.stop, len(L))
+        run(task, [(rows, below) for rows in _parts(tile.start, tile.stop, len(X[below]), X.shape[1])])
         solve_triangle(L[tile, tile], X[tile], transpose=True)
+
+
+def _parts(start: int, stop: int, width: int, columns: int) -> list[slice]:
+    """The rows start … stop, cut for products of that width with so many columns."""
+    return [slice(start + part.start, start + part.stop) for part in strips(stop - start, width, columns)]

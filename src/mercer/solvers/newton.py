@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -338,7 +339,7 @@ class _Run(Problem):
         parts = [slice(i, min(i + rows, size)) for i in range(0, size, rows)]
         for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):  # K may be indefinite by rounding
             B = np.empty((size, size))
-            threads.run(lambda part, B=B: self.scaled(B, active, s, part), parts)
+            threads.run(partial(self.scaled, B, active, s), parts)
             B[np.diag_indices(size)] += self.penalty + jitter * size * B.diagonal().max()
             try:  # B is symmetric: its transpose is the column-major array that LAPACK can overwrite
                 factor = factorise(B.T)

@@ -37,7 +37,7 @@ def multiply(A: np.ndarray, V: np.ndarray) -> np.ndarray:  # (n, m), (m,) or (m,
     >>> multiply(np.eye(2), np.array([1.0, 2.0]))
     array([1., 2.])
     """
-    parts = strips(*A.shape, V.shape[1] if V.ndim == 2 else 1)
+    parts = strips(len(A), len(V), V.shape[1] if V.ndim == 2 else 1)
     if len(parts) <= 1:
         return np.asarray(A @ V)
     out = np.empty((len(A), *V.shape[1:]), np.result_type(A, V))
@@ -51,7 +51,7 @@ def multiply_left(V: np.ndarray, K: np.ndarray) -> np.ndarray:  # (p, n), (n, n)
     >>> multiply_left(np.array([[1.0, 2.0]]), np.eye(2))
     array([[1., 2.]])
     """
-    parts = strips(*K.shape, len(V))
+    parts = strips(len(K), len(K), len(V))
     if len(parts) <= 1:
         return np.asarray(V @ K)
     out: Any = np.empty((len(V), len(K)), np.result_type(V, K))
