@@ -31,12 +31,13 @@ def available_cores() -> int:
 
 
 def free_cores() -> int:
-    """Of the available cores those that nobody else uses now, rounded; at least 1.
+    """Of the available cores those that nobody else uses now, rounded; at least 1. Of a quota its whole part.
 
     What others used is what was neither idle nor ours since the last look, where that was a short time ago;
     else it is the number of threads that are running at this moment, less the one that asks.
     """
-    return max(1, min(available_cores(), round(_unused_cores(_ROOT, _own_cores(), _moment()))))
+    quota = min(len(_own_cores()), _container_cores(_ROOT, _moment()))
+    return max(1, min(math.floor(quota), round(_unused_cores(_ROOT, _own_cores(), _moment()))))
 
 
 def _own_cores() -> frozenset[int]:

@@ -30,6 +30,7 @@ def test_factor_solution_and_diagonal(rng, tile, n, dtype):
     for right in (B, B[:, 0]):
         assert cholesky.solve(L, right) == pytest.approx(exact @ right, abs=tolerance)
     assert cholesky.inverse_diagonal(L) == pytest.approx(np.diagonal(exact), abs=tolerance)
+    assert np.tril(cholesky.inverse(L)) == pytest.approx(np.tril(exact), abs=tolerance)
 
 
 def test_only_the_lower_triangle_counts(rng, tile):
@@ -64,5 +65,6 @@ def test_the_factor_is_the_same_for_any_number_of_threads(rng, dtype):
         with config(threads=threads):
             L = cholesky.factorise(np.array(M, order="F"))
             made.append([np.tril(L), cholesky.solve(L, A[:, :3]), cholesky.inverse_diagonal(L)])
+            made[-1].append(np.tril(cholesky.inverse(L)))
     for other in made[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(made[0], other, strict=True))

@@ -19,6 +19,7 @@ import numpy as np
 __all__ = [
     "add_product",
     "cholesky_in_place",
+    "inverse_in_place",
     "multiply_triangle",
     "product",
     "solve_triangle",
@@ -120,6 +121,12 @@ def solve_triangle(L: np.ndarray, B: np.ndarray, side: str = "left", transpose: 
     letters = b"L" if side == "left" else b"R", b"L", b"T" if transpose else b"N", b"N"
     if B.size:
         _call("trsm", B.dtype, *letters, *B.shape, 1.0, L, B)
+
+
+def inverse_in_place(L: np.ndarray) -> None:  # (n, n)
+    """The lower triangle of L becomes that of (LLᵀ)⁻¹."""
+    if L.size:
+        _call("potri", L.dtype, b"L", len(L), L, ctypes.c_int(0))
 
 
 def cholesky_in_place(A: np.ndarray) -> int:  # (n, n)

@@ -21,11 +21,18 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from mercer.solvers.blas import cholesky_in_place, solve_triangle, subtract_product, subtract_square
+from mercer.solvers.blas import (
+    cholesky_in_place,
+    inverse_in_place,
+    product,
+    solve_triangle,
+    subtract_product,
+    subtract_square,
+)
 from mercer.solvers.strips import strips
 from mercer.threads import run, team
 
-__all__ = ["factorise", "inverse_diagonal", "solve"]
+__all__ = ["factorise", "inverse", "inverse_diagonal", "solve"]
 
 _ONE = 640  # points up to which a single tile is as good
 _MANY = 4096  # points from which there are tiles enough to make them larger
@@ -98,6 +105,33 @@ def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
         _forward(L, X)
         _backward(L, X)
     return X.reshape(B.shape)
+
+
+def inverse(L: np.ndarray) -> np.ndarray:  # (n, n)
+    """(LLᵀ)⁻¹ = ZᵀZ, Z = L⁻¹, in the memory of L: its lower triangle; Z takes as much again.
+
+    >>> np.tril(inverse(np.array([[2.0, 0.0], [1.0, 2.0]], order="F")))
+    array([[ 0.3125,  0.    ],
+           [-0.125 ,  0.25  ]])
+    """
+    tiles = _tiles(len(L))
+    if len(tiles) <= 1:
+        inverse_in_place(L)
+        return L
+    Z = np.zeros(L.shape, L.dtype, order="F")
+
+    def columns(tile: slice) -> None:
+        Z[tile, tile] = np.eye(len(Z[tile]), dtype=L.dtype)
+        _forward(L[tile.start :, tile.start :], Z[tile.start :, tile])
+
+    def entries(pair: tuple[slice, slice]) -> None:
+        rows, tile = pair  # Z is lower triangular: the sum begins at the first of these rows
+        product(Z[rows.start :, rows], Z[rows.start :, tile], transpose=True, out=L[rows, tile])
+
+    with team():
+        run(columns, tiles)
+        run(entries, [(rows, tile) for k, tile in enumerate(tiles) for rows in tiles[k:]])
+    return L
 
 
 def inverse_diagonal(L: np.ndarray) -> np.ndarray:  # (n,)
