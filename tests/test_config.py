@@ -361,3 +361,57 @@ def test_format_bytes():
         "1PiB",
         "1.00e+700B",
     ]
+
+
+# --- what others use ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def looks(machine, monkeypatch):
+    """A machine of four cores, looked at: (seconds, idle ticks of each core, our CPU seconds, running)."""
+    from mercer import machine as module
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr(os, "sysconf", lambda name: 100)
+    monkeypatch.setattr(module, "_looked", None)
+    times = {}
+    monkeypatch.setattr(module, "monotonic", lambda: times["now"])
+    monkeypatch.setattr(module, "process_time", lambda: times["own"])
+
+    def look(now, idle, own=0.0, running=1):
+        times.update(now=now, own=own)
+        cores = "".join(f"cpu{i} 5 5 5 {ticks} 0 0 0\n" for i, ticks in enumerate(idle))
+        machine("proc/stat", f"cpu 0 0 0 0 0\n{cores}procs_running {running}\n")
+        return module.free_cores()
+
+    return look
+
+
+def test_free_cores_at_first_are_those_without_a_running_thread(looks):
+    assert looks(10.0, [0] * 4, running=3) == 2  # two others, and the one that asks
+    assert looks(50.0, [0] * 4, running=1) == 4  # too long ago to be told from what happened since
+    assert looks(90.0, [0] * 4, running=40) == 1
+
+
+def test_free_cores_are_those_that_were_idle_or_ours(looks):
+    looks(10.0, [0, 0, 0, 0])
+    assert looks(11.0, [100, 100, 0, 0]) == 2
+    assert looks(11.01, [0, 0, 0, 0]) == 2  # a moment later nothing is read
+    assert looks(12.0, [200, 100, 0, 0], own=1.8) == 3  # 1 idle, 1.8 ours
+    assert looks(13.0, [200, 100, 0, 0], own=1.8) == 1
+
+
+def test_free_cores_of_a_quota_and_of_some_cores(looks, machine, monkeypatch):
+    machine("proc/self/cgroup", "0::/\n")
+    machine("sys/fs/cgroup/cpu.max", "250000 100000\n")
+    assert looks(10.0, [0] * 4) == 2  # not the three that our own threads take turns on
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2, 3}, raising=False)
+    looks(20.0, [0, 0, 0, 0])
+    assert looks(21.0, [100, 100, 95, 0]) == 1  # the idle ones are not ours
+
+
+def test_free_cores_where_the_system_does_not_tell(machine, monkeypatch):
+    from mercer import machine as module
+
+    monkeypatch.setattr(module, "_looked", None)
+    assert 1 <= module.free_cores() <= 16  # by psutil

@@ -62,7 +62,7 @@ def test_a_child_forked_while_others_are_inside_works():
     with single_threaded_blas():
         child = os.fork()
         if child == 0:  # the users of the parent are not the child's
-            os._exit(0 if blas_threads() == before and not threads._users else 1)
+            os._exit(0 if blas_threads() == before and not threads._wishes else 1)
         assert os.waitpid(child, 0)[1] == 0
     threads._lock.acquire()
     try:

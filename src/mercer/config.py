@@ -20,7 +20,8 @@ import math
 import re
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -40,6 +41,7 @@ __all__ = [
     "require_memory",
     "settings",
     "thread_count",
+    "threads_within",
 ]
 
 
@@ -279,6 +281,21 @@ def thread_count() -> int:
     3
     """
     return settings().threads or machine.available_cores()
+
+
+@contextmanager
+def threads_within(count: int) -> Iterator[None]:
+    """At most so many threads in this block: the share of one of several threads of ours.
+
+    >>> with config(threads=4), threads_within(2):
+    ...     thread_count()
+    2
+    """
+    token = _blocks.set((*_blocks.get(), {"threads": min(count, thread_count())}))
+    try:
+        yield
+    finally:
+        _blocks.reset(token)
 
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from time import monotonic
+from time import monotonic, process_time
 
-__all__ = ["available_cores", "available_memory"]
+__all__ = ["available_cores", "available_memory", "free_cores"]
 
 _ROOT = Path("/")  # of the file system, where the kernel shows the limits of a container
 _MOMENT = 0.1  # seconds for which what was read is taken as it was: reading takes longer than small fits
+_RECENT = 2.0  # seconds over which the work of others is averaged, at most
 
 
 def available_memory() -> int:
@@ -24,11 +26,72 @@ def available_memory() -> int:
 
 def available_cores() -> int:
     """Cores this process may use, or fewer where a container's quota is nearer."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
-        cores = os.cpu_count() or 1
+    cores = len(_own_cores())
     return max(1, min(cores, math.ceil(min(cores, _container_cores(_ROOT, _moment())))))
+
+
+def free_cores() -> int:
+    """Of the available cores those that nobody else uses now, rounded; at least 1. Of a quota its whole part.
+
+    What others used is what was neither idle nor ours since the last look, where that was a short time ago;
+    else it is the number of threads that are running at this moment, less the one that asks.
+    """
+    quota = min(len(_own_cores()), _container_cores(_ROOT, _moment()))
+    return max(1, min(math.floor(quota), round(_unused_cores(_ROOT, _own_cores(), _moment()))))
+
+
+def _own_cores() -> frozenset[int]:
+    """The numbers of the cores that this process may use."""
+    try:
+        return frozenset(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return frozenset(range(os.cpu_count() or 1))
+
+
+# --- what others use -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Usage:
+    """What the cores did since the system started, in seconds, at some time."""
+
+    at: float
+    idle: float  # of our cores, added up
+    own: float  # of this process, all its threads
+    running: int  # threads of the whole machine, the one that looks among them
+    cores: int  # of the whole machine
+
+
+_looked: _Usage | None = None
+
+
+@lru_cache(maxsize=1)
+def _unused_cores(root: Path, ours: frozenset[int], moment: int) -> float:
+    global _looked
+    before, now = _looked, _usage(root, ours)
+    _looked = now
+    if before is None or not _MOMENT / 2 <= now.at - before.at <= _RECENT:
+        return now.cores - max(0, now.running - 1)
+    return (now.idle - before.idle + now.own - before.own) / (now.at - before.at)
+
+
+def _usage(root: Path, ours: frozenset[int]) -> _Usage:
+    """From the kernel's own figures on Linux; elsewhere from psutil, with the load of the last minute."""
+    try:
+        lines = [line.split() for line in (root / "proc/stat").read_text().splitlines()]
+        cores = {int(words[0][3:]): words for words in lines if words[0][:3] == "cpu" and words[0] != "cpu"}
+        tick = os.sysconf("SC_CLK_TCK")
+        idle = sum(int(words[4]) + int(words[5]) for number, words in cores.items() if number in ours) / tick
+        running = sum(int(words[1]) for words in lines if words[0] == "procs_running")
+        if cores.keys() >= ours:
+            return _Usage(monotonic(), idle, process_time(), running, len(cores))
+    except (OSError, ValueError, IndexError, AttributeError):  # not Linux, or a sandbox that shows less
+        pass
+    import psutil
+
+    spent = psutil.cpu_times(percpu=True)
+    load = round(psutil.getloadavg()[0]) + 1
+    return _Usage(monotonic(), sum(core.idle for core in spent), process_time(), load, len(spent))
 
 
 def _moment() -> int:

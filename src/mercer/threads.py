@@ -1,7 +1,14 @@
-"""Threads: as many as the configuration says, each with a BLAS of one thread.
+"""Threads: ours, as many as the configuration says, each with a BLAS of one thread.
 
 Work is cut into tasks that do not depend on the number of threads, and every output entry is
-written by one task, so results are the same for any number of threads.
+written by one task, so results are the same for any number of threads. Tasks are taken from a queue:
+where a core is shared with other programs, the thread that waits for it takes fewer of them.
+
+The threads of BLAS are another matter. They share out every product evenly and spin until the last of them is
+done, so that one that waits for its core holds up all the others; NumPy and SciPy bring a BLAS each, and
+the threads of one spin against those of the other. Hence one rule for all solvers: **BLAS has one thread**
+inside an estimator and inside `run`; a large factorisation that is LAPACK's own may ask for more
+(`large_lapack`), and gets as many as are free.
 """
 
 from __future__ import annotations
@@ -11,17 +18,90 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from functools import cache
-from threading import Lock
-from typing import Any
+from functools import cache, wraps
+from threading import Lock, get_ident
+from typing import Any, Final, ParamSpec, TypeVar
 
-from mercer.config import settings, thread_count
+from mercer.config import settings, thread_count, threads_within
+from mercer.machine import free_cores
 
-__all__ = ["limited_blas", "run", "single_threaded_blas", "team"]
+__all__ = ["LARGE", "blas_threads", "by_our_threads", "large_lapack", "run", "single_threaded_blas", "team"]
+
+#: The order of a matrix from which LAPACK may use several threads of BLAS. A step of a factorisation is a
+#: product of about n · n · 64 terms, after which its threads wait for one another. At n = 3000 these are
+#: 0.6·10⁹ multiplications, some 20 ms of one core and several time slices of the system: a thread that has
+#: to wait for its slice costs the others less than they save. At n = 1000 it is 2 ms, less than a slice.
+LARGE: Final = 3000
 
 _lock = Lock()
-_users = 0
+#: what each thread that is inside wishes, the innermost last
+_wishes: dict[int, list[int]] = {}
 _originals: list[int] = []
+
+
+def blas_threads(n: int) -> int:
+    """Threads of BLAS for a factorisation of n × n: 1 where n is small, else those configured or free.
+
+    >>> blas_threads(1000)
+    1
+    """
+    return 1 if n < LARGE else settings().threads or free_cores()
+
+
+@contextmanager
+def large_lapack(n: int) -> Iterator[None]:
+    """BLAS on `blas_threads(n)` threads, for a routine of LAPACK that we have no tiles for."""
+    with _limited_blas(blas_threads(n)):
+        yield
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """BLAS on one thread while anybody is inside."""
+    with _limited_blas(1):
+        yield
+
+
+@contextmanager
+def _limited_blas(threads: int) -> Iterator[None]:
+    """BLAS on so many threads; on fewer where it had fewer, or where others are inside.
+
+    A limit for the whole process is what the most modest of its threads wishes, shared by all of them; it is
+    set by each that comes or goes, and lifted by the last out. An OpenMP BLAS has one limit per thread, set
+    and lifted by each.
+    """
+    libraries, me = _libraries(), get_ident()
+    with _lock:
+        mine = [library.get_num_threads() for library in libraries]
+        if not _wishes:
+            _originals[:] = mine
+        _wishes.setdefault(me, []).append(threads)
+        _apply(libraries, threads)
+    try:
+        yield
+    finally:
+        with _lock:
+            inside = _wishes.get(me, [])  # a child that was forked inside has none
+            if inside:
+                inside.pop()
+            if not inside:
+                _wishes.pop(me, None)
+            _apply(libraries, None)
+            for library, own in zip(libraries, mine, strict=True):
+                if _is_per_thread(library):
+                    _limit(library, own)
+
+
+def _apply(libraries: list[Any], own: int | None) -> None:
+    """The limit that follows from all wishes; ``own`` for a BLAS with a limit per thread."""
+    common = None
+    if _wishes:
+        common = max(1, min(inside[-1] for inside in _wishes.values()) // len(_wishes))
+    for library, original in zip(libraries, _originals, strict=True):
+        if not _is_per_thread(library):
+            _limit(library, original if common is None else min(original, common))
+        elif own is not None:
+            _limit(library, own)
 
 
 @cache
@@ -40,7 +120,7 @@ def _libraries() -> list[Any]:
 
 def _limit(library: Any, threads: int) -> None:
     # threadpoolctl lets only one thread at a time control a pool of the whole process; here the lock
-    # and the count of users decide
+    # and the wishes decide
     release = getattr(library, "clear_controlling_thread", lambda force: None)
     release(force=True)
     library.set_num_threads(threads)
@@ -53,10 +133,10 @@ def _is_per_thread(library: Any) -> bool:
 
 def _after_fork() -> None:
     """A child has none of the threads that may have been inside."""
-    global _lock, _users
+    global _lock
     _lock = Lock()
-    if _users:
-        _users = 0
+    if _wishes:
+        _wishes.clear()
         for library, original in zip(_libraries(), _originals, strict=True):
             _limit(library, original)
 
@@ -65,38 +145,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """BLAS on one thread while anybody is inside.
-
-    A limit for the whole process is set by the first in and lifted by the last out; an OpenMP
-    BLAS has one limit per thread, set and lifted by each.
-    """
-    global _users, _originals
-    libraries = _libraries()
-    with _lock:
-        mine = [library.get_num_threads() for library in libraries]
-        _users += 1
-        if _users == 1:
-            _originals = mine
-        for library in libraries:
-            _limit(library, 1)
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            for library, own, original in zip(libraries, mine, _originals, strict=True):
-                if _is_per_thread(library):
-                    _limit(library, own)
-                elif _users == 0:
-                    _limit(library, original)
+# --- our own threads -------------------------------------------------------------------------------
 
 
 def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None = None) -> None:
-    """``task(t)`` for every t, on the configured threads. An exception or Ctrl-C stops the rest."""
+    """``task(t)`` for every t, on the configured threads. An exception or Ctrl-C stops the rest.
+
+    A task that calls ``run`` itself has its share of the threads for it.
+    """
     tasks = list(tasks)
-    workers = min(threads or thread_count(), len(tasks))
+    most = threads or thread_count()
+    workers = min(most, len(tasks))
     with single_threaded_blas():
         if workers <= 1:
             for item in tasks:
@@ -106,7 +165,7 @@ def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None =
         guard = Lock()
 
         def worker() -> None:
-            with single_threaded_blas():
+            with single_threaded_blas(), threads_within(most // workers):
                 while not stopped:
                     with guard:
                         item = next(queue, None)
@@ -126,24 +185,48 @@ def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None =
                 future.result()
 
 
-_team: ContextVar[ThreadPoolExecutor | None] = ContextVar("mercer_team", default=None)
+#: the process that made it, and its threads: those of a parent are not in a child
+_team: ContextVar[tuple[int, ThreadPoolExecutor] | None] = ContextVar("mercer_team", default=None)
 
 
 @contextmanager
 def team() -> Iterator[None]:
     """Keep threads from one ``run`` to the next, for a solver that calls it thousands of times."""
+    if _own_team() is not None:
+        yield
+        return
     with ThreadPoolExecutor(thread_count()) as pool:
-        token = _team.set(pool)
+        token = _team.set((os.getpid(), pool))
         try:
             yield
         finally:
             _team.reset(token)
 
 
+def _own_team() -> ThreadPoolExecutor | None:
+    made = _team.get()
+    return made[1] if made is not None and made[0] == os.getpid() else None
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def by_our_threads(method: Callable[P, R]) -> Callable[P, R]:
+    """The method with one thread of BLAS and a team of ours: the door that all estimators go through."""
+
+    @wraps(method)
+    def inside(*args: P.args, **options: P.kwargs) -> R:
+        with single_threaded_blas(), team():
+            return method(*args, **options)
+
+    return inside
+
+
 @contextmanager
 def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
     """The team, or threads for this once."""
-    pool = _team.get()
+    pool = _own_team()
     if pool is not None:
         yield pool
         return
@@ -156,13 +239,3 @@ def _context() -> Context:
     context = copy_context()
     context.run(_team.set, None)
     return context
-
-
-@contextmanager
-def limited_blas() -> Iterator[None]:
-    """BLAS on at most the configured threads, for the work of solvers; as it is when none are configured."""
-    if settings().threads is None:
-        yield
-        return
-    with _blas().limit(limits=thread_count()):
-        yield

@@ -144,7 +144,7 @@ def test_progress_is_told(wave):
     told = []
     model = AutoKernelRegressor(["rbf", "laplacian"], progress=told.append).fit(*wave)
     errors = [event["facts"]["error"] for event in told if event["facts"]]
-    assert errors == [trial.score.error for trial in model.trials_]
+    assert sorted(errors) == sorted(trial.score.error for trial in model.trials_)
 
 
 # --- numbers of any size, few points, little time ------------------------------------------------------
@@ -246,7 +246,7 @@ def test_an_interrupted_search_says_so(wave, kind, monkeypatch):
         return step(self, *arguments)
 
     monkeypatch.setattr(Search, "_learn", interrupted)
-    with pytest.warns(UserWarning, match="interrupted: the best of 1 trials is fitted"):
+    with pytest.warns(UserWarning, match=r"interrupted: the best of \d trials is fitted"):
         model = kind().fit(X, y)
     assert model.report_.stopped == "interrupted" and np.isfinite(model.predict(X)).all()
     assert kind("rbf").fit(X[:50], y[:50]).report_.stopped == "converged"

@@ -15,6 +15,7 @@ lists of objects and tables with columns of several kinds go to the kernel as th
 
 from __future__ import annotations
 
+from inspect import isfunction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,8 +35,16 @@ from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Plan
+from mercer.threads import by_our_threads
 
 __all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise", "with_matrix"]
+
+
+#: methods of estimators that do work
+_WORK = {
+    *("fit", "partial_fit", "fit_transform", "fit_predict", "path"),
+    *("predict", "decision_function", "predict_proba", "transform", "inverse_transform", "score"),
+}
 
 
 def flag(default: bool | None, **options: Any) -> Any:
@@ -59,6 +68,13 @@ class KernelMixin:
     kernel_: Kernel
     #: whether the data are kernel values, as of the fit
     _pairwise: bool
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Whatever learns or computes goes by our threads, not by those of BLAS."""
+        super().__init_subclass__(**options)
+        for name in _WORK & vars(cls).keys():
+            if isfunction(method := vars(cls)[name]):
+                setattr(cls, name, by_our_threads(method))
 
     # --- data ------------------------------------------------------------------------------------------
 

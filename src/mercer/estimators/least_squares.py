@@ -15,7 +15,6 @@ from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan
 from mercer.solvers.ridge import minimum_norm
-from mercer.threads import limited_blas
 
 __all__ = ["KernelLeastSquares"]
 
@@ -89,9 +88,8 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
         points, Y, weight = data.take(X, present), y[present], weight[present]
         Y = Y.astype(np.float64).reshape(len(Y), -1)
         self._require_definite(points, self.fit_intercept)
-        with limited_blas():
-            gram = Gram(self.kernel_, points, cache=0)
-            result = minimum_norm(gram, Y, weight, self.fit_intercept, rcond=self.rcond)
+        gram = Gram(self.kernel_, points, cache=0)
+        result = minimum_norm(gram, Y, weight, self.fit_intercept, rcond=self.rcond)
         self._meet(result.clipped, points, journal)
         self._keep(points, result.coef, result.intercept, y.ndim == 1)
         self.rank_ = result.rank

@@ -24,7 +24,6 @@ from mercer.solvers.descent import descend
 from mercer.solvers.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
 from mercer.solvers.newton import newton, require_solvable
 from mercer.solvers.objective import DescentResult, Risk
-from mercer.threads import limited_blas
 
 __all__ = ["KernelLogisticRegression"]
 
@@ -147,7 +146,7 @@ class KernelLogisticRegression(
         risk = self._risk(codes, scale * weight)
         self._require_definite(X, centred=False)
         max_iter = _STEPS[self.solver] if self.max_iter is None else self.max_iter
-        with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control, limited_blas():
+        with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control:
             result = self._solve(Gram(self.kernel_, X, cache=0), risk, plan, max_iter, control)
         coef, intercept = result.coef, result.intercept
         if coef.ndim == 2:

@@ -28,7 +28,6 @@ from mercer.solvers.multipliers import regularised_risk
 from mercer.solvers.newton import require_solvable
 from mercer.solvers.penalty import PenaltyResult, any_penalty, as_penalty
 from mercer.solvers.several import Part, each, worst_stop
-from mercer.threads import limited_blas
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 
@@ -80,7 +79,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
         }
         Y = np.asarray(Y, dtype=np.float64)
         most = self.max_iter * Y.shape[1]
-        with self._control("machine", most, X, Y, weight, self.kernel_) as control, limited_blas():
+        with self._control("machine", most, X, Y, weight, self.kernel_) as control:
             gram = Gram(self.kernel_, X, cache=0)
             K = gram if _LAZY in plan.solver else gram.dense()
 

@@ -13,7 +13,6 @@ from mercer.estimators.support_parameters import PART
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan
 from mercer.solvers.svm import fit, one_class, outlying
-from mercer.threads import limited_blas
 
 __all__ = ["OneClassSVM"]
 
@@ -103,7 +102,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
         points, _, weight = self._prepare(X, "no_validation", sample_weight)
         points, original, weight = self._counted(points, weight)
         gram, plan = self._set_up(points, float(weight.max()), len(weight), 1)
-        with self._control("OneClassSVM", None, points, weight, self.kernel_) as control, limited_blas():
+        with self._control("OneClassSVM", None, points, weight, self.kernel_) as control:
             tasks = self._warmed([one_class(weight, self.nu, outlying(gram, weight))])
             [machine] = fit(gram, tasks, control=control, **self._options())
         self._read_one(points, original, machine)

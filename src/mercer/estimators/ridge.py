@@ -26,7 +26,7 @@ from mercer.solvers.conjugate import conjugate_gradient
 from mercer.solvers.primal import primal_ridge
 from mercer.solvers.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.single import SMALLEST, single_inverse
-from mercer.threads import limited_blas
+from mercer.threads import single_threaded_blas
 
 __all__ = ["EIGEN", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
 
@@ -187,8 +187,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         present = np.flatnonzero(weight)  # a point of weight zero is as if it were not there
         points, Y, weight = data.take(X, present), Y[present], weight[present]
         self._require_definite(points, self.fit_intercept)
-        with limited_blas():
-            solution = self._solve(plan, points, Y, alphas, weight, journal)
+        solution = self._solve(plan, points, Y, alphas, weight, journal)
         self._keep(solution.anchors, solution.coef, solution.intercept, y.ndim == 1)
         self._left_out: dict[str, Any] = {"errors": solution.errors}
         if solution.errors is None:  # computed when asked for, from these
@@ -212,7 +211,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             needed = {name: value for name, value in self._left_out.items() if name != "errors"}
             n = len(needed["coef"])
             dense_plan("leave-one-out errors", n, 1.0, ()).require_memory("use fewer points")
-            with limited_blas():
+            with single_threaded_blas():
                 gram = Gram(self.kernel_, self.expansion_.anchors, cache=0)
                 self._left_out = {"errors": leave_one_out(gram, **needed)}
         errors = self._left_out["errors"]

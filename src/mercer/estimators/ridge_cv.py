@@ -21,7 +21,6 @@ from mercer.kernels.parameters import Parameter, choice, fixed
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
 from mercer.solvers.ridge import ridge_path
-from mercer.threads import limited_blas
 
 __all__ = ["KernelRidgeCV"]
 
@@ -145,7 +144,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         alphas = self._path(Gram(kernels[0], points, cache=0), weight)
         search = _Search(Y, alphas, weight, self.fit_intercept, self.scoring, self.alpha_per_target)
         control = self._control("kernels", len(kernels), points, Y, weight, kernels)
-        with control, limited_blas():
+        with control:
             stopped = search.run(kernels, points, control)
         self._warn_if_stopped(journal, stopped, search.done, f"of {len(kernels)} kernels")
         self._choose(kernels, points, search, y.ndim == 1)

@@ -26,7 +26,6 @@ from mercer.report import Journal, Plan
 from mercer.solvers import calibration
 from mercer.solvers.control import Control
 from mercer.solvers.svm import Machine
-from mercer.threads import limited_blas
 
 __all__ = ["Problems", "SupportClassifier"]
 
@@ -79,7 +78,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         largest = self._largest(weight)
         gram, plan = self._set_up(points, largest, problems.variables, len(problems))
         about = points, codes, weight, self.kernel_
-        with self._control(type(self).__name__, None, *about) as control, limited_blas():
+        with self._control(type(self).__name__, None, *about) as control:
             machines = self._solve(gram, problems, weight, counted, control)
             self._read(points, original, machines, problems)
             self._by_pairs = by_pairs

@@ -16,7 +16,6 @@ from mercer.kernels.parameters import Parameter, nonnegative, positive
 from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
 from mercer.solvers.svm import Machine, fit, nu_svr, separate, svr
-from mercer.threads import limited_blas
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -35,7 +34,6 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
         gram, plan = self._set_up(points, self._finite_penalty(weight) * float(weight.max()), 2 * len(y), 1)
         with (
             self._control(type(self).__name__, None, points, y, weight, self.kernel_) as control,
-            limited_blas(),
         ):
             machine = self._solve(gram, y, weight, control)
         self._read_one(points, original, machine)

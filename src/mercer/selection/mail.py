@@ -36,7 +36,7 @@ from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
 from mercer.seeds import seed_of
 from mercer.selection.mixture import learn_weights
-from mercer.threads import limited_blas
+from mercer.threads import single_threaded_blas
 
 __all__ = ["Explanation", "MailClassifier"]
 
@@ -237,7 +237,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         elif self.weights == "learn" and len(rows) > 1:
             once = rng.permutation(np.unique(groups, return_index=True)[1])[: _BLOCK * _BLOCKS]
             pieces = np.array_split(once, -(-len(once) // _BLOCK))
-            with limited_blas():
+            with single_threaded_blas():
                 blocks = [([_products(row[p]) for row in rows.values()], signs[p]) for p in pieces]
                 prior = np.array([_PRIOR[name] for name in rows])
                 weights = dict(zip(rows, learn_weights(blocks, prior, pull=_PULL).tolist(), strict=True))

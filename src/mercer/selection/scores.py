@@ -18,7 +18,7 @@ from mercer.kernels.base import Kernel
 from mercer.selection.search import Score
 from mercer.solvers.folds import LARGEST, Fold, mistakes_of_paths
 from mercer.solvers.ridge import ridge_path
-from mercer.threads import limited_blas, run
+from mercer.threads import run, single_threaded_blas
 
 __all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 
@@ -37,7 +37,7 @@ def left_out(X: Any, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Sco
     def score(kernel: Kernel, noise: float, which: np.ndarray) -> Score:
         best = Score(np.inf, np.inf, noise)
         alphas = noise * _MULTIPLES
-        with limited_blas():
+        with single_threaded_blas():
             K = np.asarray(Gram(kernel, data.take(X, which), cache=0).dense(), dtype=np.float64)
             path = ridge_path(K, Y[which], alphas, np.ones(len(which)))
             for alpha, point in zip(alphas, path, strict=True):

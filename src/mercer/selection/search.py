@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from threading import Lock
 from time import monotonic
 from typing import Any
 
@@ -22,10 +23,11 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from mercer import data
-from mercer.config import memory_budget
+from mercer.config import memory_budget, thread_count
 from mercer.kernels.base import Kernel
 from mercer.selection.evidence import evidence, learn
 from mercer.selection.families import Family
+from mercer.threads import run
 
 __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
 
@@ -101,6 +103,10 @@ class Clock:
 
 
 ScoreOf = Callable[[Kernel, float, np.ndarray], Score]
+#: a family, the kernel and λ to begin from, and whether each column has a parameter of its own
+Candidate = tuple[Family, Kernel, float | None, bool]
+#: one after the other: a later one may begin from what an earlier one gave
+Candidates = Iterator[Candidate]
 
 
 class Search:
@@ -130,12 +136,14 @@ class Search:
 
     def run(self, families: Sequence[Family]) -> list[Trial]:
         """All trials; those of the last rung, the best first."""
-        best = self._rung(self._first(families), self._points(_RUNGS[0]))
+        first = self._points(_RUNGS[0])
+        best = self._rung([self._first(family, first) for family in families], first)
         for points in _RUNGS[1:]:
             kept = best[:_KEPT]
             if len(kept) == 1 or len(self.Y) <= points or self._points(points) < points or self.clock.is_over:
                 break
-            best = self._rung(((t.family, t.kernel, t.noise, t.per_column) for t in kept), points) or best
+            again = [iter([(t.family, t.kernel, t.noise, t.per_column)]) for t in kept]
+            best = self._rung(again, points) or best
         return best
 
     def finish(self, trial: Trial, points: int) -> Trial:
@@ -158,42 +166,55 @@ class Search:
 
     # --- the steps -------------------------------------------------------------------------------------
 
-    def _first(self, families: Sequence[Family]) -> Iterator[tuple[Family, Kernel, float | None, bool]]:
-        """Each family: as it is, then from what that gave, with a parameter for each column."""
-        points = len(self._parts(self._points(_RUNGS[0]))[0][0])
-        for family in families:
-            yield family, family.kernel, None, False
-            done = self.trials[-1] if self.trials and self.trials[-1].family is family else None
-            if done is not None and family.columns > 0 and points >= _PER_COLUMN * (family.columns + 1):
-                yield family, done.kernel, done.noise, True
+    def _first(self, family: Family, points: int) -> Candidates:
+        """The family as it is; then from what that gave, the last trial, with a parameter for each column."""
+        yield family, family.kernel, None, False
+        done = next(trial for trial in reversed(self.trials) if trial.family is family)
+        if family.columns > 0 and len(self._parts(points)[0][0]) >= _PER_COLUMN * (family.columns + 1):
+            yield family, done.kernel, done.noise, True
 
-    def _rung(self, candidates: Any, points: int) -> list[Trial]:
-        """Trials of the candidates on so many points, the best first."""
-        made: list[Trial] = []
-        for family, kernel, noise, per_column in candidates:
-            if made and self.clock.is_over:
-                break
-            began = monotonic()
-            scores, learned = [], None
-            for learn_on, score_on in self._parts(points):
-                learned = self._learn(family, kernel, noise, learn_on, not per_column)
-                scores.append(self.score(learned.kernel, learned.noise, score_on))
-            assert learned is not None
-            trial = Trial(
-                learned.kernel,
-                learned.noise,
-                _mean(scores),
-                points,
-                per_column,
-                monotonic() - began,
-                family,
-                learned.value,
-            )
-            self.trials.append(trial)
-            made.append(trial)
-            if not self.step(trial):
-                self.clock.end = -np.inf
-        return sorted(made, key=lambda trial: trial.rank)
+    def _rung(self, chains: Sequence[Candidates], points: int) -> list[Trial]:
+        """Trials of the candidates on so many points, the best first: a thread for each chain of them."""
+        made: dict[tuple[int, int], Trial] = {}
+        guard = Lock()
+
+        def task(number: int) -> None:
+            for place, candidate in enumerate(chains[number]):
+                if made and self.clock.is_over:
+                    return
+                trial = self._trial(candidate, points)
+                with guard:
+                    made[number, place] = trial
+                    self.trials.append(trial)
+                    if not self.step(trial):
+                        self.clock.end = -np.inf
+
+        before = len(self.trials)
+        run(task, range(len(chains)), self._at_a_time(points))
+        trials = [made[key] for key in sorted(made)]  # as if they had been made one after the other
+        self.trials[before:] = trials
+        return sorted(trials, key=lambda trial: trial.rank)
+
+    def _trial(self, candidate: Candidate, points: int) -> Trial:
+        family, kernel, noise, per_column = candidate
+        began, parts = monotonic(), self._parts(points)
+        done: list[Any] = [None] * len(parts)
+
+        def task(i: int) -> None:
+            learn_on, score_on = parts[i]
+            learned = self._learn(family, kernel, noise, learn_on, not per_column)
+            done[i] = learned, self.score(learned.kernel, learned.noise, score_on)
+
+        run(task, range(len(parts)))
+        learned, _ = done[-1]
+        score = _mean([score for _, score in done])
+        seconds = monotonic() - began
+        return Trial(learned.kernel, learned.noise, score, points, per_column, seconds, family, learned.value)
+
+    def _at_a_time(self, points: int) -> int:
+        """Threads that learn and score, as many as memory has room for."""
+        each = 8 * points * (_MATRICES * points + _VECTORS)
+        return max(1, min(thread_count(), memory_budget() // each))
 
     def _points(self, points: int) -> int:
         """As many of these as there are, and as the memory budget has room for."""

@@ -20,14 +20,22 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import LinAlgError, lapack, solve_triangular
 
-from mercer.solvers.blas import add_product, multiply_triangle, product, subtract_rank_two, symmetric_product
-from mercer.threads import run
+from mercer.solvers.blas import (
+    add_product,
+    multiply_triangle,
+    product,
+    subtract_product,
+    subtract_rank_two,
+    symmetric_product,
+)
+from mercer.solvers.strips import strips
+from mercer.threads import run, team
 
 __all__ = ["BandForm"]
 
 _WIDTH = 64
 _TOGETHER = 4  # penalties worked on at a time: their factors are held, and read the same rows of Q
-_ROWS = 1280  # of Q, per task: two blocks of them fit a cache, and calls from Python are few
+_ROWS = 512  # of Q, per task: two blocks of them fit a cache, and calls from Python are few
 
 #: where a panel's reflection begins, and its τ and T
 Factor = tuple[int, np.ndarray, np.ndarray]
@@ -51,11 +59,13 @@ class BandForm:
         A = K.T if K.flags.c_contiguous else K  # the same matrix, a column contiguous
         assert A.flags.f_contiguous
         self._bounds = [*range(0, n, self.width), n]
-        factors = _reduce(A, self.width)
+        with team():
+            factors = _reduce(A, self.width)
         self._diagonal, self._below = self._take_band(A)
         size = max(float(np.abs(block).max()) for block in self._diagonal)
         self._rounding = n * float(np.finfo(K.dtype).eps) * size
-        self.Q = _form(A, self.width, factors)  # (n, n), in the memory of K
+        with team():
+            self.Q = _form(A, self.width, factors)  # (n, n), in the memory of K
 
     def _take_band(self, A: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The blocks of B on the diagonal, and those below it."""
@@ -77,7 +87,13 @@ class BandForm:
         right = product(self.Q, np.asfortranarray(Y), transpose=True)
         alphas = [float(alpha) for alpha in alphas]
         for start in range(0, len(alphas), _TOGETHER):
-            factors = [self._factor(alpha) for alpha in alphas[start : start + _TOGETHER]]
+            some = alphas[start : start + _TOGETHER]
+            factors: list[Blocks | None] = [None] * len(some)
+
+            def task(i: int, some: list[float] = some, factors: list[Blocks | None] = factors) -> None:
+                factors[i] = self._factor(some[i])
+
+            run(task, range(len(some)))
             diagonals = iter(self._diagonals([factor for factor in factors if factor is not None]))
             for factor in factors:
                 if factor is None:
@@ -89,19 +105,19 @@ class BandForm:
         """B + αI = L Lᵀ: the inverses of the blocks of L on its diagonal, and the blocks below it."""
         inverses: list[np.ndarray] = []
         lower: list[np.ndarray] = []
+        potrf, trtri = lapack.get_lapack_funcs(("potrf", "trtri"), (self.Q,))
         for k, block in enumerate(self._diagonal):
             block = block + alpha * np.eye(len(block), dtype=block.dtype)
             if k:
                 lower.append(np.asfortranarray(self._below[k - 1] @ inverses[-1].T))
                 block -= lower[-1] @ lower[-1].T
-            try:
-                factor = np.linalg.cholesky(block)
-            except LinAlgError:
+            factor, failed = potrf(block, lower=True)
+            if failed:
                 return None
             # of a positive semi-definite K no pivot is smaller than α
             if not float(factor.diagonal().min()) ** 2 >= max(alpha - self._rounding, self._rounding):
                 return None
-            inverses.append(np.asfortranarray(np.linalg.inv(factor)))
+            inverses.append(trtri(factor, lower=True)[0])
         return inverses, lower
 
     def _solve(
@@ -160,11 +176,38 @@ def _reduce(A: np.ndarray, width: int) -> list[Factor]:
         V = _reflector(panel, tau)
         T = _triangle(V, tau)
         trailing = A[start:, start:]
-        W = product(symmetric_product(trailing, V), T)
+        W = product(_symmetric_product(trailing, V), T)
         add_product(W, -0.5, V, product(T, product(V, W, transpose=True), transpose=True))
-        subtract_rank_two(trailing, V, W)
+        _subtract_rank_two(trailing, V, W)
         factors.append((start, tau, T))
     return factors
+
+
+def _symmetric_product(A: np.ndarray, V: np.ndarray) -> np.ndarray:  # (n, n), (n, k) → (n, k)
+    """A V from the lower triangle of A: a task has a range of rows, and the columns that mirror them."""
+    n = len(A)
+    out = np.empty(V.shape, A.dtype, order="F")
+
+    def task(rows: slice) -> None:
+        part = symmetric_product(A[rows, rows], V[rows])
+        add_product(part, 1.0, A[rows, : rows.start], V[: rows.start])
+        add_product(part, 1.0, A[rows.stop :, rows], V[rows.stop :], transpose=True)
+        out[rows] = part
+
+    run(task, strips(n, n, V.shape[1]))
+    return out
+
+
+def _subtract_rank_two(A: np.ndarray, V: np.ndarray, W: np.ndarray) -> None:  # (n, n), (n, k), (n, k)
+    """A -= V Wᵀ + W Vᵀ in the lower triangle: a task has a range of columns."""
+
+    def task(columns: slice) -> None:
+        subtract_rank_two(A[columns, columns], V[columns], W[columns])
+        below = slice(columns.stop, len(A))
+        subtract_product(A[below, columns], V[below], W[columns], transpose_second=True)
+        subtract_product(A[below, columns], W[below], V[columns], transpose_second=True)
+
+    run(task, strips(len(A), len(A), V.shape[1]))
 
 
 def _reflector(panel: np.ndarray, tau: np.ndarray) -> np.ndarray:  # (m, len(tau)), Fortran order
@@ -191,7 +234,11 @@ def _form(A: np.ndarray, width: int, factors: list[Factor]) -> np.ndarray:
         _identity(A, start, begun)
         begun = start
         Q = A[start:, start:]
-        add_product(Q, -1.0, V, product(T, product(V, Q, transpose=True)))
+
+        def task(columns: slice, Q: np.ndarray = Q, V: np.ndarray = V, T: np.ndarray = T) -> None:
+            add_product(Q[:, columns], -1.0, V, product(T, product(V, Q[:, columns], transpose=True)))
+
+        run(task, strips(len(Q), len(Q), 2 * len(T)))
     _identity(A, 0, begun)
     return A
 

@@ -19,11 +19,13 @@ import numpy as np
 __all__ = [
     "add_product",
     "cholesky_in_place",
+    "inverse_in_place",
     "multiply_triangle",
     "product",
     "solve_triangle",
     "subtract_product",
     "subtract_rank_two",
+    "subtract_square",
     "symmetric_product",
 ]
 
@@ -91,9 +93,11 @@ def multiply_triangle(A: np.ndarray, T: np.ndarray, upper: bool) -> None:  # (m,
     _call("trmm", A.dtype, b"R", b"U" if upper else b"L", b"T", b"N", *A.shape, 1.0, T, A)
 
 
-def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray) -> None:
-    """C += factor · A B."""
-    _call("gemm", C.dtype, b"N", b"N", *C.shape, A.shape[1], float(factor), A, B, 1.0, C)
+def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray, transpose: bool = False) -> None:
+    """C += factor · A B, or Aᵀ B."""
+    letter = b"T" if transpose else b"N"
+    if C.size and len(B):
+        _call("gemm", C.dtype, letter, b"N", *C.shape, len(B), float(factor), A, B, 1.0, C)
 
 
 def subtract_product(
@@ -106,11 +110,23 @@ def subtract_product(
         _call("gemm", C.dtype, *letters, *C.shape, inner, -1.0, A, B, 1.0, C)
 
 
+def subtract_square(C: np.ndarray, A: np.ndarray) -> None:  # (n, n), (n, k)
+    """C -= A Aᵀ in the lower triangle."""
+    if A.size:
+        _call("syrk", C.dtype, b"L", b"N", *A.shape, -1.0, A, 1.0, C)
+
+
 def solve_triangle(L: np.ndarray, B: np.ndarray, side: str = "left", transpose: bool = False) -> None:
     """B ← L⁻¹ B, or on the right B L⁻¹, of a lower triangular L; L⁻ᵀ instead with ``transpose``."""
     letters = b"L" if side == "left" else b"R", b"L", b"T" if transpose else b"N", b"N"
     if B.size:
         _call("trsm", B.dtype, *letters, *B.shape, 1.0, L, B)
+
+
+def inverse_in_place(L: np.ndarray) -> None:  # (n, n)
+    """The lower triangle of L becomes that of (LLᵀ)⁻¹."""
+    if L.size:
+        _call("potri", L.dtype, b"L", len(L), L, ctypes.c_int(0))
 
 
 def cholesky_in_place(A: np.ndarray) -> int:  # (n, n)

@@ -4,8 +4,10 @@ Right-looking: for each block column k in turn, with tiles of b rows,
 
     Lₖₖ = chol(Mₖₖ),   Lᵢₖ = Mᵢₖ Lₖₖ⁻ᵀ,   Mᵢⱼ ← Mᵢⱼ - Lᵢₖ Lⱼₖᵀ     for i ≥ j > k
 
-Nearly all work is in matrix products. LAPACK's own routine is as fast, but that of OpenBLAS 0.3.30 in float32
-crashes beyond some 25,000 points; tiles keep every call small, and let a caller look up in between.
+Nearly all work is in matrix products, which our threads take one by one from a queue; the thread that has the
+tile Mₖ₊₁,ₖ₊₁ also factorises it, while the others go on. The tiles do not depend on the number of threads,
+and neither does L, to the last bit. LAPACK's own routine waits at every step for the slowest of its threads,
+and in float32 that of OpenBLAS 0.3.30 crashes beyond some 25,000 points.
 
 Only the lower triangle of a Fortran-ordered array is read and holds L afterwards; what is above the diagonal
 is arbitrary.
@@ -14,15 +16,28 @@ is arbitrary.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from mercer.solvers.blas import cholesky_in_place, solve_triangle, subtract_product
+from mercer.solvers.blas import (
+    cholesky_in_place,
+    inverse_in_place,
+    product,
+    solve_triangle,
+    subtract_product,
+    subtract_square,
+)
+from mercer.solvers.strips import strips
+from mercer.threads import run, team
 
-__all__ = ["factorise", "inverse_diagonal", "solve"]
+__all__ = ["factorise", "inverse", "inverse_diagonal", "solve"]
 
-_TILE = 2048
+_ONE = 640  # points up to which a single tile is as good
+_MANY = 4096  # points from which there are tiles enough to make them larger
+_TILES = (256, 512)
+_TOGETHER = 128  # columns of L⁻¹ per task: sixteen threads then hold no more than 2048
 
 
 def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.ndarray:  # (n, n)
@@ -35,18 +50,48 @@ def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.nd
     array([[2., 0.],
            [1., 2.]])
     """
-    n = len(M)
-    for k in range(0, n, _TILE):
-        tile, below = slice(k, min(k + _TILE, n)), slice(min(k + _TILE, n), n)
-        failed = cholesky_in_place(M[tile, tile])
-        if failed:
-            raise LinAlgError(f"the leading minor of order {k + failed} is not positive definite")
-        solve_triangle(M[tile, tile], M[below, tile], side="right", transpose=True)
-        for j in range(below.start, n, _TILE):
-            rows, columns = slice(j, n), slice(j, min(j + _TILE, n))
-            subtract_product(M[rows, columns], M[rows, tile], M[columns, tile], transpose_second=True)
-        step()
+    tiles = _tiles(len(M))
+    if tiles:
+        _factorise_tile(M, tiles[0])
+    with team():
+        for k, tile in enumerate(tiles):
+            below = tiles[k + 1 :]
+            run(partial(_scale_tile, M, tile), below)
+            pairs = [(rows, columns) for j, columns in enumerate(below) for rows in below[j:]]
+            run(partial(_update_tile, M, tile), pairs)
+            step()
     return M
+
+
+def _factorise_tile(M: np.ndarray, tile: slice) -> None:
+    failed = cholesky_in_place(M[tile, tile])
+    if failed:
+        raise LinAlgError(f"the leading minor of order {tile.start + failed} is not positive definite")
+
+
+def _scale_tile(M: np.ndarray, tile: slice, rows: slice) -> None:
+    """Lᵢₖ."""
+    solve_triangle(M[tile, tile], M[rows, tile], side="right", transpose=True)
+
+
+def _update_tile(M: np.ndarray, tile: slice, pair: tuple[slice, slice]) -> None:
+    """Mᵢⱼ; the first of them is the next to be factorised."""
+    rows, columns = pair
+    if rows.start > columns.start:
+        subtract_product(M[rows, columns], M[rows, tile], M[columns, tile], transpose_second=True)
+        return
+    subtract_square(M[rows, rows], M[rows, tile])
+    if rows.start == tile.stop:
+        _factorise_tile(M, rows)
+
+
+def _tile_size(n: int) -> int:
+    return max(n, 1) if n <= _ONE else _TILES[n >= _MANY]
+
+
+def _tiles(n: int) -> list[slice]:
+    size = _tile_size(n)
+    return [slice(k, min(k + size, n)) for k in range(0, n, size)]
 
 
 def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
@@ -55,14 +100,38 @@ def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
     >>> solve(factorise(np.array([[4.0, 2.0], [2.0, 5.0]], order="F")), np.array([2.0, 5.0]))
     array([0., 1.])
     """
-    n = len(L)
     X = np.array(B if B.ndim == 2 else B[:, None], L.dtype, order="F")
-    _forward(L, X)
-    for k in reversed(range(0, n, _TILE)):
-        tile, below = slice(k, min(k + _TILE, n)), slice(min(k + _TILE, n), n)
-        subtract_product(X[tile], L[below, tile], X[below], transpose_first=True)
-        solve_triangle(L[tile, tile], X[tile], transpose=True)
+    with team():
+        _forward(L, X)
+        _backward(L, X)
     return X.reshape(B.shape)
+
+
+def inverse(L: np.ndarray) -> np.ndarray:  # (n, n)
+    """(LLᵀ)⁻¹ = ZᵀZ, Z = L⁻¹, in the memory of L: its lower triangle; Z takes as much again.
+
+    >>> np.tril(inverse(np.array([[2.0, 0.0], [1.0, 2.0]], order="F")))
+    array([[ 0.3125,  0.    ],
+           [-0.125 ,  0.25  ]])
+    """
+    tiles = _tiles(len(L))
+    if len(tiles) <= 1:
+        inverse_in_place(L)
+        return L
+    Z = np.zeros(L.shape, L.dtype, order="F")
+
+    def columns(tile: slice) -> None:
+        Z[tile, tile] = np.eye(len(Z[tile]), dtype=L.dtype)
+        _forward(L[tile.start :, tile.start :], Z[tile.start :, tile])
+
+    def entries(pair: tuple[slice, slice]) -> None:
+        rows, tile = pair  # Z is lower triangular: the sum begins at the first of these rows
+        product(Z[rows.start :, rows], Z[rows.start :, tile], transpose=True, out=L[rows, tile])
+
+    with team():
+        run(columns, tiles)
+        run(entries, [(rows, tile) for k, tile in enumerate(tiles) for rows in tiles[k:]])
+    return L
 
 
 def inverse_diagonal(L: np.ndarray) -> np.ndarray:  # (n,)
@@ -73,19 +142,43 @@ def inverse_diagonal(L: np.ndarray) -> np.ndarray:  # (n,)
     """
     n = len(L)
     out = np.empty(n)
-    for k in range(0, n, _TILE):
-        width = min(_TILE, n - k)
+
+    def task(k: int) -> None:
+        width = min(_TOGETHER, n - k)
         Z = np.zeros((n - k, width), L.dtype, order="F")
         np.fill_diagonal(Z[:width], 1.0)
         _forward(L[k:, k:], Z)
         out[k : k + width] = np.einsum("ij,ij->j", Z, Z, dtype=np.float64)
+
+    run(task, range(0, n, _TOGETHER))
     return out
 
 
 def _forward(L: np.ndarray, X: np.ndarray) -> None:
     """X ← L⁻¹ X."""
-    n = len(L)
-    for k in range(0, n, _TILE):
-        tile, below = slice(k, min(k + _TILE, n)), slice(min(k + _TILE, n), n)
+
+    def task(part: tuple[slice, slice]) -> None:
+        rows, tile = part
+        subtract_product(X[rows], L[rows, tile], X[tile])
+
+    for tile in _tiles(len(L)):
         solve_triangle(L[tile, tile], X[tile])
-        subtract_product(X[below], L[below, tile], X[tile])
+        run(task, [(rows, tile) for rows in _parts(tile.stop, len(L), len(X[tile]), X.shape[1])])
+
+
+def _backward(L: np.ndarray, X: np.ndarray) -> None:
+    """X ← L⁻ᵀ X."""
+
+    def task(part: tuple[slice, slice]) -> None:
+        rows, below = part
+        subtract_product(X[rows], L[below, rows], X[below], transpose_first=True)
+
+    for tile in reversed(_tiles(len(L))):
+        below = slice(tile.stop, len(L))
+        run(task, [(rows, below) for rows in _parts(tile.start, tile.stop, len(X[below]), X.shape[1])])
+        solve_triangle(L[tile, tile], X[tile], transpose=True)
+
+
+def _parts(start: int, stop: int, width: int, columns: int) -> list[slice]:
+    """The rows start … stop, cut for products of that width with so many columns."""
+    return [slice(start + part.start, start + part.stop) for part in strips(stop - start, width, columns)]

@@ -21,6 +21,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
+from mercer.solvers.strips import multiply
 
 __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
 
@@ -217,7 +218,9 @@ class Products:
     def __call__(self, V: np.ndarray) -> np.ndarray:
         self.count += 1
         # cast V, not K: a copy of K would be another n × n
-        out = np.asarray(self.K @ np.asarray(V, dtype=self.K.dtype), dtype=np.float64)
+        V_ = np.asarray(V, dtype=self.K.dtype)
+        KV = multiply(self.K, V_) if isinstance(self.K, np.ndarray) else self.K @ V_
+        out = np.asarray(KV, dtype=np.float64)
         size, length = float(np.linalg.norm(V)), float(np.linalg.norm(out))
         if not math.isfinite(length):
             raise InputError(

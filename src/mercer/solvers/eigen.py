@@ -43,6 +43,8 @@ from mercer.config import memory_budget
 from mercer.errors import InputError
 from mercer.solvers.control import Control
 from mercer.solvers.matrix import KernelMatrix
+from mercer.solvers.strips import multiply_left
+from mercer.threads import large_lapack, run
 
 __all__ = ["EigenResult", "Scheme", "leading_eigenpairs", "scheme"]
 
@@ -230,7 +232,7 @@ class _Operator:
 
 
 def _from_dense(K: np.ndarray, V: np.ndarray) -> np.ndarray:  # (b, n)
-    return np.asarray(V.astype(K.dtype, copy=False) @ K, dtype=np.float64)  # from the left is faster
+    return multiply_left(V.astype(K.dtype, copy=False), K).astype(np.float64, copy=False)
 
 
 class _Half:
@@ -252,15 +254,19 @@ class _Half:
         out = np.zeros_like(V)
         size = float(np.abs(V).max()) or 1.0
         W = (V * (1 / size)).astype(np.float32)
-        for start, strip in zip(range(0, V.shape[1], _STRIP), self.strips, strict=True):
+
+        def task(number: int) -> None:
+            strip, start = self.strips[number], number * _STRIP
             stop = start + len(strip)
             for left in range(0, stop, _CHUNK):
                 right = min(left + _CHUNK, stop)
-                part = strip[:, left:right]
-                out[:, start:stop] += W[:, left:right] @ part.T
-                if left < start:  # what lies below the diagonal also stands above it
-                    right = min(right, start)
-                    out[:, left:right] += W[:, start:stop] @ part[:, : right - left]
+                out[:, start:stop] += W[:, left:right] @ strip[:, left:right].T
+            for other in range(number + 1, len(self.strips)):  # what lies below the diagonal, mirrored
+                lower = self.strips[other]
+                first = other * _STRIP
+                out[:, start:stop] += W[:, first : first + len(lower)] @ lower[:, start:stop]
+
+        run(task, range(len(self.strips)))
         out *= size * self.scale
         return out
 
@@ -279,7 +285,8 @@ def _dense(A: _Operator, k: int) -> EigenResult:
     diagonal = M.diagonal().copy()
     # M.T is what LAPACK calls column-major; the half above its diagonal is left alone. All eigenpairs: of a
     # part, LAPACK may fail on clusters; and the lowest eigenvalue tells whether K is positive semi-definite
-    values, U = eigh(M.T, lower=True, overwrite_a=True, check_finite=False)
+    with large_lapack(n):
+        values, U = eigh(M.T, lower=True, overwrite_a=True, check_finite=False)
     np.fill_diagonal(M, diagonal)
     lowest = float(values[0])
     values, U = values[: -k - 1 : -1].copy(), np.asfortranarray(U[:, : -k - 1 : -1])

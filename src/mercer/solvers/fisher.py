@@ -37,10 +37,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lapack
+from scipy.linalg import LinAlgError, eigh
 
 from mercer.errors import InputError
+from mercer.solvers.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
+from mercer.threads import large_lapack, run
 
 __all__ = ["FisherResult", "fisher"]
 
@@ -113,7 +115,8 @@ def fisher(
         ):  # the factorisation destroyed M, and failed: K is not positive semi-definite
             M = _centred(K, root, unit, M)[0]
         # in place where the plan is for one matrix
-        spectrum, V = eigh(M.T, overwrite_a=True, check_finite=False, driver="ev" if is_given else "evr")
+        with large_lapack(n):
+            spectrum, V = eigh(M.T, overwrite_a=True, check_finite=False, driver="ev" if is_given else "evr")
         rounding = n * eps * max(float(spectrum[-1]), size * float(weight.max()))
         if spectrum[-1] <= rounding:
             raise InputError(
@@ -197,12 +200,10 @@ def _by_cholesky(M: np.ndarray, Z: np.ndarray, penalty: float) -> tuple[np.ndarr
     """(M + penalty I)⁻¹ Z and the diagonal of that inverse; None where there is none. M is destroyed."""
     M.flat[:: len(M) + 1] += penalty
     try:
-        factor, lower = cho_factor(M.T, lower=True, overwrite_a=True, check_finite=False)
+        factor = factorise(M.T)
     except LinAlgError:
         return None
-    A = cho_solve((factor, lower), Z, check_finite=False)
-    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    return A, inverse.diagonal().copy()
+    return solve(factor, Z), inverse_diagonal(factor)
 
 
 def _by_spectrum(
@@ -238,8 +239,11 @@ def _path_errors(
     """The mean squared residual of what is left out, for every penalty."""
     D = 1 / (spectrum[:, None] + penalties)  # (n, path)
     diagonals = np.empty((len(V), len(penalties)))
-    for start in range(0, len(V), _STRIP):
+
+    def task(start: int) -> None:
         diagonals[start : start + _STRIP] = (V[start : start + _STRIP] ** 2) @ D
+
+    run(task, range(0, len(V), _STRIP))
     rotated = V.T @ Z
     errors = np.empty(len(penalties))
     for p, penalty in enumerate(penalties):

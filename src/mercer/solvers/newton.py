@@ -26,13 +26,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import LinAlgError
 
+from mercer import threads
 from mercer.config import memory_budget
 from mercer.errors import InputError
+from mercer.solvers.cholesky import factorise, solve
 from mercer.solvers.conjugate import kernel_conjugate_gradient
 from mercer.solvers.control import Control, State
 from mercer.solvers.objective import (
@@ -332,18 +335,21 @@ class _Run(Problem):
     def factor(self, active: np.ndarray, s: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """B⁻¹ for B = λI + SKS on the active points."""
         size = len(active)
-        rows = max(1, 2**17 // size)
+        rows = max(1, 2**19 // size)  # K's own copies stay small
+        parts = [slice(i, min(i + rows, size)) for i in range(0, size, rows)]
         for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):  # K may be indefinite by rounding
             B = np.empty((size, size))
-            for i in range(0, size, rows):  # K's own copies stay small
-                part = slice(i, i + rows)
-                np.multiply(self.K[active[part]][:, active], s, out=B[part])
-                B[part] *= s[part, None]
+            threads.run(partial(self.scaled, B, active, s), parts)
             B[np.diag_indices(size)] += self.penalty + jitter * size * B.diagonal().max()
             try:  # B is symmetric: its transpose is the column-major array that LAPACK can overwrite
-                factor = linalg.cholesky(B.T, lower=True, overwrite_a=True, check_finite=False)
-            except linalg.LinAlgError:
+                factor = factorise(B.T)
+            except LinAlgError:
                 del B
                 continue
-            return lambda rhs: linalg.cho_solve((factor, True), rhs, check_finite=False)
+            return lambda rhs: solve(factor, rhs)
         raise self.product.indefinite()
+
+    def scaled(self, B: np.ndarray, active: np.ndarray, s: np.ndarray, part: slice) -> None:
+        """Some rows of SKS on the active points."""
+        np.multiply(self.K[active[part]][:, active], s, out=B[part])
+        B[part] *= s[part, None]

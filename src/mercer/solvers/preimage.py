@@ -34,10 +34,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from mercer.config import memory_budget
 from mercer.errors import InputError
+from mercer.solvers.cholesky import factorise, solve
 from mercer.solvers.control import Control, State
 
 __all__ = ["PreimageResult", "fixed_point", "ridge_map"]
@@ -177,10 +178,10 @@ def ridge_map(
         none = np.flatnonzero(root == 0)
         K[none, none] = 1.0
     try:
-        factor = cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)
+        factor = factorise(K.T)
     except LinAlgError:
         raise InputError(
             f"K + alpha I of the learned map back is not positive definite, got alpha={alpha!r}: raise alpha"
         ) from None
-    beta = np.asarray(cho_solve(factor, X, check_finite=False))
+    beta = solve(factor, X)
     return beta if weight is None else root[:, None] * beta

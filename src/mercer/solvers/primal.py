@@ -19,6 +19,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 
+from mercer.solvers.strips import multiply
+from mercer.threads import large_lapack, run
+
 __all__ = ["PrimalResult", "primal_ridge"]
 
 
@@ -58,9 +61,10 @@ def primal_ridge(
     else:
         Phi = Phi - centre
         scaled = weight[:, None] * Phi
-        gram, right = Phi.T @ scaled, scaled.T @ (Y - target)
+        gram, right = multiply(Phi.T, scaled), scaled.T @ (Y - target)
     moved = centre if sparse.issparse(Phi) else np.zeros(p)  # what Φ still has to be centred by
-    values, U = eigh(gram, overwrite_a=True, check_finite=False)
+    with large_lapack(p):
+        values, U = eigh(gram, overwrite_a=True, check_finite=False)
     values = np.maximum(values, 0.0)  # rounding
     cut = len(Y) * np.finfo(float).eps * max(float(values.max()), float(np.abs(centre).max()) ** 2 * total)
     rotated = U.T @ right
@@ -87,7 +91,10 @@ def primal_ridge(
 def _leverage(Phi: Any, moved: np.ndarray, half: np.ndarray) -> np.ndarray:  # (n,)
     """‖halfᵀ Φ'ᵢ‖², a thousand rows at a time."""
     out = np.empty(Phi.shape[0])
-    for start in range(0, len(out), 1000):
+
+    def task(start: int) -> None:
         product = Phi[start : start + 1000] @ half - moved @ half
         out[start : start + 1000] = np.einsum("ij,ij->i", product, product)
+
+    run(task, range(0, len(out), 1000))
     return out

@@ -32,6 +32,7 @@ from mercer.solvers.banded import BandForm
 from mercer.solvers.blas import subtract_rank_two
 from mercer.solvers.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
+from mercer.threads import large_lapack
 
 __all__ = ["RidgePoint", "RidgeResult", "leave_one_out", "minimum_norm", "ridge", "ridge_path"]
 
@@ -207,7 +208,8 @@ def minimum_norm(
         W = product - (u @ product) / 2 * u
         subtract_rank_two(M.T, _column(u, M.dtype), _column(W, M.dtype))
         right = right - np.outer(u, u @ right)
-    values, Q = eigh(M.T, lower=True, overwrite_a=True, check_finite=False)
+    with large_lapack(n):
+        values, Q = eigh(M.T, lower=True, overwrite_a=True, check_finite=False)
     values = values.astype(np.float64)
     size = max(size, float(np.abs(values).max(initial=0.0)), abs(float(u @ product)))
     cut = (n * float(np.finfo(M.dtype).eps) if rcond is None else rcond) * size
