@@ -58,6 +58,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     (array([ 1, -1]), array([0.6]))
     """
 
+    _sums_to_zero = False
     _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SupportMixin._shared}
 
     def __init__(
