@@ -275,7 +275,7 @@ def fit(K: WritableRows, tasks: list[Task], **options: Any) -> list[Machine]:
         finer = {"tol": tol / 10**digit, "max_iter": 10_000 + 100 * K.shape[0]}
         finer["control"] = None if control is None else control.inner()
         for i, found in zip(coarse, solve(K, programs, **{**options, **finer}), strict=True):
-            is_enough = found.violation <= tol and found.stopped in ("rounding", "max_iter")
+            is_enough = found.violation <= tol and found.stopped != "unbounded"
             stopped = "converged" if is_enough else found.stopped
             solutions[i] = replace(found, steps=solutions[i].steps + found.steps, stopped=stopped)
     for i, solution in enumerate(solutions):
