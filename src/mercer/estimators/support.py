@@ -22,6 +22,7 @@ from mercer import data
 from mercer.config import config, memory_budget, settings, thread_count
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.base import KernelMixin
+from mercer.estimators.definite import refutation
 from mercer.estimators.iterative import IterativeMixin
 from mercer.estimators.matrix_functions import is_function, is_matrix_function, matrix_values
 from mercer.estimators.support_parameters import COEF0, SHARED
@@ -325,7 +326,9 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     # --- what was found -------------------------------------------------------------------------------------
 
-    def _finish(self, journal: Journal, plan: Plan, machines: list[Machine], seconds: float) -> None:
+    def _finish(
+        self, journal: Journal, plan: Plan, points: Any, machines: list[Machine], seconds: float
+    ) -> None:
         """Attributes that all machines have, and the report."""
         keep = self.warm_start or self._grams is not None
         self._last = tuple((machine.gamma, machine.energy) for machine in machines) if keep else ()
@@ -334,6 +337,16 @@ class SupportMixin(IterativeMixin, KernelMixin):
         self.fit_status_ = int(stopped != "converged")
         one = len(machines) == 1
         gaps, violations = ([float(getattr(m, name)) for m in machines] for name in ("gap", "violation"))
+        lowest = self._refuted(points, machines)
+        if lowest < 0:
+            gaps = [np.nan] * len(machines)
+            journal.warn(
+                f"{self.kernel_!r} is not positive definite: on these points its matrix has the eigenvalue "
+                f"{lowest:.3g}, and the problem may have many minima; the model is at a point that no pair "
+                "of variables can improve, unknown how far above the lowest (dual_gap_ is nan); "
+                "take another kernel (mercer.certify tells), or repair the matrix (mercer.repair) and pass "
+                'it with kernel="precomputed"'
+            )
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
         if not all(machine.has_margin for machine in machines):
@@ -363,6 +376,14 @@ class SupportMixin(IterativeMixin, KernelMixin):
             objective=float(sum(machine.objective for machine in machines)),
             gap=sum(gaps),
         )
+
+    def _refuted(self, points: Any, machines: list[Machine]) -> float:
+        """A negative eigenvalue of K, as some of the points or the machines themselves show it; else 0."""
+        lowest = refutation(self.kernel_, points, centred=self._sums_to_zero)
+        for machine in machines:
+            if lowest == 0 and machine.energy < -2 * machine.blur:  # γᵀKγ < 0 beyond rounding
+                lowest = machine.square / float(np.square(machine.coef).sum())
+        return lowest
 
     def _warn(self, journal: Journal, stopped: str, machines: list[Machine]) -> None:
         violation = max(machine.violation for machine in machines)

@@ -88,7 +88,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
                 del self.slopes_  # of an earlier fit
             if self.probability:
                 self.slopes_ = self._slopes(gram, machines, problems, counted, control, journal)
-        self._finish(journal, plan, machines, control.total_seconds)
+        self._finish(journal, plan, points, machines, control.total_seconds)
         return self
 
     def plan(self, X: Any, y: Any = None) -> Plan:
