@@ -3,6 +3,7 @@ r"""What a fit will do, and what it did: ``estimator.plan(X)`` before, ``estimat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isnan
 from time import perf_counter
 from typing import Any
 
@@ -70,7 +71,8 @@ class Report:
     iterations: int = 0
     #: the value that was minimised
     objective: float | None = None
-    #: how far above the minimum the objective is at most; None where there is nothing to minimise
+    #: how far above the minimum the objective is at most; None where there is nothing to minimise, NaN where
+    #: nobody knows: K is not positive semi-definite
     gap: float | None = None
     #: what was warned about
     warnings: tuple[str, ...] = ()
@@ -90,7 +92,9 @@ class Report:
             parts[0] += f" and {self.iterations:,} iterations"
         if self.objective is not None:
             parts.append(f"objective {self.objective:.10g}")
-        if self.gap is not None:
+        if self.gap is not None and isnan(self.gap):
+            parts.append("how far above the minimum is unknown: the kernel is not positive definite")
+        elif self.gap is not None:
             parts.append(f"at most {self.gap:.2g} above the minimum")
         parts += [format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]
         return "\n  ".join([*parts, *(f"warning: {text}" for text in self.warnings)])

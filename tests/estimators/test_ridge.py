@@ -533,3 +533,14 @@ def test_threads_are_obeyed(problem):
     with config(threads=1):
         one = KernelRidge(0.1).fit(*problem).predict(problem[0])
     assert one == pytest.approx(KernelRidge(0.1).fit(*problem).predict(problem[0]), abs=1e-12)
+
+
+def test_a_factor_that_is_there_is_used_whatever_the_clock_says(rng):
+    X = rng.normal(size=(200, 3))
+    y = np.sin(X[:, 0])
+    exact = KernelRidge(0.1, solver="cholesky").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KernelRidge(0.1, solver="mixed", max_time=1e-9).fit(X, y)
+    assert model.predict(X) == pytest.approx(exact.predict(X), abs=1e-4)
+    assert model.report_.stopped == ("converged" if model.report_.iterations != 1 else "max_time")

@@ -470,6 +470,30 @@ def test_the_time_is_over(rng):
     assert solution.gap > 0
 
 
+class OverAfter(Control):
+    """A control whose time is over after some steps."""
+
+    def __init__(self, steps):
+        super().__init__()
+        self.most = steps
+
+    @property
+    def stopped(self):
+        return "max_time" if self.iterations >= self.most else None
+
+
+@pytest.mark.parametrize("n", [60, 700])
+def test_who_is_done_has_converged_whatever_the_clock_says(n, rng):
+    K, program, _ = problem("C-SVC", rng, n)
+    counted = OverAfter(np.inf)
+    free = run(program, K, control=counted)
+    for steps in range(counted.iterations + 1):
+        solution = run(program, K, control=OverAfter(steps))
+        assert (solution.stopped == "converged") == (solution.violation <= 1e-3)
+    assert solution.stopped == free.stopped == "converged"
+    np.testing.assert_array_equal(solution.gamma, free.gamma)
+
+
 def test_ctrl_c_keeps_the_best_so_far(rng):
     K, program, expected = problem("C-SVC", rng, 900)
 

@@ -117,3 +117,20 @@ def test_a_stopped_run_resumes(problem, tmp_path, monkeypatch, accelerate):
     assert part.iterations == whole.iterations and np.array_equal(part.history, whole.history)
     with Control("gradient", max_time=1e-9) as control:
         assert descend(K, LogisticRisk(y), 0.1, control=control).stopped == "max_time"
+
+
+def test_between_two_looks_at_the_gap_who_is_done_has_converged(problem):
+    class OverAfter(Control):
+        most = 0
+
+        @property
+        def stopped(self):
+            return "max_time" if self.iterations >= self.most else None
+
+    K, y = problem
+    ended = []
+    for OverAfter.most in range(0, 400, 7):
+        result = descend(K, LogisticRisk(y), 0.5, tol=1e-3, control=OverAfter())
+        assert (result.stopped == "converged") == (result.gap <= 1e-3 * abs(result.objective))
+        ended.append(result.stopped)
+    assert set(ended) == {"converged", "max_time"}

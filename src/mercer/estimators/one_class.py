@@ -57,6 +57,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     (array([ 1, -1]), array([0.6]))
     """
 
+    _sums_to_zero = False
     _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SupportMixin._shared}
 
     def __init__(
@@ -109,7 +110,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
         self.offset_ = -self.intercept_
         with np.errstate(divide="ignore", invalid="ignore"):
             self.margin_ = float(np.divide(2.0, np.sqrt(machine.square)))
-        self._finish(journal, plan, [machine], control.total_seconds)
+        self._finish(journal, plan, points, [machine], control.total_seconds)
         return self
 
     def plan(self, X: Any, y: Any = None) -> Plan:

@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from mercer import data
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, check_weights, flag
+from mercer.estimators.definite import refutation
 from mercer.estimators.stream import StreamMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -62,8 +63,8 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
     kernel_ : the kernel with its parameters taken from the data
     expansion_ : f, an Expansion on all points of positive weight; for several classes a column f_c each
     squared_norms_ : (classes,) ‖Φ_c‖²; NaN with ``fit_offset=False``, and for a class of which no point came.
-        One that is negative tells of a kernel that is not positive definite, with a warning; a kernel may
-        also be indefinite and show none
+        One that is negative tells of a kernel that is not positive definite, with a warning; so do the
+        eigenvalues of K at up to 200 of the points, where the kernel is not proved
     priors_ : (classes,) π; of ones when there are none
     report_ : how the fit went
     n_features_in_, feature_names_in_ : as in scikit-learn, when X is a table
@@ -125,7 +126,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         plan.require_memory("use fewer points")
         self._start()
         self._add(X, codes, weight)
-        self._finish(journal)
+        self._finish(journal, X)
         self.report_ = journal.report(plan)
         return self
 
@@ -142,7 +143,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         if first:
             self._start()
         self._add(X, codes, weight)
-        self._finish(journal)
+        self._finish(journal, X)
         self.report_ = journal.report(plan)
         return self
 
@@ -222,12 +223,12 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
             )
         return pairs
 
-    def _finish(self, journal: Journal) -> None:
-        """The functions, from the sums."""
+    def _finish(self, journal: Journal, X: Any) -> None:
+        """The functions, from the sums; X are the points that came last."""
         seen = self._total > 0
         share = np.where(seen, self._total, 1.0)
         self.squared_norms_ = np.where(seen & self.fit_offset, self._square, np.nan)
-        self._warn_if_negative(journal)
+        self._warn_if_indefinite(journal, X)
         self.priors_ = self._priors()
         offset = np.log(self.priors_ * self._costs(), where=seen, out=np.zeros(len(seen)))
         offset -= 0.5 * np.nan_to_num(self.squared_norms_)
@@ -271,7 +272,8 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
             )
         return np.asarray(costs)
 
-    def _warn_if_negative(self, journal: Journal) -> None:
+    def _warn_if_indefinite(self, journal: Journal, X: Any) -> None:
+        """Distances to means are no squared distances then; densities without an offset need none."""
         norms = self.squared_norms_
         if (norms < -_ROUNDING * self._largest).any():
             c = int(np.nanargmin(norms))
@@ -279,4 +281,11 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
                 f"{self.kernel_!r} is not positive definite on these data: ‖Φ_c‖² = {norms[c]:.3g} for class "
                 f"{self.classes_.tolist()[c]!r}; a nearest mean has no meaning then: choose another kernel "
                 "or other parameters"
+            )
+        elif self.fit_offset and (lowest := refutation(self.kernel_, X, centred=True)) < 0:
+            journal.warn(
+                f"{self.kernel_!r} is not positive definite: on these points its matrix has the eigenvalue "
+                f"{lowest:.3g}, so that what stands for the squared distance to a mean may be negative, and "
+                "the nearest mean has no meaning; choose another kernel (mercer.certify tells), or pass "
+                "fit_offset=False to compare sums of kernel values alone"
             )

@@ -22,9 +22,11 @@ from mercer import data
 from mercer.config import config, memory_budget, settings, thread_count
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.base import KernelMixin
+from mercer.estimators.definite import refutation
 from mercer.estimators.iterative import IterativeMixin
 from mercer.estimators.matrix_functions import is_function, is_matrix_function, matrix_values
 from mercer.estimators.support_parameters import COEF0, SHARED
+from mercer.estimators.support_rounding import centre_of, moved, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -76,6 +78,10 @@ class SupportMixin(IterativeMixin, KernelMixin):
     #: of a path: Grams that its fits share, by precision
     _grams: dict[str, Gram] | None = None
     _takes_matrices = False
+    #: whether Σγ = 0 in the dual: there is a b that nothing penalises
+    _sums_to_zero = True
+    #: the origin that ⟨x, x'⟩ was computed from, where that matters
+    _centre: np.ndarray | None = None
 
     # --- data in -----------------------------------------------------------------------------------------
 
@@ -149,6 +155,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         """The Gram in the precision it needs, and the plan; ``largest`` is the largest finite bound of γ."""
         n = data.n_points(points)
         dtype, why = self._precision(points, n)
+        self._centre = centre_of(points) if self._may_centre() else None
         try:
             gram = self._gram(points, dtype)
         except InputError:
@@ -167,13 +174,17 @@ class SupportMixin(IterativeMixin, KernelMixin):
                 gram = self._gram(points, "float64")
         self._cache_bytes = cache
         self._dtype = gram.dtype.name
+        self._peak = float(np.abs(gram.diag()).max(initial=0.0))
+        self._tau = rounding_of(self.kernel_, points, self._dtype)
         return gram, plan
 
     def _gram(self, points: Any, dtype: str) -> Gram:
         if self._grams is not None and dtype in self._grams:
             return self._grams[dtype]
         with config(dtype=dtype):
-            gram = Gram(self.kernel_, points, cache=0)
+            gram = Gram(
+                self.kernel_, points if self._centre is None else moved(points, self._centre), cache=0
+            )
         if self._grams is not None:
             self._grams[dtype] = gram
         return gram
@@ -215,6 +226,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))
         own = numbers * (each if sparse.issparse(points) else item)
         prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (problems > 1)
+        prepared += 0 if self._centre is None else 8 * numbers
         memory = max(rows * row + blocks + 8 * _VECTORS * variables, self._afterwards(n)) + prepared
         name = "decomposition" if problems == 1 else f"decomposition of {problems} problems that share rows"
         kept = f"room for {rows:,} of {n:,} rows of the kernel matrix"
@@ -260,6 +272,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
             "max_iter": int(self.max_iter),
             "cache": self._cache_bytes,
             "shrinking": bool(self.shrinking),
+            "rounding": self._tau,
         }
 
     def _shown(self) -> Any:
@@ -273,6 +286,10 @@ class SupportMixin(IterativeMixin, KernelMixin):
     def _unit(self, gram: Gram) -> float:
         """C at which values C k(x, x) are about 1."""
         return 1.0 / max(float(np.mean(np.abs(gram.diag()))), np.finfo(np.float64).tiny ** 0.5)
+
+    def _may_centre(self) -> bool:
+        """Whether moving the origin changes nothing but b: it does so for ⟨x, x'⟩ where Σγ = 0."""
+        return isinstance(self.kernel_, Linear) and self._sums_to_zero
 
     # --- warm starts ----------------------------------------------------------------------------------------
 
@@ -309,7 +326,9 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     # --- what was found -------------------------------------------------------------------------------------
 
-    def _finish(self, journal: Journal, plan: Plan, machines: list[Machine], seconds: float) -> None:
+    def _finish(
+        self, journal: Journal, plan: Plan, points: Any, machines: list[Machine], seconds: float
+    ) -> None:
         """Attributes that all machines have, and the report."""
         keep = self.warm_start or self._grams is not None
         self._last = tuple((machine.gamma, machine.energy) for machine in machines) if keep else ()
@@ -318,16 +337,37 @@ class SupportMixin(IterativeMixin, KernelMixin):
         self.fit_status_ = int(stopped != "converged")
         one = len(machines) == 1
         gaps, violations = ([float(getattr(m, name)) for m in machines] for name in ("gap", "violation"))
+        lowest = self._refuted(points, machines)
+        if lowest < 0:
+            gaps = [np.nan] * len(machines)
+            journal.warn(
+                f"{self.kernel_!r} is not positive definite: on these points its matrix has the eigenvalue "
+                f"{lowest:.3g}, and the problem may have many minima; the model is at a point that no pair "
+                "of variables can improve, unknown how far above the lowest (dual_gap_ is nan); "
+                "take another kernel (mercer.certify tells), or repair the matrix (mercer.repair) and pass "
+                'it with kernel="precomputed"'
+            )
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
         if not all(machine.has_margin for machine in machines):
             journal.warn(
                 f"{type(self).__name__} found no margin: nu={getattr(self, 'nu', None)} is so small that "
-                "classes overlap, and what separates them is lost in rounding; raise nu, choose another "
+                "classes overlap, and what separates them is lost in rounding, or below what the solver "
+                "can tell, so that more points than nu says may be inside it; raise nu, choose another "
                 "kernel, or use SVC",
                 ConvergenceWarning,
             )
-        self._warn(journal, stopped, machines)
+        noisy = max(machines, key=lambda machine: machine.noise)
+        if noisy.noise > self.tol:
+            journal.warn(
+                f"{type(self).__name__} cannot tell how near the minimum it is: values of this kernel are as "
+                f"large as {self._peak:.1g} here, and their rounding may move f by {noisy.noise:.1g}, where "
+                f"tol={self.tol} was asked for; scale the columns of X (StandardScaler), or choose a kernel "
+                "whose values are smaller",
+                ConvergenceWarning,
+            )
+        if stopped != "rounding" or noisy.noise <= self.tol:
+            self._warn(journal, stopped, machines)
         self.report_ = journal.report(
             plan,
             stopped,
@@ -336,6 +376,14 @@ class SupportMixin(IterativeMixin, KernelMixin):
             objective=float(sum(machine.objective for machine in machines)),
             gap=sum(gaps),
         )
+
+    def _refuted(self, points: Any, machines: list[Machine]) -> float:
+        """A negative eigenvalue of K, as some of the points or the machines themselves show it; else 0."""
+        lowest = refutation(self.kernel_, points, centred=self._sums_to_zero)
+        for machine in machines:
+            if lowest == 0 and machine.energy < -2 * machine.blur:  # γᵀKγ < 0 beyond rounding
+                lowest = machine.square / float(np.square(machine.coef).sum())
+        return lowest
 
     def _warn(self, journal: Journal, stopped: str, machines: list[Machine]) -> None:
         violation = max(machine.violation for machine in machines)
@@ -379,16 +427,31 @@ class SupportMixin(IterativeMixin, KernelMixin):
                 "The dual coefficients or intercepts are not finite: rescale the data, or choose a kernel "
                 "that does not overflow on them"
             )
+        if self._centre is not None:
+            # Σ γᵢ ⟨xᵢ, x⟩ would cancel: f is ⟨w, x⟩ + b, w its one point (one for each function)
+            W = self._primal()
+            W = W.toarray() if sparse.issparse(W) else W
+            one = np.ones(1) if coef.ndim == 1 else np.eye(len(W))
+            self.expansion_ = Expansion(self.kernel_, W, one, intercept)
+            return
         anchors = chosen if len(chosen) else np.zeros(1, np.intp)
         self.expansion_ = Expansion(self.kernel_, data.take(points, anchors), coef[anchors], intercept)
+
+    def _offset(self, points: Any, machine: Machine) -> float:
+        """b, for points as they came."""
+        if self._centre is None:
+            return machine.intercept
+        chosen = np.flatnonzero(machine.coef)
+        w = machine.coef[chosen] @ moved(data.take(points, chosen), self._centre)
+        return machine.intercept - float(np.asarray(w @ self._centre))
 
     def _read_one(self, points: Any, original: np.ndarray, machine: Machine) -> None:
         """Attributes from the machine of a single problem, for regression and one class."""
         chosen = np.flatnonzero(machine.coef)
         self._set_support(points, chosen, original, machine.coef[None, chosen])
         self.n_support_ = np.array([len(chosen)], np.int32)
-        self.intercept_ = np.array([machine.intercept])
-        self._set_expansion(points, chosen, machine.coef, machine.intercept)
+        self.intercept_ = np.array([self._offset(points, machine)])
+        self._set_expansion(points, chosen, machine.coef, self.intercept_[0])
         self.n_iter_ = machine.steps
 
     @property
@@ -409,7 +472,13 @@ class SupportMixin(IterativeMixin, KernelMixin):
         return coef
 
     def _primal(self) -> Any:
-        return safe_sparse_dot(self.dual_coef_, self.support_vectors_)
+        return safe_sparse_dot(self.dual_coef_, self._moved_vectors())
+
+    def _moved_vectors(self) -> Any:
+        """The support vectors, seen from the origin that the fit had: where Σγ = 0, w is the same."""
+        if self._centre is None:
+            return self.support_vectors_
+        return moved(self.support_vectors_, self._centre)
 
     @property
     def _gamma(self) -> Any:

@@ -80,14 +80,14 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         about = points, codes, weight, self.kernel_
         with self._control(type(self).__name__, None, *about) as control:
             machines = self._solve(gram, problems, weight, counted, control)
-            self._read(points, original, machines, problems)
             self._by_pairs = by_pairs
+            self._read(points, original, machines, problems)
             self.n_iter_ = np.array([machine.steps for machine in machines], np.int32)
             if hasattr(self, "slopes_"):
                 del self.slopes_  # of an earlier fit
             if self.probability:
                 self.slopes_ = self._slopes(gram, machines, problems, counted, control, journal)
-        self._finish(journal, plan, machines, control.total_seconds)
+        self._finish(journal, plan, points, machines, control.total_seconds)
         return self
 
     def plan(self, X: Any, y: Any = None) -> Plan:
@@ -286,7 +286,11 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         coef = np.zeros((n, len(machines)))
         for p, machine in enumerate(machines):
             coef[problems.points(p), p] = machine.coef
-        intercept = np.array([machine.intercept for machine in machines])
+        here = [
+            data.take(points, problems.points(p)) if self._centre is not None else None
+            for p in range(len(machines))
+        ]
+        intercept = np.array([self._offset(x, machine) for x, machine in zip(here, machines, strict=True)])
         chosen = np.flatnonzero((coef != 0).any(axis=1))
         own = problems.codes[chosen]
         order = np.argsort(own, kind="stable")  # support vectors come class by class
@@ -312,13 +316,10 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         if len(self.intercept_) == 1 or not self._by_pairs:
             return super()._primal()
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
-        parts = []
+        parts, vectors = [], self._moved_vectors()
         for i, j in combinations(range(len(self.classes_)), 2):
             a, b = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
-            parts.append(
-                self.dual_coef_[[j - 1], a] @ self.support_vectors_[a]
-                + self.dual_coef_[[i], b] @ self.support_vectors_[b]
-            )
+            parts.append(self.dual_coef_[[j - 1], a] @ vectors[a] + self.dual_coef_[[i], b] @ vectors[b])
         return sparse.vstack(parts).tocsr() if sparse.issparse(self.dual_coef_) else np.vstack(parts)
 
 

@@ -72,8 +72,11 @@ class SVC(SupportClassifier):
     intercept_ : b of each problem of two classes
     coef_ : weights of the features, for kernel="linear"
     margin_ : 2/‖f‖, the width of the margin; one per problem where there are several; inf where f is constant
-    dual_gap_ : how far the objective is from its minimum, at most; one per problem
-    kkt_violation_ : by how much the conditions of optimality are violated; one per problem
+    dual_gap_ : how far the objective is from its minimum, at most, the rounding of kernel values included;
+        one per problem. NaN, with a warning, where the kernel is not positive definite on the points: there
+        may be many minima, and nobody knows which of them was found
+    kkt_violation_ : by how much the conditions of optimality are violated, at most, rounding included; one
+        per problem
     expansion_ : f, an Expansion on the support vectors; one column of ``coef`` per problem
     class_weight_, fit_status_, shape_fit_ : as in scikit-learn
     slopes_ : (problems, 2) if probability=True: the class for which f > 0 has P = 1/(1 + exp(-s f)), with s

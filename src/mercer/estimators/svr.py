@@ -40,7 +40,7 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
         with np.errstate(divide="ignore", invalid="ignore"):
             self.margin_ = float(np.divide(2.0, np.sqrt(machine.square)))
         self._learned(machine)
-        self._finish(journal, plan, [machine], control.total_seconds)
+        self._finish(journal, plan, points, [machine], control.total_seconds)
         return self
 
     def plan(self, X: Any, y: Any = None) -> Plan:

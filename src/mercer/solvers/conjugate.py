@@ -89,10 +89,12 @@ def conjugate_gradient(
     stopped = ""
     while not stopped:
         done = np.linalg.norm(system.R, axis=0) <= limit
+        # a preconditioner that took most of the time is used once, at least
+        is_begun = precondition is None or system.iterations > 0
         if (done | system.rounded).all():
             if system.certify(limit):
                 stopped = "converged"
-        elif system.iterations >= max_iter or control.stopped:
+        elif system.iterations >= max_iter or (control.stopped and is_begun):
             stopped = control.stopped or "max_iter"
         else:
             system.step(np.flatnonzero(~(done | system.rounded)))

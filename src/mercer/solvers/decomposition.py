@@ -7,7 +7,8 @@ Slopes    vₜ = cₜ - (Kγ)ₜ: how fast the objective falls as γₜ rises
 Optimal   iff some λ per group has  vₜ ≤ λ where γₜ < hiₜ  and  vₜ ≥ λ where γₜ > loₜ
 Violation the largest  vᵢ - vⱼ  of a group with γᵢ < hiᵢ and γⱼ > loⱼ
 Stop      when the violation is at most ``tol``; or when steps are lost in rounding, which is said
-Gap       Σₜ (hiₜ - γₜ)(vₜ - λ)₊ + (γₜ - loₜ)(λ - vₜ)₊: the primal value minus the dual one
+Gap       Σₜ (hiₜ - γₜ)(vₜ - λ)₊ + (γₜ - loₜ)(λ - vₜ)₊: the primal value minus the dual one; at most, where
+          rounding leaves the slopes uncertain (``rounding``)
 
 Each round takes a working set: some of the last one, and the variables that violate most from either side,
 up to some two thousand. Its own K is one product of matrices; the small problem is solved by pairs, with
@@ -29,7 +30,7 @@ convergence, also for K that are not positive semi-definite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ from mercer.solvers import smo
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
 from mercer.solvers.program import WHOLE, Problem, Program, Solution
+from mercer.solvers.rounding import sizes
 from mercer.solvers.rows import KeptRows
 from mercer.threads import run, team
 
@@ -64,6 +66,7 @@ def solve(
     cache: int = 2**28,
     largest: int = smo.LARGEST_BLOCK,
     shrinking: bool = True,
+    rounding: float = 0.0,
     control: Control | None = None,
 ) -> list[Solution]:
     """Solve problems that share the rows of one matrix.
@@ -78,6 +81,7 @@ def solve(
     cache : bytes of rows that are kept, at most
     largest : variables of a working set, at most 2048; its matrix is stored, for one large problem twice
     shrinking : whether variables that rest at a bound are left aside meanwhile
+    rounding : |K̂ᵢⱼ - Kᵢⱼ| is at most this part of √(KᵢᵢKⱼⱼ); the gaps that are stated hold for both
     control : counts rounds
 
     Two points of different classes, k(x, x') = 0 between them: γ = (1, -1).
@@ -93,7 +97,9 @@ def solve(
     bounds = np.array([0, K.shape[0]]) if bounds is None else np.asarray(bounds, np.int64)
     # asking the machine how many threads, and starting them, takes longer than a small problem
     with config(threads=thread_count()), team():
-        run = _Run(K, programs, bounds, tol, max_iter, cache, largest, shrinking, control or Control())
+        run = _Run(
+            K, programs, bounds, tol, max_iter, cache, largest, shrinking, rounding, control or Control()
+        )
         try:
             return run.solve()
         finally:
@@ -112,6 +118,7 @@ class _Run:
     cache: int
     largest: int
     shrinking: bool
+    rounding: float
     control: Control
     problems: list[Problem] = field(init=False)
     rows: KeptRows = field(init=False)
@@ -131,7 +138,8 @@ class _Run:
         # a quarter is for the rows of a shrunken problem
         room = self.cache - self.cache // 4 if self.alone and self.shrinking else self.cache
         self.rows = KeptRows(self.K, self.bounds, room)
-        self.problems = [Problem(program, self.bounds, diag) for program in self.programs]
+        s = sizes(self.K, diag)
+        self.problems = [Problem(program, self.bounds, diag, s) for program in self.programs]
         self._restore()
 
     def solve(self) -> list[Solution]:
@@ -170,7 +178,15 @@ class _Run:
             if pairs:
                 worst = max(problem.worst for problem, _ in pairs)
                 self.control.step(self.state, violation=worst, problems=len(pairs))
-        return [p.solution(p.stopped or self.control.stopped or "converged") for p in self.problems]
+        return [self._ended(problem) for problem in self.problems]
+
+    def _ended(self, problem: Problem) -> Solution:
+        """Where a problem ended. Who is within the tolerance has converged, whatever the clock says."""
+        over = problem.stopped or self.control.stopped or "converged"
+        solution = problem.solution(over, self.rounding, self.K.dtype == np.float32)
+        if solution.violation <= self.tol and over in ("max_time", "interrupted", "max_iter"):
+            return replace(solution, stopped="converged")
+        return solution
 
     def _shrink(self, problem: Problem) -> None:
         """Solve for the variables that may still move, and for no others, in terms of their changes."""

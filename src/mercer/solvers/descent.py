@@ -85,6 +85,8 @@ def descend(
             run.update()
             control.step(run.snapshot(), gap=run.history[-1])
     point = problem.refreshed(problem.at(run.coef, run.G, run.b, fresh=False))
+    if point.gap <= tol * abs(point.objective):
+        stopped = "converged"  # whatever the clock says, between two looks at the gap too
     return problem.result(point, stopped, rounded, run.iterations, run.history)
 
 

@@ -141,6 +141,8 @@ def newton(
             stopped, rounded = "converged", True
     point = run.refreshed(point)
     run.history[-1] = point.gap
+    if point.gap <= tol * abs(point.objective):
+        stopped = "converged"  # whatever the clock says
     return run.result(point, stopped, rounded, run.iterations, run.history)
 
 

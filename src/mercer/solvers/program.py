@@ -13,6 +13,7 @@ import numpy as np
 from mercer.solvers import smo
 from mercer.solvers.block import Block
 from mercer.solvers.matrix import WritableRows
+from mercer.solvers.rounding import slope_errors
 from mercer.solvers.rows import KeptRows
 from mercer.threads import run
 
@@ -58,8 +59,13 @@ class Solution:
     #: λ of each group: the mean slope of variables between their bounds
     level: tuple[float, ...]
     objective: float
+    #: the primal value minus the dual one, at most
     gap: float
     violation: float
+    #: what the violation may be at most, where K is known up to rounding
+    bound: float
+    #: what rounding may do to γᵀKγ
+    blur: float
     steps: int
     #: "converged", "max_iter", "max_time", "interrupted", "rounding" or "unbounded"
     stopped: str
@@ -68,11 +74,12 @@ class Solution:
 class Problem:
     """A program on its way: γ, the values Kγ, and the last working set."""
 
-    def __init__(self, program: Program, bounds: np.ndarray, diag: np.ndarray) -> None:
+    def __init__(self, program: Program, bounds: np.ndarray, diag: np.ndarray, sizes: np.ndarray) -> None:
         self.program = program
         self.ranges = [(int(bounds[s]), int(bounds[s + 1])) for s in program.segments]
         self.points = np.concatenate([np.arange(*r) for r in self.ranges])
         self.diag = diag[self.points]
+        self.sizes = sizes[self.points]
         self.gamma = _at_bounds(program.start.astype(np.float64), program.lo, program.hi)
         self.values = np.zeros(len(self.points))
         self.last = np.empty(0, np.int64)
@@ -270,18 +277,24 @@ class Problem:
             if self.stalled >= _STALLED:
                 self.stopped = "rounding"
 
-    def solution(self, stopped: str) -> Solution:
+    def solution(self, stopped: str, tau: float, single: bool) -> Solution:
+        """Where it ended, with K known up to ``tau``; see ``rounding``."""
         p, v = self.program, self.slopes()
+        coef = np.bincount(p.position, np.abs(self.gamma), minlength=len(self.points))
+        error = slope_errors(self.sizes, coef, tau, single)
+        blur = float((coef * error).sum())
+        error = error[p.position]
         groups = [slice(0, p.split), slice(p.split, self.size)]
         found = [
-            smo.measure(v[g], self.gamma[g], p.lo[g], p.hi[g])
+            smo.measure(v[g], self.gamma[g], p.lo[g], p.hi[g], error[g])
             for g in groups[: 1 if p.split == self.size else 2]
         ]
-        level, violation, gap = zip(*found, strict=True)
+        level, violation, gap, bound = zip(*found, strict=True)
         objective = -0.5 * float((self.gamma * (p.c + v)).sum())
         return Solution(
-            self.gamma, self.values, level, objective, sum(gap), max(violation), self.steps, stopped
-        )
+            self.gamma, self.values, level, objective, sum(gap), max(violation), max(bound), blur,
+            self.steps, stopped,
+        )  # fmt: skip
 
 
 def _at_bounds(gamma: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

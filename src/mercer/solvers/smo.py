@@ -244,20 +244,26 @@ def select(c, values, position, gamma, lo, hi, split, taken, count, out):  # typ
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
-def measure(v, gamma, lo, hi):  # type: ignore[no-untyped-def]
-    """Level, violation and part of the gap of a group of variables with slopes v.
+def measure(v, gamma, lo, hi, error):  # type: ignore[no-untyped-def]
+    """Level, violation, and what violation and gap may be at most, of a group of variables.
+
+    Their slopes are known as v, each to within its ``error``. Any level gives a primal value, so that the
+    gap to it is one for the true slopes too.
 
     The level is the mean slope of variables between their bounds, else the middle of what bounds it. One that
     is between them by rounding alone says nothing.
     """
     top, bottom, total, free = -np.inf, np.inf, 0.0, 0
+    highest, lowest = -np.inf, np.inf  # of slopes as they may be
     for t in range(v.shape[0]):
         edge = EDGE * (hi[t] - lo[t]) if hi[t] - lo[t] < np.inf else 0.0
         rises, falls = hi[t] - gamma[t] > edge, gamma[t] - lo[t] > edge
         if rises:
             top = max(top, v[t])
+            highest = max(highest, v[t] + error[t])
         if falls:
             bottom = min(bottom, v[t])
+            lowest = min(lowest, v[t] - error[t])
         if rises and falls:
             total += v[t]
             free += 1
@@ -273,11 +279,12 @@ def measure(v, gamma, lo, hi):  # type: ignore[no-untyped-def]
     gap = 0.0
     for t in range(v.shape[0]):
         edge = EDGE * (hi[t] - lo[t]) if hi[t] - lo[t] < np.inf else 0.0
-        if v[t] > level and hi[t] - gamma[t] > edge:
-            gap += (hi[t] - gamma[t]) * (v[t] - level)
-        elif v[t] < level and gamma[t] - lo[t] > edge:
-            gap += (gamma[t] - lo[t]) * (level - v[t])
-    return level, max(top - bottom, 0.0), gap
+        above = v[t] + error[t] > level and hi[t] - gamma[t] > edge
+        below = v[t] - error[t] < level and gamma[t] - lo[t] > edge
+        rise = (hi[t] - gamma[t]) * (v[t] + error[t] - level) if above else 0.0
+        fall = (gamma[t] - lo[t]) * (level - v[t] + error[t]) if below else 0.0
+        gap += max(rise, fall)  # the true slope is on one side of the level
+    return level, max(top - bottom, 0.0), gap, max(highest - lowest, 0.0)
 
 
 @njit(nogil=True, cache=True, **OPTIONS)

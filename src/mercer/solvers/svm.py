@@ -53,7 +53,8 @@ __all__ = [
 ]
 
 _ROUNDING = 64 * np.finfo(np.float64).eps  # of a value of f, relative to the largest
-_FINER = 5  # times that the tolerance of a small margin is divided by ten
+_EACH = 8  # units in the last place that a kernel value may be wrong by, where nobody says
+_FINER = 8  # times that the tolerance of a small margin is divided by ten
 _SAMPLE = 256  # points that outlying ones are told by
 _STAGES = 8  # C of the hard margin grows by _GROWTH each
 _FIRST, _GROWTH = 1e2, 1e2
@@ -78,6 +79,7 @@ class Machine:
     #: the primal value, at most ``gap`` above the minimum
     objective: float
     gap: float
+    #: by how much the conditions of optimality are violated at most
     violation: float
     steps: int
     stopped: str
@@ -86,8 +88,11 @@ class Machine:
     energy: float
     #: ν-SVR: the ε that was found
     epsilon: float = 0.0
-    #: ν-SVC: False where r is lost in rounding, and f is of no use
+    #: ν-SVC: False where r is not larger than its error, and f is of no use
     has_margin: bool = True
+    #: the part of ``violation`` that stands for the rounding of K; and what that may do to γᵀKγ
+    noise: float = 0.0
+    blur: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +107,8 @@ class Task:
     #: what was taken from c: Σγ = 0, so that only b knows
     shift: float = 0.0
 
-    def read(self, solution: Solution, noise: float = 0.0) -> Machine:
-        """The function that a solution stands for; ``noise`` is what rounding does to k(x, x) at most."""
+    def read(self, solution: Solution) -> Machine:
+        """The function that a solution stands for."""
         p = self.program
 
         def per_point(values: np.ndarray) -> np.ndarray:
@@ -123,7 +128,7 @@ class Task:
             largest = float(np.abs(solution.values).max())
             b = max(b, float((-solution.values[free]).max(initial=-np.inf)) + _ROUNDING * largest)
         if self.kind == "nu_svc":
-            least = noise * float(np.abs(coef).sum())
+            least = solution.bound
             unit = np.float64(solution.level[1] - solution.level[0]) / 2
             has_margin = bool(unit > least)
             unit = unit if has_margin else np.float64(least)
@@ -143,13 +148,15 @@ class Task:
             square=float(energy / unit / unit),
             objective=solution.gap - solution.objective,
             gap=solution.gap,
-            violation=solution.violation,
+            violation=solution.bound,
             steps=solution.steps,
             stopped="rounding" if solution.stopped == "unbounded" else solution.stopped,
             gamma=coef if len(p.c) == self.points else solution.gamma,
             energy=energy,
             epsilon=epsilon,
             has_margin=has_margin,
+            noise=solution.bound - solution.violation,
+            blur=solution.blur,
         )
 
     def is_coarse(self, solution: Solution) -> bool:
@@ -254,7 +261,10 @@ def fit(K: WritableRows, tasks: list[Task], **options: Any) -> list[Machine]:
     """Solve tasks that share the rows of K; ``options`` are those of ``decomposition.solve``.
 
     The margin r of a ν-SVC may be smaller than ``tol``, which is in units of r f: then ``tol`` is lowered.
+    A solution whose slopes are not known to within ``tol`` was ended by rounding, however small the violation
+    that is seen.
     """
+    options = {"rounding": _EACH * float(np.finfo(K.dtype).eps), **options}
     solutions = solve(K, [task.program for task in tasks], **options)
     tol, control = options.get("tol", 1e-3), options.get("control")
     for digit in range(1, _FINER + 1):
@@ -265,11 +275,13 @@ def fit(K: WritableRows, tasks: list[Task], **options: Any) -> list[Machine]:
         finer = {"tol": tol / 10**digit, "max_iter": 10_000 + 100 * K.shape[0]}
         finer["control"] = None if control is None else control.inner()
         for i, found in zip(coarse, solve(K, programs, **{**options, **finer}), strict=True):
-            is_enough = found.violation <= tol and found.stopped in ("rounding", "max_iter")
+            is_enough = found.violation <= tol and found.stopped != "unbounded"
             stopped = "converged" if is_enough else found.stopped
             solutions[i] = replace(found, steps=solutions[i].steps + found.steps, stopped=stopped)
-    noise = 16 * float(np.finfo(K.dtype).eps) * float(np.abs(K.diag()).max(initial=0.0))
-    return [task.read(solution, noise) for task, solution in zip(tasks, solutions, strict=True)]
+    for i, solution in enumerate(solutions):
+        if solution.stopped == "converged" and solution.bound - solution.violation > tol:
+            solutions[i] = replace(solution, stopped="rounding")
+    return [task.read(solution) for task, solution in zip(tasks, solutions, strict=True)]
 
 
 def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
@@ -424,10 +436,9 @@ def separate(
 
 def _restored(held: State, i: int, tol: float) -> Machine | None:
     """The machine of problem i in a checkpoint, if it is there and as good as is asked for."""
-    names = [field.name for field in fields(Machine)]
     if f"found_{i}_coef" not in held:
         return None
-    machine = Machine(**{name: held[f"found_{i}_{name}"] for name in names})
+    machine = Machine(**{field.name: held[f"found_{i}_{field.name}"] for field in fields(Machine)})
     return None if machine.stopped == "converged" and machine.violation > tol else machine
 
 
@@ -440,9 +451,9 @@ def _without_bounds(task: Task, machine: Machine) -> Machine:
         return replace(machine, lo=lo, hi=hi)
     # with the best b, f/m has no slack, where 2m is the distance of the classes' values
     positive = task.program.c > 0
-    m = (machine.values[positive].min() - machine.values[~positive].max()) / 2
-    objective = machine.square / (2 * m**2) if m > 0 else np.inf
-    gap = max(objective - gain**2 / (2 * machine.energy), 0.0)
+    m = (machine.values[positive].min() - machine.values[~positive].max()) / 2 - machine.noise / 2
+    objective = (machine.square + machine.blur) / (2 * m**2) if m > 0 else np.inf
+    gap = max(objective - gain**2 / (2 * (machine.energy + machine.blur)), 0.0)
     return replace(machine, lo=lo, hi=hi, objective=objective, gap=gap)
 
 
