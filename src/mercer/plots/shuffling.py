@@ -22,7 +22,7 @@ from mercer import data
 __all__ = ["Shuffling", "with_cells_of_others"]
 
 _FIRST = 16  # rows of the first round
-_LEADING = 8  # columns that go on at least, where there is no time for all
+_LEADING = 15  # columns that go on at least, where there is no time for all
 _BATCH = 2048  # rows with a changed cell that are computed at once
 _MOMENT = 0.25  # seconds of a batch, about: the clock is asked after each
 
@@ -57,14 +57,13 @@ class Shuffling:
         d = int(X.shape[1])
         self.rows, self._sum, self._square = np.zeros(d, dtype=int), np.zeros(d), np.zeros(d)
         self._order = self._generator.permutation(data.n_points(X))
-        began = monotonic()
-        values(data.take(X, self._order[:_FIRST]))
-        self._each = (monotonic() - began) / min(_FIRST, len(self._order))  # seconds of a row, about
+        self._each, self._largest = np.inf, 0
+        self._timed(data.take(X, self._order[:_FIRST]))
         if max_time is not None:  # the rows as they are may take a quarter of it
             affordable = max(_FIRST, int(max_time / (4 * max(self._each, 1e-12))))
             self._X = data.take(X, self._order[:affordable])
             self._order = np.arange(data.n_points(self._X))
-        self._base = values(self._X)
+        self._base = self._timed(self._X)
         self.spread = float(np.sqrt(self._base.var(axis=0).sum())) or 1.0
         self._run()
 
@@ -122,16 +121,22 @@ class Shuffling:
             if monotonic() > self._end and self.rows.any():
                 return False
             some = columns[start : start + count]
-            began = monotonic()
             lenders = self._generator.integers(0, len(self._order), (len(some), len(rows)))
-            changed = self._values(with_cells_of_others(self._X, rows, some, lenders))
+            changed = self._timed(with_cells_of_others(self._X, rows, some, lenders))
             off = changed.reshape(len(some), len(rows), -1) - self._base[rows]
             squares = (off**2).sum(axis=2)
             self.rows[some] += len(rows)
             self._sum[some] += squares.sum(axis=1)
             self._square[some] += (squares**2).sum(axis=1)
-            self._each = (monotonic() - began) / squares.size
         return True
+
+    def _timed(self, X: Any) -> np.ndarray:  # (m, functions)
+        """f at rows, and what a row takes: by the most rows at once, for a call takes time of its own."""
+        began, m = monotonic(), data.n_points(X)
+        values = self._values(X)
+        if m >= self._largest:
+            self._each, self._largest = (monotonic() - began) / m, m  # seconds
+        return values
 
 
 def with_cells_of_others(X: Any, rows: np.ndarray, columns: np.ndarray, lenders: np.ndarray) -> Any:
