@@ -28,7 +28,7 @@ _KINDS = {
 }
 _SHOWN_COLUMNS = 8
 _RANKED = 15
-_LINE = 100  # characters that the names of columns may take beside each other
+_LINE = 96  # characters that the names of columns may take beside each other
 
 
 def prototype_section(case: Case) -> list[Html]:
@@ -156,17 +156,20 @@ def _is_images(case: Case, f: Any, anchor: int) -> bool:
 
 
 def _columns(case: Case) -> np.ndarray:
-    """The columns to show: all where they are few, else those that matter most."""
-    d = width_of(case.X) or 0
-    if d <= _SHOWN_COLUMNS:
-        return np.arange(d)
+    """The columns to show: all where there is room for them, else those that matter most."""
+    names = columns_of(case)
+    if len(names) <= _SHOWN_COLUMNS and _fitting(names) == len(names):
+        return np.arange(len(names))
     try:
         order = np.asarray(case.relevance.order()[:_SHOWN_COLUMNS])
     except Exception:  # its own section says why
         order = np.arange(_SHOWN_COLUMNS)
-    names = columns_of(case)
-    taken = np.cumsum([len(cut(names[j], 24)) + 3 for j in order])
-    return order[: max(3, int(np.count_nonzero(taken <= _LINE)))]
+    return order[: max(3, _fitting([names[j] for j in order]))]
+
+
+def _fitting(names: list[str]) -> int:
+    """How many of the names can stand beside each other."""
+    return int(np.count_nonzero(np.cumsum([len(cut(name, 24)) + 3 for name in names]) <= _LINE))
 
 
 def _cells(case: Case, anchor: int, columns: np.ndarray) -> list[Any]:
