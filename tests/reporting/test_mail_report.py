@@ -12,6 +12,7 @@ from mercer.plots.learned import learned
 from mercer.plots.style import new_figure
 from mercer.reporting import write_report
 from mercer.reporting.mail_case import MailCase
+from mercer.verdict import percent
 
 from .test_report import Page, check_structure
 
@@ -80,7 +81,11 @@ def test_the_report_of_a_filter(mails, tmp_path):
     for name, weight in model.weights_.items():
         assert f"{name} {weight:.1%}".replace("%", " %") in said
     wrong = np.mean((model.left_out_ > model.threshold_) != (y == "spam"))
-    assert f"error {wrong:.2%}".replace("%", " %") in said and "those with the same words in one fold" in said
+    assert (
+        f"error {percent(wrong)} (" in said
+        and "of 32 messages left out" in said
+        and "those with the same words in one fold" in said
+    )
     assert "<b>lunch</b>" in said and "<b>" not in text  # the subject of a prototype
     assert "for spam" in said and "cheap pills" in said
     assert f"{len(model.support_)} of 32" in said

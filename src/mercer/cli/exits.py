@@ -29,6 +29,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from mercer.cli.notes import in_command_words
 from mercer.errors import InputError, MemoryBudgetError
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "MISTAKE", "NO", "UNHEARD", "UNKNOWN", "run", "say"]
@@ -51,7 +52,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
 
     def show(message: Any, *rest: Any, **more: Any) -> None:
         if not quiet:
-            say(f"note: {_one_line(message)}")
+            say(f"note: {in_command_words(_one_line(message))}")
 
     if sys.stdout is None:  # closed before Python began: files are written all the same
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
@@ -74,7 +75,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return UNHEARD
         except (InputError, MemoryBudgetError, ImportError) as error:
-            say(f"mercer: {_one_line(error)}")
+            say(f"mercer: {in_command_words(_one_line(error))}")
             return BAD_INPUT
         except MemoryError:
             say("mercer: there is not enough memory: pass fewer rows, or end other programs")

@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 from mercer import data
 from mercer.selection.nested import NestedError, nested_error
 from mercer.tables.model import TableModel
+from mercer.verdict import constant_error
 
 __all__ = ["Honest", "by_folds", "by_held_out", "refitted"]
 
@@ -122,11 +123,7 @@ def _every_class_in_both(y: np.ndarray) -> bool:
 
 def _honest(found: NestedError, how: str, y: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> Honest:
     """With what a constant prediction, learned from ``seen``, gets wrong."""
-    if seen.dtype.kind == "f":
-        baseline = float(np.sqrt(np.mean((y - seen.mean()) ** 2)))
-    else:
-        labels, counts = np.unique(seen, return_counts=True)
-        baseline = float(np.mean(y != labels[counts.argmax()]))
+    baseline = constant_error(y, seen, is_class=seen.dtype.kind != "f")
     return Honest(found.error, found.interval, how, baseline, found.predictions, rows)
 
 

@@ -172,8 +172,11 @@ def report(
     screen: Screen,
 ) -> int:
     """A report of a model on a table that has the target."""
+    from mercer.cli.notes import in_command_words
+    from mercer.cli.summary import error_at_training
     from mercer.cli.train import split
     from mercer.reporting import write_report
+    from mercer.reporting.notes import fit_notes
 
     path = output or report_beside(model_path)
     require_writable(path)
@@ -199,7 +202,9 @@ def report(
             place,
             features=list(getattr(X, "columns", ())) or None,
             trials=model.estimator_.trials_,
-            title=f"{target.name}: {target.task} of {Path(table.name).name}",
+            title=f"{target.name} from {Path(table.name).name}",
+            error=error_at_training(model, X, target.y),
+            notes=list(map(in_command_words, fit_notes(model.estimator_))),
         )
     print(path)
     return 0

@@ -14,18 +14,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from mercer.cli.exits import say
+from mercer.verdict import percent
 
 __all__ = ["Screen", "percent"]
-
-
-def percent(share: float) -> str:
-    """A share for people.
-
-    >>> percent(0.0123), percent(0.5), percent(0.0)
-    ('1.23 %', '50.0 %', '0 %')
-    """
-    value = 100 * share
-    return "0 %" if value == 0 else f"{value:.1f} %" if value >= 10 else f"{value:.3g} %"
 
 
 class _Console(Console):

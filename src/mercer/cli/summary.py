@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer.cli.screen import Screen, percent
-from mercer.kernels.words import in_words, scales, tells_apart
+from mercer.kernels.words import in_words, scales, short_name, tells_apart
+from mercer.tables.model import TableModel
+from mercer.verdict import Verdict
 
 if TYPE_CHECKING:
     from mercer.cli.train import Training
 
-__all__ = ["error_text", "show_training"]
+__all__ = ["AtTraining", "error_at_training", "error_text", "show_training", "told_apart", "verdict_of"]
 
-_SHOWN = 160  # characters of a kernel in the summary; --explain shows all
+
+def verdict_of(about: dict[str, Any]) -> Verdict:
+    """The error of a model as its file keeps it; the report is given the same numbers.
+
+    >>> about = {"task": "classification", "error": 0.04, "interval": [0.01, 0.08], "baseline": 0.6}
+    >>> verdict_of(about | {"tested": 100}).sentence
+    'Right on 96 of 100 rows never seen (96.0 %); the most frequent class alone would be right on 40.'
+    """
+    low, high = about["interval"]
+    is_class = about["task"] == "classification"
+    return Verdict(is_class, about["error"], (low, high), about["baseline"], about.get("tested"))
 
 
 def error_text(about: dict[str, Any]) -> str:
@@ -23,35 +36,77 @@ def error_text(about: dict[str, Any]) -> str:
     >>> error_text({"task": "classification", "error": 0.04, "interval": [0.01, 0.08], "baseline": 0.6})
     '4 % (95 % interval 1 % to 8 %; the most frequent class alone: 60.0 %)'
     """
+    verdict = verdict_of(about)
+    assert verdict.baseline is not None
+    error, alone = verdict.shown(verdict.error), verdict.shown(verdict.baseline)
+    if verdict.is_class:
+        return f"{error} (95 % interval {verdict.span}; the most frequent class alone: {alone})"
+    alone = f"the mean alone: {alone}"
+    if verdict.baseline:
+        alone += f", of which this is {percent(verdict.error / verdict.baseline)}"
+    return f"{error} root mean square (95 % interval {verdict.span}; {alone})"
+
+
+@dataclass(frozen=True)
+class AtTraining:
+    """The error that was found when a model was trained; its predictions are not kept."""
+
+    error: float
+    interval: tuple[float, float]
+    baseline: float
+    how: str
+    #: how many rows it is of
+    tested: int | None
+
+
+def error_at_training(model: TableModel, X: Any, y: np.ndarray) -> AtTraining | None:
+    """What the model's file says of its error, where X are the rows that it was trained on; else None.
+
+    The rows are those where every point that the model keeps is among them, and their number is the same.
+    """
+    from mercer.reporting.case import Case
+
+    about = model.about_
+    if len(y) != about.get("rows") or about.get("baseline") is None:
+        return None
+    case = Case(model.as_pipeline(), X, y)
+    if len(case.places) < len(model.estimator_.expansion_):
+        return None
     low, high = about["interval"]
-    if about["task"] == "classification":
-        return (
-            f"{percent(about['error'])} (95 % interval {percent(low)} to {percent(high)}; the most frequent "
-            f"class alone: {percent(about['baseline'])})"
-        )
-    alone = f"the mean alone: {about['baseline']:.4g}"
-    if about["baseline"]:
-        alone += f", of which this is {percent(about['error'] / about['baseline'])}"
-    return f"{about['error']:.4g} root mean square (95 % interval {low:.4g} to {high:.4g}; {alone})"
+    return AtTraining(
+        about["error"], (low, high), about["baseline"], about["error_from"], about.get("tested")
+    )
+
+
+def told_apart(model: TableModel, X: Any) -> str:
+    """The columns of the table that tell rows apart most; empty where the kernel's scales do not say."""
+    names, features = model.get_feature_names_out().tolist(), model.features_
+    if features is None:  # a sparse matrix, whose columns are not of one spread
+        return ""
+    numbers = len(names) - len(features.objects_)
+    if numbers == 0:
+        return ""
+    spread = np.asarray(model.transform(X)[:, :numbers], dtype=np.float64).std(axis=0)
+    return tells_apart(model.estimator_.kernel_, names[:numbers], spread=spread, sources=features.sources())
 
 
 def show_training(training: Training, explain: bool, screen: Screen) -> None:
-    """The summary."""
+    """The summary: the verdict first."""
     if screen.as_json:
         screen.json(_facts(training, explain))
         return
     about, search = training.model.about_, training.model.estimator_
     classes = f", {len(np.unique(training.target.y))} classes" if about["task"] == "classification" else ""
     inner = getattr(search, "model_", search)
-    kernel = about["kernel"]
-    kernel = kernel if len(kernel) <= _SHOWN or explain else kernel[: _SHOWN - 1] + "…"
-    mostly = tells_apart(search.kernel_, training.model.get_feature_names_out().tolist())
+    names = training.model.get_feature_names_out().tolist()
+    kernel = about["kernel"] if explain else short_name(search.kernel_, names)
     pairs = [
+        ("verdict", verdict_of(about).sentence),
         ("task", f"{about['task']} of {about['target']!r}{classes}"),
         ("data", f"{about['rows']:,} rows, {_columns(training)}"),
         ("kernel", f"{kernel}, chosen from {_count(len(search.trials_), 'trial')}"),
-        *([("", f"tells rows apart most by {mostly}")] if mostly else []),
-        ("learner", _learner(inner)),
+        *([("", f"tells rows apart most by {training.apart}")] if training.apart else []),
+        ("learner", f"{_learner(inner, about['fitted'])}"),
         ("error", error_text(about)),
         ("", f"from {about['error_from']}"),
         ("time", f"{training.seconds:.1f} s"),
@@ -77,13 +132,13 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _learner(inner: Any) -> str:
+def _learner(inner: Any, fitted: int) -> str:
     penalty = next(
         (f", {name} = {getattr(inner, name):.3g}" for name in ("C", "alpha") if _is_number(inner, name)), ""
     )
     stored = getattr(getattr(inner, "expansion_", None), "__len__", None)
-    points = f", {_count(stored(), 'point')} kept" if stored is not None else ""
-    return f"{type(inner).__name__}{penalty}{points}"
+    kept = f", of which {stored():,} are kept" if stored is not None and stored() < fitted else ""
+    return f"{type(inner).__name__}{penalty}, fitted on {_count(fitted, 'row')}{kept}"
 
 
 def _is_number(inner: Any, name: str) -> bool:

@@ -13,12 +13,15 @@ import numpy as np
 from mercer import data
 from mercer.cli.files import report_beside, require_apart, require_writable, stem
 from mercer.cli.honest import Honest, by_folds, by_held_out, refitted
+from mercer.cli.notes import held_back, in_command_words
 from mercer.cli.screen import Screen
-from mercer.cli.summary import show_training
+from mercer.cli.summary import show_training, told_apart
 from mercer.config import config
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.files import aside
 from mercer.kernels.words import in_words
+from mercer.plots.learned import learned
+from mercer.reporting.notes import fit_notes
 from mercer.tables import Table, TableFeatures, TableModel, Target, find_target, read_table
 from mercer.tables.formats import equally_spaced
 from mercer.tables.learners import learner
@@ -80,6 +83,8 @@ class Training:
     model_path: Path
     report_path: Path | None = None
     notes: list[str] = field(default_factory=list)
+    #: the columns that tell rows apart most, by the kernel's scales; empty where these say nothing
+    apart: str = ""
 
 
 def train(wishes: Wishes, screen: Screen) -> int:
@@ -88,7 +93,7 @@ def train(wishes: Wishes, screen: Screen) -> int:
     settings: dict[str, Any] = {"progress": False} if screen.quiet else {}
     if wishes.memory is not None:
         settings["memory"] = wishes.memory
-    with config(**settings):
+    with config(**settings), held_back():
         training = _train(wishes, screen)
     show_training(training, wishes.explain, screen)
     return 0
@@ -127,13 +132,14 @@ def _train(wishes: Wishes, screen: Screen) -> Training:
     keep = [table.find(column) for column in wishes.keep]
     blank = TableModel(estimator, TableFeatures(keep=keep, dates=table.dates))
     model, honest = _fit(blank, X, target, wishes, screen, began)
-    for note in _left_out(model):
-        notes.append(note)
-        screen.note(note)
     if target.task == "classification" and (wishes.probabilities or len(target.y) <= _CALIBRATED):
         _calibrate(model, X, target.y)
+    for note in (*_left_out(model), *map(in_command_words, fit_notes(model.estimator_))):
+        notes.append(note)
+        screen.note(note)
     model.about_ = _about(table, target, honest, model)
     training = Training(table, target, model, honest, monotonic() - began, wishes.model_path, notes=notes)
+    training.apart = told_apart(model, X)
     save(model, wishes.model_path)
     if wishes.with_report:
         screen.step(f"the model is in {wishes.model_path}; writing the report")
@@ -278,6 +284,8 @@ def _about(table: Table, target: Target, honest: Honest, model: TableModel) -> d
         "interval": [float(honest.interval[0]), float(honest.interval[1])],
         "error_from": honest.how,
         "baseline": float(honest.baseline),
+        "tested": len(honest.rows),
+        "fitted": learned(model.as_pipeline()).fitted_points or len(target.y),
         "kernel": in_words(model.estimator_.kernel_, model.get_feature_names_out().tolist()),
     }
     if target.task == "regression":
@@ -310,7 +318,8 @@ def write_report(training: Training, X: Any, path: Path, screen: Screen) -> Path
                 features=list(getattr(X, "columns", ())) or None,
                 trials=training.model.estimator_.trials_,
                 error=training.honest,
-                title=f"{training.target.name}: {training.target.task} of {Path(training.table.name).name}",
+                title=f"{training.target.name} from {Path(training.table.name).name}",
+                notes=training.notes,
             )
     except (InputError, ImportError) as reason:  # the model is there, and is what was asked for
         screen.note(f"no report was written: {reason}")

@@ -13,7 +13,10 @@ from sklearn.pipeline import Pipeline
 from mercer import data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
+from mercer.kernels.columns import ColumnKernel
+from mercer.kernels.compose import OnColumns
 from mercer.kernels.objects import Precomputed
+from mercer.kernels.parameters import is_vector
 from mercer.plots.filters import FilterMachine, FilterRows, is_filter
 
 __all__ = [
@@ -81,6 +84,38 @@ class Learned:
                 return float(value)
         C = getattr(machine, "C", None)
         return 1 / float(C) if C is not None and np.ndim(C) == 0 and 0 < float(C) < np.inf else None
+
+    @property
+    def fitted_points(self) -> int | None:
+        """How many points the function was fitted to; None where the model does not say."""
+        plan = getattr(getattr(self.machine, "report_", None), "plan", None)
+        if plan is None:
+            plan = getattr(getattr(self.learner, "report_", None), "plan", None)
+        return None if plan is None else int(plan.points)
+
+    @property
+    def sources(self) -> list[str] | None:
+        """The column of X that each column behind the steps is made of; None where no step says so."""
+        steps: Any = getattr(self.steps, "steps", ())
+        told = getattr(steps[0][1], "sources", None) if len(steps) == 1 else None
+        return None if told is None else list(told())
+
+    @property
+    def has_own_features(self) -> bool:
+        """Whether the kernel is for the columns behind the steps as they are, and for no others.
+
+        So it is where a search has chosen it for them, and where it has a value per column or names columns:
+        a step that is fitted to other rows may give other columns (a category less, another spread).
+        """
+        if self.steps is None:
+            return False
+        if self.machine is not self.learner:
+            return True
+        return any(
+            isinstance(part, OnColumns | ColumnKernel)
+            or any(is_vector(vars(part).get(name)) for name, p in part._parameters.items() if p.per_column)
+            for part in self.kernel.parts()
+        )
 
     def points(self, X: Any) -> Any:
         """What the kernel compares: X behind the steps of the pipeline."""
@@ -207,6 +242,8 @@ def table_of(points: Any) -> np.ndarray | None:  # (n, d)
 def unfitted(model: Any) -> Any:
     """The model before its fit, with the kernel and the penalty that a search has chosen.
 
+    Without the steps of a pipeline where the kernel is for what they gave (``has_own_features``).
+
     >>> from mercer import KernelRidgeCV
     >>> unfitted(KernelRidgeCV([0.5]).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0])).alpha
     0.5
@@ -229,11 +266,16 @@ def unfitted(model: Any) -> Any:
     for name in ("checkpoint", "progress"):  # those of the fit that is being looked at
         if name in last.get_params(deep=False):
             last.set_params(**{name: None if name == "checkpoint" else False})
-    return last if found.steps is None else Pipeline([*clone(found.steps).steps, ("learner", last)])
+    if found.steps is None or found.has_own_features:
+        return last
+    return Pipeline([*clone(found.steps).steps, ("learner", last)])
 
 
 def refittable(model: Any, X: Any) -> tuple[Any, Any]:
     """The model before its fit, and points of which any part can be fitted: indices for kernel values.
+
+    A kernel that was chosen for the columns behind the steps of a pipeline keeps these columns: the points
+    are then those behind the steps, which are not fitted again.
 
     >>> from mercer import SVC
     >>> K = np.eye(4)
@@ -243,7 +285,7 @@ def refittable(model: Any, X: Any) -> tuple[Any, Any]:
     """
     found = learned(model)
     if not getattr(found.machine, "_pairwise", False):
-        return unfitted(model), X
+        return unfitted(model), found.points(X) if found.has_own_features else X
     K = np.asarray(X)
     if found.steps is not None or found.machine is not found.learner or K.shape[0] != K.shape[1]:
         raise InputError("the model was given kernel values, not points: it cannot be fitted to some of them")

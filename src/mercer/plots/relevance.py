@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,10 @@ from mercer import data
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import is_vector
+from mercer.kernels.words import do_tell
 from mercer.plots import style
 from mercer.plots.learned import as_labels, learned, sample, table_of, width_of
+from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Display
 
 __all__ = ["RelevanceDisplay", "column_factors"]
@@ -45,11 +46,13 @@ class RelevanceDisplay(Display):
 
     Parameters
     ----------
-    relevance : (columns,)
+    relevance : (columns,) NaN for a column that was not measured
     names : of the columns
     label : what the numbers are
     kind : "length scales" or "permutation"
     most : columns that are shown, at most
+    precision : (columns,) standard errors of measured numbers; None where the numbers are exact
+    rows : (columns,) how many rows each was measured on; None where the numbers are exact
     """
 
     relevance: np.ndarray
@@ -57,6 +60,8 @@ class RelevanceDisplay(Display):
     label: str
     kind: str
     most: int = 15
+    precision: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
     @classmethod
     def from_estimator(
@@ -76,9 +81,12 @@ class RelevanceDisplay(Display):
         """Of a fitted model and data with columns.
 
         "length scales" multiplies each column's spread by what the kernel multiplies it with, 1/ℓⱼ; the
-        columns are those behind the steps of a pipeline. "permutation" is by how much f changes, relative to
-        its spread, when a column of X is shuffled, on at most ``most`` points: √2 where f is a function of
-        that column alone. "auto" takes the length scales where they tell columns apart.
+        columns are those behind the steps of a pipeline. Where a step says what column each of them is made
+        of (`mercer.tables.TableFeatures`), a column of X has the root of the sum of the squares of its parts.
+        "permutation" is by how much f changes, relative to its spread, when a column of X is shuffled, on at
+        most ``most`` points (`mercer.plots.shuffling`): √2 where f is a function of that column alone. Every
+        column is measured coarsely before any finely; ``max_time`` ends it. "auto" takes the length scales
+        where some column stands out by them: twice the median.
 
         >>> from mercer import Gaussian, KernelRidge
         >>> X = np.random.default_rng(0).normal(size=(60, 2))
@@ -91,23 +99,35 @@ class RelevanceDisplay(Display):
         if kind not in ("auto", "length scales", "permutation"):
             raise InputError(f"kind must be 'auto', 'length scales' or 'permutation', got {kind!r}")
         if kind != "permutation":
-            shown = cls._from_scales(model, X, names)
-            # scales that are all the same say nothing of the columns
-            if shown is not None and (
-                kind == "length scales" or np.ptp(shown.relevance) > 0.01 * shown.relevance.max()
-            ):
+            shown, tells = cls._from_scales(model, X, names)
+            if shown is not None and (kind == "length scales" or tells):
                 return shown.plot(ax)
             if kind == "length scales":
                 raise InputError("the kernel has no length scale per column: pass kind='permutation'")
         return cls._from_permutation(model, X, y, names, repeats, most, max_time, seed).plot(ax)
 
     @classmethod
-    def _from_scales(cls, model: Any, X: Any, names: Any) -> Any:
+    def _from_scales(cls, model: Any, X: Any, names: Any) -> tuple[Any, bool]:
+        """The display, or None without such scales; and whether they tell columns apart."""
         found = learned(model)
         rows = table_of(found.points(X))
         factors = None if rows is None else column_factors(found.kernel, rows.shape[1])
         if rows is None or factors is None:
-            return None
+            return None, False
+        spread, sources = rows.std(axis=0), found.sources
+        moved, tells = factors * spread, do_tell(factors, spread)
+        if sources is not None:  # back to the columns of X
+            given = _names(X, width_of(X) or 0, names)
+            plain = (
+                list(map(str, X.columns))
+                if hasattr(X, "columns")
+                else [f"x{j + 1}" for j in range(len(given))]
+            )
+            total = dict.fromkeys(plain, 0.0)
+            for name, part in zip(sources, moved, strict=True):
+                total[name] += part**2
+            by_source = np.sqrt(list(total.values()))
+            return cls(by_source, given, "spread / length scale", "length scales"), tells
         labels = _names(found.points(X), rows.shape[1], names)
         if found.steps is not None and hasattr(found.steps, "get_feature_names_out"):
             try:
@@ -115,7 +135,7 @@ class RelevanceDisplay(Display):
                 labels = tuple(map(str, inside)) if len(inside) == len(labels) else labels
             except (ValueError, AttributeError, TypeError):  # a step that keeps no names
                 pass
-        return cls(factors * rows.std(axis=0), labels, "spread / length scale", "length scales")
+        return cls(moved, labels, "spread / length scale", "length scales"), tells
 
     @classmethod
     def _from_permutation(
@@ -127,20 +147,23 @@ class RelevanceDisplay(Display):
         found = learned(model)
         labels = as_labels(y, n) if y is not None and found.is_classifier else None
         some = data.take(X, sample(n, most, seed, labels))
-        end = np.inf if limit is None else monotonic() + limit
-        generator = np.random.default_rng(seed)
-        changed = np.full(d, np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            base = found.values(found.points(some))
-            spread = float(np.sqrt(base.var(axis=0).sum())) or 1.0
-            for j in range(d):
-                if monotonic() > end and j:
-                    break
-                others = [found.values(found.points(_shuffled(some, j, generator))) for _ in range(repeats)]
-                square = np.mean([((other - base) ** 2).sum(axis=1).mean() for other in others])
-                changed[j] = float(np.sqrt(square)) / spread
-        return cls(changed, _names(X, d, names), "change of f / its spread", "permutation")
+            measured = Shuffling(
+                lambda rows: found.values(found.points(rows)),
+                some,
+                max_time=limit,
+                repeats=repeats,
+                seed=seed,
+            )
+        return cls(
+            measured.relevance,
+            _names(X, d, names),
+            "change of f / its spread",
+            "permutation",
+            precision=measured.precision,
+            rows=measured.rows,
+        )
 
     def order(self) -> np.ndarray:
         """Columns that were looked at, the most relevant first."""
@@ -151,6 +174,17 @@ class RelevanceDisplay(Display):
         order = self.order()[: self.most]
         place = np.arange(len(order))
         ax.barh(place, self.relevance[order], color=style.colour(0), height=0.7)
+        if self.precision is not None:
+            bars = 2 * self.precision[order]
+            ax.errorbar(
+                self.relevance[order],
+                place,
+                xerr=bars,
+                fmt="none",
+                ecolor=style.ink(),
+                elinewidth=1,
+                capsize=2,
+            )
         ax.set_yticks(place, [style.short(self.names[j], 22) for j in order])
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.axvline(0, color=style.ink(), linewidth=0.8)
@@ -161,25 +195,10 @@ class RelevanceDisplay(Display):
         """What the picture shows, in words."""
         order = self.order()
         first = ", ".join(f"{self.names[j]} ({self.relevance[j]:.3g})" for j in order[:3])
-        return f"The {min(len(order), self.most)} most relevant of {len(self.names)} columns; first {first}."
-
-
-def _shuffled(X: Any, j: int, generator: np.random.Generator) -> Any:
-    """X with the values of column j in another order."""
-    order = generator.permutation(data.n_points(X))
-    if hasattr(X, "iloc"):
-        changed = X.copy()
-        changed.isetitem(j, X.iloc[order, j].array)
-        return changed
-    if hasattr(X, "with_columns"):  # polars
-        return X.with_columns(X[X.columns[j]][order.tolist()].alias(X.columns[j]))
-    if hasattr(X, "tolil"):
-        changed = X.tolil(copy=True)
-        changed[:, [j]] = X.tocsc()[:, [j]].tocsr()[order]
-        return changed.tocsr()
-    changed = np.array(X, copy=True)
-    changed[:, j] = changed[order, j]
-    return changed
+        of = f"{len(self.names)} columns"
+        if len(order) < len(self.names):
+            of = f"the {len(order)} columns that were measured, of {len(self.names)}"
+        return f"The {min(len(order), self.most)} most relevant of {of}; first {first}."
 
 
 def _names(X: Any, d: int, names: Any) -> tuple[str, ...]:

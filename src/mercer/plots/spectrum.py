@@ -113,6 +113,9 @@ class SpectrumDisplay(Display):
             # eigenvalues are above the line before they cross it and below it after: the words go where not
             before = np.log(max(int(np.count_nonzero(values > self._scaled / m)), 1)) > 0.42 * np.log(m)
             place, across, up, off = (0.01, "left", "top", -3) if before else (0.99, "right", "bottom", 3)
+            low, high = ax.get_ylim()
+            if before and 0 < low < high:  # room for a line of words below it
+                ax.set_ylim(bottom=min(low, self._scaled / m / (high / low) ** 0.1))
             ax.annotate(
                 f"penalty: {self.dimension():.3g} effective dimensions",
                 (place, self._scaled / m), xycoords=("axes fraction", "data"), xytext=(0, off),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.words import in_words
+from mercer.kernels.words import in_words, short_name
 from mercer.plots import style
 from mercer.plots.style import Display
 
@@ -27,6 +27,8 @@ class Tried:
     points: int | None = None
     penalty: float | None = None
     seconds: float | None = None
+    #: the kernel without its numbers, or with them where they tell it from others
+    name: str = ""
 
 
 def tried(source: Any) -> list[Tried]:
@@ -46,11 +48,24 @@ def tried(source: Any) -> list[Tried]:
         source = _of_path(source)
     if isinstance(source, str | bytes) or not isinstance(source, Sequence):
         raise InputError(f"trials must be a list of trials, got {type(source).__name__}: pass model.trials_")
-    rows = [_read(trial) for trial in source]
+    rows = _told_apart([_read(trial) for trial in source])
     return sorted(rows, key=lambda row: (-(row.points or 0), row.error))
 
 
+def _told_apart(rows: list[Tried]) -> list[Tried]:
+    """Trials with names of their own: with their numbers where kernels differ by nothing else."""
+    texts: dict[tuple[str, int | None], set[str]] = {}
+    for row in rows:
+        texts.setdefault((row.name, row.points), set()).add(_name(row.kernel))
+    return [
+        replace(row, name=_name(row.kernel)) if len(texts[row.name, row.points]) > 1 else row for row in rows
+    ]
+
+
 def _read(trial: Any) -> Tried:
+    if isinstance(trial, Tried):
+        return trial
+
     def get(name: str) -> Any:
         found = trial.get(name) if isinstance(trial, dict) else getattr(trial, name, None)
         if found is None and name in ("error", "penalty"):  # of a score
@@ -62,13 +77,19 @@ def _read(trial: Any) -> Tried:
     if kernel is None or error is None:
         raise InputError(f"a trial needs a kernel and an error, got {trial!r}: pass model.trials_")
     points, penalty, seconds = (get(name) for name in ("points", "penalty", "seconds"))
-    name = in_words(kernel) if isinstance(kernel, Kernel) else str(kernel)
+    text, name = (
+        (in_words(kernel), short_name(kernel))
+        if isinstance(kernel, Kernel)
+        else (str(kernel), _name(str(kernel)))
+    )
+    own = ", a scale per column" if get("per_column") else ""
     return Tried(
-        f"{name}, a scale per column" if get("per_column") else name,
+        text + own,
         float(error),
         None if points is None else int(points),
         None if penalty is None else float(penalty),
         None if seconds is None else float(seconds),
+        name + own.replace("a scale ", ""),
     )
 
 
@@ -144,7 +165,7 @@ class TrialsDisplay(Display):
         size = 18 + 40 * points / max(points.max(initial=0), 1)
         ax.hlines(place, errors.min(), errors, color=style.faint(), linewidth=1)
         ax.scatter(errors, place, s=size, color=[style.colour(1 if i == 0 else 0) for i in place], zorder=3)
-        ax.set_yticks(place, [style.short(_name(trial.kernel), 30) for trial in self.trials])
+        ax.set_yticks(place, [style.short(trial.name, 30) for trial in self.trials])
         ax.set_ylim(len(place) - 0.5, -0.5)
         style.few_ticks(ax, "x")
         ax.set_xlabel("error in the search")
@@ -154,7 +175,6 @@ class TrialsDisplay(Display):
         """What the picture shows, in words."""
         best, worst = self.trials[0], max(self.trials, key=lambda trial: trial.error)
         text = (
-            f"The errors of {len(self.trials)} of {self.total} trials, from {best.error:.4g} of "
-            f"{style.brief(best.kernel)}"
+            f"The errors of {len(self.trials)} of {self.total} trials, from {best.error:.4g} of {best.name}"
         )
-        return f"{text} to {worst.error:.4g} of {style.brief(worst.kernel)}."
+        return f"{text} to {worst.error:.4g} of {worst.name}."

@@ -13,7 +13,19 @@ from mercer.plots.paths import PathDisplay
 from mercer.plots.style import brief
 from mercer.plots.trials import TrialsDisplay, Tried, tried
 from mercer.reporting.case import Case
-from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, percent, table, words
+from mercer.reporting.page import (
+    Html,
+    cut,
+    definitions,
+    figures,
+    folded,
+    hinted,
+    number,
+    paragraph,
+    percent,
+    table,
+    words,
+)
 from mercer.reporting.picture import Pictures
 
 __all__ = ["choice_section"]
@@ -24,10 +36,11 @@ _LISTED = 15
 def choice_section(case: Case, pictures: Pictures) -> list[Html]:
     """The trials, the path of penalties, the kernel and its parts."""
     kernel = case.found.kernel
-    parts = [Html(f"<p>The model compares points by <code>{words(cut(case.kernel_text, 600))}</code>.</p>")]
+    parts = [paragraph(f"The model compares points by the kernel {cut(case.kernel_name, 300)}.")]
     parts += _trials(case, pictures)
     parts += _terms(case, kernel)
-    return parts
+    numbers = Html(f"<p><code>{words(cut(case.kernel_text, 2000))}</code></p>")
+    return [*parts, folded("The kernel with its numbers", numbers)]
 
 
 def _trials(case: Case, pictures: Pictures) -> list[Html]:
@@ -61,26 +74,40 @@ def _trials(case: Case, pictures: Pictures) -> list[Html]:
         )
     parts += [figures(*drawn)] if drawn else []
     listed = [
-        [place, cut(brief(row.kernel), 200), row.error, row.penalty, row.points, row.seconds]
+        [
+            place,
+            hinted(cut(row.name, 60), cut(brief(row.kernel), 300)),
+            row.error,
+            row.penalty,
+            row.points,
+            row.seconds,
+        ]
         for place, row in enumerate(rows[:_LISTED], 1)
     ]
     more = len(rows) - len(listed)
     caption = "Trials, the best first" + (f" ({more} more)" if more else "")
     head = ["place", "kernel", "error", "penalty", "points", "seconds"]
     keep = [j for j in range(len(head)) if j < 3 or any(row[j] is not None for row in listed)]
-    parts.append(table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption))
+    parts.append(
+        folded(
+            f"{len(rows)} trials, one by one",
+            table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption),
+        )
+        if len(rows) > 3
+        else table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption)
+    )
     return parts
 
 
 def _why(rows: list[Tried]) -> str:
     best = rows[0]
     text = f"{len(rows)} kernel{'s were' if len(rows) > 1 else ' was'} tried. "
-    text += f"{cut(brief(best.kernel), 120)} had the smallest error, {number(best.error)}"
+    text += f"{cut(best.name, 80)} had the smallest error, {number(best.error)}"
     if best.points and any((row.points or 0) < best.points for row in rows):
         text += f", among those that went on to {best.points:,} points"
     others = [row for row in rows[1:] if row.points == best.points]
     if others:
-        text += f"; the next, {cut(brief(others[0].kernel), 120)}, had {number(others[0].error)}"
+        text += f"; the next, {cut(others[0].name, 80)}, had {number(others[0].error)}"
     return f"{text}."
 
 

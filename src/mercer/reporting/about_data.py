@@ -11,27 +11,64 @@ from mercer import data
 from mercer.plots.learned import width_of
 from mercer.reporting.case import Case
 from mercer.reporting.objects import objects_of, shown, size
-from mercer.reporting.page import Html, cut, definitions, number, paragraph, percent, table
+from mercer.reporting.page import Html, cut, definitions, folded, number, paragraph, percent, table
 
-__all__ = ["columns_of", "data_section", "kind_of"]
+__all__ = ["column_section", "columns_of", "data_section", "kind_of"]
 
-_COLUMNS = 30  # columns that are described one by one
+_COLUMNS = 200  # columns that are described one by one
+_NAMELESS = 30  # so many of them where they have no names
 _CLASSES = 30
 _NAMES = {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}
 _LOOKED = 50_000  # points that a column is described by
 
 
 def data_section(case: Case) -> list[Html]:
-    """Points, columns, targets."""
+    """Points and targets."""
     parts = [definitions([("points", case.n), ("each point", kind_of(case)), ("to predict", _task(case))])]
     parts += [_targets(case)]
     if case.is_pairwise:
         parts.append(paragraph("The data are kernel values of pairs of points, not the points themselves."))
-    elif width_of(case.X) is not None:
-        parts += _columns(case)
-    else:
+    elif width_of(case.X) is None:
         parts += _objects(case)
+    elif not _are_listed(case):
+        parts.append(_many(case))
     return parts
+
+
+def column_section(case: Case) -> list[Html]:
+    """The columns one by one, for those who open the list; nothing where points have no columns."""
+    if case.is_pairwise or width_of(case.X) is None or not _are_listed(case):
+        return []
+    names = columns_of(case)
+    some = data.take(case.X, case.some(_LOOKED))
+    used = _used_as(case)
+    rows = []
+    for j in range(min(len(names), _COLUMNS)):
+        name, kind, *rest = _column(names[j], _values(some, j))
+        rows.append([name, *([used.get(names[j], "not used")] if used else [kind]), *rest])
+    more = len(names) - len(rows)
+    caption = "Columns" + (f" (the first {len(rows)}; {more} more)" if more > 0 else "")
+    head = ["column", "used as" if used else "kind", "missing", "values", "from", "middle", "to"]
+    title = f"{len(names):,} column{'s' * (len(names) != 1)}, one by one"
+    return [folded(title, table(head, rows, caption))]
+
+
+def _are_listed(case: Case) -> bool:
+    return hasattr(case.X, "columns") or len(columns_of(case)) <= _NAMELESS
+
+
+def _used_as(case: Case) -> dict[str, str]:
+    """By column, what a step before the learner makes of it; empty where no step says so."""
+    if case.found.sources is None:
+        return {}
+    features = case.found.steps.steps[0][1]
+    told = features.describe()
+    kinds = {name: f"{kind}: {told[name]}" for name, kind in features.kinds_.items()}
+    kinds |= {name: told[name] for name in features.left_out_}
+    # an array has names for its columns that the table had not
+    return (
+        dict(zip(columns_of(case), kinds.values(), strict=False)) if len(kinds) == case.X.shape[1] else kinds
+    )
 
 
 def kind_of(case: Case) -> str:
@@ -92,17 +129,6 @@ def _five(values: np.ndarray) -> list[float]:
         float(values.mean()),
         float(values.std()),
     ]
-
-
-def _columns(case: Case) -> list[Html]:
-    names = columns_of(case)
-    if len(names) > _COLUMNS and not hasattr(case.X, "columns"):
-        return [_many(case)]
-    some = data.take(case.X, case.some(_LOOKED))
-    rows = [_column(names[j], _values(some, j)) for j in range(min(len(names), _COLUMNS))]
-    more = len(names) - len(rows)
-    caption = "Columns" + (f" (the first {len(rows)}; {more} more)" if more > 0 else "")
-    return [table(["column", "kind", "missing", "values", "from", "middle", "to"], rows, caption)]
 
 
 def _values(X: Any, j: int) -> np.ndarray:

@@ -12,51 +12,36 @@ from mercer.plots.confusion import ConfusionDisplay
 from mercer.plots.learning import LearningCurveDisplay
 from mercer.plots.residuals import ResidualDisplay
 from mercer.reporting.case import Case, HeldOut
-from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, percent, table
-from mercer.reporting.picture import Pictures
+from mercer.reporting.page import Html, cut, definitions, figures, note, paragraph, percent, table
+from mercer.reporting.picture import Pictures, reason
 
-__all__ = ["curve_section", "error_section", "headline", "shown_error"]
+__all__ = ["curve_section", "error_section"]
 
 _CLASSES = 30
 _TARGETS = 3  # whose residuals are shown
-
-
-def headline(case: Case) -> tuple[float, tuple[float, float] | None]:
-    """The error to show first, and its interval: the given one, else that of points left out here."""
-    given = case.error
-    if given is not None:
-        value = getattr(given, "error", given)
-        limits = getattr(given, "interval", None)
-        if isinstance(value, tuple | list) and len(value) == 2:
-            value, limits = value
-        if np.ndim(value) == 0 and np.isreal(value):
-            return float(value), None if limits is None else (float(limits[0]), float(limits[1]))
-    return case.held_out.error, case.held_out.interval
-
-
-def shown_error(case: Case, value: float) -> str:
-    """An error as text: a share in per cent, or a number."""
-    return percent(value, 2) if case.is_class else number(value)
 
 
 def error_section(case: Case, pictures: Pictures) -> list[Html]:
     """Error, baseline, and where the errors are."""
     if not case.has_targets:
         return _typical(case)
-    value, limits = headline(case)
-    held = case.held_out
+    verdict, held = case.verdict, case.held_out
     facts: list[tuple[str, Any]] = [
-        ("error" if case.is_class else "root mean squared error", shown_error(case, value))
+        ("error" if case.is_class else "root mean squared error", verdict.shown(verdict.error))
     ]
-    if limits is not None:
-        facts.append(("95 % interval", " to ".join(shown_error(case, limit) for limit in limits)))
-    facts += _baseline(case, value)
+    if verdict.interval is not None:
+        facts.append(("95 % interval", verdict.span))
+    if verdict.baseline is not None:
+        alone = "the most frequent class alone" if case.is_class else "the mean alone"
+        facts.append((alone, verdict.shown(verdict.baseline)))
+        if not case.is_class and verdict.baseline > 0:
+            facts.append(("explained variance R²", f"{1 - (verdict.error / verdict.baseline) ** 2:.3f}"))
     parts = [definitions(facts)]
     given = getattr(case.error, "predictions", None)
     if case.error is not None and given is None:
-        parts.append(
-            paragraph("The error was measured before this report. What follows is from points left out here.")
-        )
+        how = getattr(case.error, "how", None)
+        told = f"The error was measured before this report{f': {how}' if how else ''}."
+        parts.append(paragraph(told, "What follows is from points left out here."))
     parts.append(paragraph(held.how))
     parts += _by_class(case, pictures) if case.is_class else _residuals(case, pictures)
     return parts
@@ -79,18 +64,6 @@ def _typical(case: Case) -> list[Html]:
     return [definitions(facts), paragraph(f"{told}, of {len(which):,} of {case.n:,} points.")]
 
 
-def _baseline(case: Case, value: float) -> list[tuple[str, Any]]:
-    """What one would do without a model."""
-    if case.is_class:
-        share = 1 - np.unique(case.y, return_counts=True)[1].max() / case.n
-        return [("always the most common class", shown_error(case, float(share)))]
-    spread = float(np.sqrt(np.mean((case.y - case.y.mean(axis=0)) ** 2)))
-    facts: list[tuple[str, Any]] = [("always the mean", number(spread))]
-    if spread > 0:
-        facts.append(("explained variance R²", f"{1 - (value / spread) ** 2:.3f}"))
-    return facts
-
-
 def _by_class(case: Case, pictures: Pictures) -> list[Html]:
     held, classes = case.held_out, case.found.classes
     assert classes is not None
@@ -105,7 +78,11 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
         )
     ]
     parts: list[Html] = []
-    sure = case.calibrated
+    try:
+        sure, failed = case.calibrated, False
+    except Exception as error:  # a picture less, not a section less
+        sure, failed = None, True
+        parts.append(note(f"The calibration: not shown, because {reason(error)}"))
     if sure is not None:
         drawn.append(
             pictures.draw(
@@ -115,9 +92,9 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
                 height=size,
             )
         )
-    if sure is None:
+    if sure is None and not failed:
         parts.append(paragraph("The model gives no probabilities, so there is no calibration to look at."))
-    elif not case.has_probabilities:
+    elif sure is not None and not case.has_probabilities:
         parts.append(
             paragraph(
                 "The model gives no probabilities; those of the calibration are what it would give with "
@@ -182,5 +159,6 @@ def curve_section(case: Case, pictures: Pictures) -> list[Html]:
         "another kernel or other columns would.",
     )
     used = min(case.n, most)
-    told = f"Fitted again on parts of {used:,} {case.unit}, a quarter left out; kernel and penalty stay."
+    stay = "features, kernel and penalty stay" if case.found.has_own_features else "kernel and penalty stay"
+    told = f"Fitted again on parts of {used:,} {case.unit}, a quarter left out; {stay}."
     return [paragraph(told), figures(drawn)]

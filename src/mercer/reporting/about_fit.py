@@ -10,7 +10,7 @@ from mercer import data
 from mercer.config import format_bytes
 from mercer.gram import Gram
 from mercer.reporting.case import Case
-from mercer.reporting.page import Html, definitions, number, paragraph, percent, words
+from mercer.reporting.page import Html, definitions, note, number, paragraph, percent, words
 
 __all__ = ["fit_section", "margin_section"]
 
@@ -99,27 +99,30 @@ def _support_only(case: Case, machine: Any) -> list[Html]:
     ]
 
 
+#: why a solver ended, in words
+_ENDS = {"max_time": "time was up", "max_iter": "too many iterations", "rounding": "at the limit of rounding"}
+
+
 def _seconds(taken: float, planned: float) -> str:
     # an estimate below that is not of the work but of nothing
     return f"{taken:.3g} s" + (f" (planned: {planned:.2g} s)" if planned >= 0.5 else "")
 
 
 def fit_section(case: Case) -> list[Html]:
-    """Solver, time, memory, warnings; the model's parameters."""
-    learner = case.found.learner
+    """Solver, time, memory, notes; the model's parameters."""
     parts: list[Html] = []
-    report = getattr(learner, "report_", None)
+    report = getattr(case.found.machine, "report_", None) or getattr(case.found.learner, "report_", None)
     if report is None:
         parts.append(paragraph("The model keeps no record of its fit."))
     else:
         plan = report.plan
         facts: list[tuple[str, Any]] = [
             ("solver", plan.solver),
-            ("ended", report.stopped),
+            ("ended", _ENDS.get(report.stopped, report.stopped)),
             ("time", _seconds(report.time, plan.seconds)),
             ("memory of the plan", format_bytes(plan.memory)),
             ("points", int(plan.points)),
-            ("iterations", int(report.iterations)),
+            ("iterations", int(report.iterations) or None),
             ("precision", plan.dtype),
             ("threads", int(plan.threads)),
             ("objective", report.objective),
@@ -128,7 +131,8 @@ def fit_section(case: Case) -> list[Html]:
         parts.append(definitions([(name, value) for name, value in facts if value is not None]))
         if plan.why:
             parts.append(paragraph(f"Why so: {'; '.join(plan.why)}."))
-        parts += [Html(f'<p class="note">{words(text)}</p>') for text in report.warnings]
+    parts += _search(case)
+    parts += [note(text) for text in case.notes]
     parts.append(Html("<h3>Parameters</h3>"))
     text = " ".join(repr(case.found.machine).split())
     parts.append(Html(f"<pre>{words(text[:2000])}</pre>"))
@@ -136,3 +140,13 @@ def fit_section(case: Case) -> list[Html]:
         names = ", ".join(type(step).__name__ for _, step in case.found.steps.steps)
         parts.append(paragraph(f"Steps before the learner: {names}."))
     return parts
+
+
+def _search(case: Case) -> list[Html]:
+    """How the search before the last fit went."""
+    learner = case.found.learner
+    report, trials = getattr(learner, "report_", None), getattr(learner, "trials_", None)
+    if case.found.machine is learner or report is None or trials is None:
+        return []
+    ended = "; its time was up" if report.stopped == "max_time" else ""
+    return [paragraph(f"The search before it made {len(trials):,} trial{'s' * (len(trials) != 1)}{ended}.")]

@@ -23,10 +23,12 @@ _PROTOTYPES = 12
 _KINDS = {
     "length scales": "By the kernel's own length scales ℓⱼ, one per column: the spread of a column divided "
     "by ℓⱼ is how much it moves a point.",
-    "permutation": "By permutation: a column is shuffled, which takes its information away, and f changes. "
-    "Columns that say the same share what they matter.",
+    "permutation": "By permutation: the cells of a column are those of other rows, which takes its "
+    "information away, and f changes. Columns that say the same share what they matter.",
 }
 _SHOWN_COLUMNS = 8
+_RANKED = 15
+_LINE = 96  # characters that the names of columns may take beside each other
 
 
 def prototype_section(case: Case) -> list[Html]:
@@ -154,14 +156,20 @@ def _is_images(case: Case, f: Any, anchor: int) -> bool:
 
 
 def _columns(case: Case) -> np.ndarray:
-    """The columns to show: all where they are few, else those that matter most."""
-    d = width_of(case.X) or 0
-    if d <= _SHOWN_COLUMNS:
-        return np.arange(d)
+    """The columns to show: all where there is room for them, else those that matter most."""
+    names = columns_of(case)
+    if len(names) <= _SHOWN_COLUMNS and _fitting(names) == len(names):
+        return np.arange(len(names))
     try:
-        return np.asarray(case.relevance.order()[:_SHOWN_COLUMNS])
+        order = np.asarray(case.relevance.order()[:_SHOWN_COLUMNS])
     except Exception:  # its own section says why
-        return np.arange(_SHOWN_COLUMNS)
+        order = np.arange(_SHOWN_COLUMNS)
+    return order[: max(3, _fitting([names[j] for j in order]))]
+
+
+def _fitting(names: list[str]) -> int:
+    """How many of the names can stand beside each other."""
+    return int(np.count_nonzero(np.cumsum([len(cut(name, 24)) + 3 for name in names]) <= _LINE))
 
 
 def _cells(case: Case, anchor: int, columns: np.ndarray) -> list[Any]:
@@ -206,7 +214,7 @@ def relevance_section(case: Case, pictures: Pictures) -> list[Html]:
         return [paragraph("The columns are kernel values of training points, not features.")]
     display, side = case.relevance, _side(case)
     order = display.order()
-    order = order[display.relevance[order] != 0]
+    order = order[display.relevance[order] != 0]  # what does not change f at all is not listed
     parts = [paragraph(_KINDS[display.kind])]
     if side is not None and len(display.relevance) == side * side:
         pixels = _Pixels(display, side)
@@ -215,17 +223,35 @@ def relevance_section(case: Case, pictures: Pictures) -> list[Html]:
         drawn = pictures.draw(
             lambda ax: display.plot(ax),
             "The relevance",
-            "The columns that matter most, at the top.",
+            "The columns that matter most, at the top"
+            + ("; lines are 95 % intervals." if display.precision is not None else "."),
             width=4.6,
             height=0.9 + 0.24 * min(case.X.shape[1], 15),
         )
-        rows = [[cut(display.names[j], 60), float(display.relevance[j])] for j in order[:15]]
-        told = table(["column", display.label], rows, "The most relevant columns")
-        parts.append(figures(drawn, told))
+        parts.append(figures(drawn, _measured(display, order)))
     seen = int(np.count_nonzero(np.isfinite(display.relevance)))
     if seen < len(display.names):
-        parts.append(paragraph(f"There was time for {seen:,} of {len(display.names):,} columns."))
+        parts.append(
+            paragraph(
+                f"There was time to measure {seen:,} of {len(display.names):,} columns, taken by chance. "
+                "Of the others nothing is known: they may matter more."
+            )
+        )
     return parts
+
+
+def _measured(display: RelevanceDisplay, order: np.ndarray) -> Html:
+    """The columns in their order, and how precisely each is known."""
+    head, shown = ["column", "relevance"], order[:_RANKED]
+    rows: list[list[Any]] = [[cut(display.names[j], 60), float(display.relevance[j])] for j in shown]
+    if display.precision is not None and display.rows is not None:
+        head += ["±", "rows"]
+        for row, j in zip(rows, shown, strict=True):
+            row += [float(f"{2 * display.precision[j]:.2g}"), int(display.rows[j])]
+    rest = len(display.names) - len(shown)
+    caption = f"Columns by {display.label}" + (f" (the first {len(shown)}; {rest} more)" if rest else "")
+    caption += "; ± is two standard errors, by so many rows" if display.precision is not None else ""
+    return table(head, rows, caption)
 
 
 class _Pixels(style.Display):

@@ -15,12 +15,14 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer import data
 from mercer.gram import Gram
-from mercer.kernels.words import in_words
+from mercer.kernels.words import in_words, short_name
 from mercer.plots.calibration import share_interval
-from mercer.plots.learned import Learned, learned, refittable, sample
+from mercer.plots.learned import Learned, learned, refittable, sample, width_of
 from mercer.plots.learning import mistakes
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.style import new_figure
+from mercer.reporting.notes import fit_notes
+from mercer.verdict import Verdict, constant_error
 
 __all__ = ["Case", "HeldOut", "interval"]
 
@@ -42,6 +44,10 @@ class HeldOut:
     interval: tuple[float, float] | None
     #: how they were made, as a sentence
     how: str
+    #: what a constant would get wrong of the same points
+    baseline: float
+    #: whether nothing that made the model had seen the points
+    is_honest: bool = False
     probabilities: np.ndarray | None = None  # (m, classes)
 
 
@@ -56,6 +62,8 @@ class Case:
     trials: Any = None
     error: Any = None
     seed: int = 0
+    #: what is to be told of the data and of the fit; None for the warnings of the model itself
+    told: Any = None
     #: seconds for everything
     limit: float = 18.0
     began: float = field(default_factory=monotonic)
@@ -79,8 +87,20 @@ class Case:
 
     @property
     def kernel_text(self) -> str:
-        """The formula of the kernel."""
-        return in_words(self.found.kernel)
+        """The formula of the kernel, with its numbers."""
+        return in_words(self.found.kernel, self._feature_names)
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel, without its numbers."""
+        return short_name(self.found.kernel, self._feature_names)
+
+    @property
+    def _feature_names(self) -> list[str] | None:
+        """Names of the columns behind the steps, where these are made of a table."""
+        if self.found.sources is None:
+            return None
+        return [str(name) for name in self.found.steps.get_feature_names_out()]
 
     @property
     def is_pairwise(self) -> bool:
@@ -100,8 +120,13 @@ class Case:
     @property
     def fitted(self) -> int:
         """How many points the model was fitted to, as far as it says."""
-        plan = getattr(getattr(self.found.learner, "report_", None), "plan", None)
-        return int(getattr(plan, "points", self.n))
+        points = self.found.fitted_points
+        return self.n if points is None else points
+
+    @property
+    def notes(self) -> list[str]:
+        """What one should know of the data and of the fit."""
+        return fit_notes(self.found.learner) if self.told is None else [str(text) for text in self.told]
 
     @property
     def n(self) -> int:
@@ -193,24 +218,53 @@ class Case:
             ax=new_figure()[1],
         )
 
+    # --- the error -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The one error of the model and what it is compared with: as given, else of points left out here."""
+        unit = "rows" if width_of(self.X) is not None and not self.is_pairwise else self.unit
+        stated = self._stated()
+        if stated is None:
+            held = self.held_out
+            which = "never seen" if held.is_honest else "left out"
+            return Verdict(
+                self.is_class, held.error, held.interval, held.baseline, len(held.which), unit, which
+            )
+        value, limits = stated
+        known, baseline = self.given, getattr(self.error, "baseline", None)
+        if baseline is None:
+            baseline = constant_error(self.y, self.y, self.is_class) if known is None else known.baseline
+        count = getattr(self.error, "tested", None) if known is None else len(known.which)
+        return Verdict(self.is_class, value, limits, float(baseline), count, unit)
+
+    def _stated(self) -> tuple[float, tuple[float, float] | None] | None:
+        """The error that was given, and its interval."""
+        value, limits = getattr(self.error, "error", self.error), getattr(self.error, "interval", None)
+        if isinstance(value, tuple | list) and len(value) == 2:
+            value, limits = value
+        if value is None or np.ndim(value) != 0 or not np.isreal(value):
+            return None
+        return float(value), None if limits is None else (float(limits[0]), float(limits[1]))
+
     # --- predictions left out ------------------------------------------------------------------------------
 
     @cached_property
     def held_out(self) -> HeldOut:
         """Given ones, else exact ones left out, else of folds, else, for new data, the model's own."""
-        given = self._given()
-        if given is not None:
-            return given
+        if self.given is not None:
+            return self.given
         if not self.is_training:
             which = self.some(self.afford_values(5000, 3.0))
             how = "Predicted by the model itself, for which these points are new."
             some = data.take(self.X, which)
             P = self._chances(self.model, some)
-            return self._judge(which, np.asarray(self.model.predict(some)), how, P)
+            return self._judge(which, np.asarray(self.model.predict(some)), how, P, is_honest=True)
         exact = self._left_out_exactly()
         return exact if exact is not None else self._in_folds()
 
-    def _given(self) -> HeldOut | None:
+    @cached_property
+    def given(self) -> HeldOut | None:
         """Predictions that came with the error, of all points or of some ``rows``."""
         given = getattr(self.error, "predictions", None)
         which = getattr(self.error, "rows", None)
@@ -224,7 +278,7 @@ class Case:
             if how
             else f"Predicted in {folds} folds by models whose whole selection was made without them."
         )
-        return self._judge(which, np.asarray(given), told)
+        return self._judge(which, np.asarray(given), told, is_honest=True)
 
     @property
     def _is_cheap(self) -> bool:
@@ -291,7 +345,10 @@ class Case:
             done.append(which[test])
         many = f"{len(done)} of {len(parts)} folds" if len(done) < len(parts) else f"{len(done)} folds"
         of = f"{len(which):,} of {self.n:,} points" if len(which) < self.n else f"all {self.n:,} points"
-        how = f"Predicted in {many} of {of} by models with the kernel and the penalty of this one."
+        same = "kernel and the penalty"
+        if self.found.has_own_features:
+            same = f"features, the {same}"
+        how = f"Predicted in {many} of {of} by models with the {same} of this one."
         if len(which) < self.n:
             how += " Those learned from fewer points than this one, so that their error may be too large."
         if self.was_searched:
@@ -313,11 +370,17 @@ class Case:
         return P if list(found.machine.classes_) == list(classes) else None
 
     def _judge(
-        self, which: np.ndarray, predictions: np.ndarray, how: str, P: np.ndarray | None = None
+        self,
+        which: np.ndarray,
+        predictions: np.ndarray,
+        how: str,
+        P: np.ndarray | None = None,
+        is_honest: bool = False,
     ) -> HeldOut:
         y = self.y[which]
-        error = mistakes(predictions, y, self.is_class)
-        return HeldOut(which, predictions, error, interval(predictions, y, self.is_class), how, P)
+        error, baseline = mistakes(predictions, y, self.is_class), constant_error(y, self.y, self.is_class)
+        limits = interval(predictions, y, self.is_class)
+        return HeldOut(which, predictions, error, limits, how, baseline, is_honest, P)
 
 
 def interval(predictions: np.ndarray, y: np.ndarray, is_class: bool) -> tuple[float, float]:

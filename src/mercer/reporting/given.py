@@ -99,7 +99,8 @@ def check_error(error: Any) -> None:
     if isinstance(value, tuple | list) and len(value) == 2:
         value, limits = value
     numbers = [value] if limits is None else [value, *np.ravel(limits).tolist()]
-    if len(numbers) in (1, 3) and all(isinstance(v, Real) and np.isfinite(float(v)) for v in numbers):
+    are_numbers = all(isinstance(v, Real) and not np.isnan(float(v)) for v in numbers)
+    if len(numbers) in (1, 3) and are_numbers and np.isfinite(float(value)):  # one point has no upper limit
         return
     raise InputError(
         f"error must be a number, a number and its interval, or nested_error(…), got {error!r:.100}"

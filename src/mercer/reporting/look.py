@@ -22,6 +22,7 @@ h1 { font-size: clamp(1.5rem, 1.1rem + 2vw, 2.2rem); line-height: 1.2; margin: 0
 h2 { font-size: 1.35rem; line-height: 1.25; margin: 0 0 .6rem; }
 h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; }
 p { max-width: 46rem; margin: .5rem 0; overflow-wrap: anywhere; }
+.verdict { font-size: clamp(1.15rem, 1rem + .8vw, 1.45rem); font-weight: 600; line-height: 1.35; }
 .lead { color: var(--soft); font-size: 1.05rem; }
 a { color: var(--accent); }
 .skip { position: absolute; left: -999rem; }
@@ -41,6 +42,7 @@ dl.key dd { font-size: 1.2rem; }
 .wide { overflow-x: auto; max-width: 100%; margin: .8rem 0; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--soft); padding: .2rem 0 .4rem; }
+caption span { display: block; max-width: min(46rem, calc(100vw - 3.6rem)); }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
   border-bottom: 1px solid var(--line); font-weight: 400; overflow-wrap: break-word;
   min-width: 3.2rem; }
@@ -63,6 +65,9 @@ img.small { width: 4.5rem; height: auto; image-rendering: pixelated; border: 1px
   background: #fff; display: block; }
 .note { background: var(--note); border-left: .25rem solid var(--accent); padding: .5rem .8rem;
   border-radius: .3rem; }
+details { margin: .6rem 0; }
+summary { cursor: pointer; color: var(--accent); padding: .2rem 0; }
+abbr[title] { text-decoration: underline dotted var(--soft); text-underline-offset: .2em; cursor: help; }
 footer { color: var(--soft); font-size: .9rem; padding-bottom: 2.5rem; }
 :focus-visible { outline: .15rem solid var(--accent); outline-offset: .1rem; }
 @media (max-width: 30rem) {
@@ -75,6 +80,7 @@ footer { color: var(--soft); font-size: .9rem; padding-bottom: 2.5rem; }
     --faint: #bbb; --first: #0072b2; --accent: #000; --note: #fff; }
   body { font-size: 10pt; }
   nav, .skip { display: none; }
+  details::details-content { content-visibility: visible; display: block; }
   section { border: 0; padding: 0; }
   figure, tr, dl { break-inside: avoid; }
   h2, h3 { break-after: avoid; }

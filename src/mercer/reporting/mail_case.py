@@ -59,6 +59,10 @@ class MailCase(Case):
         return " + ".join(f"{weights[name]:.2g} {name}" for name in names[:3]) + more
 
     @property
+    def kernel_name(self) -> str:
+        return self.kernel_text
+
+    @property
     def was_searched(self) -> bool:
         return True
 
@@ -81,15 +85,14 @@ class MailCase(Case):
 
     @cached_property
     def held_out(self) -> HeldOut:
-        given = self._given()
-        if given is not None:
-            return given
+        if self.given is not None:
+            return self.given
         model = self.model
         which = np.arange(self.n)
         if not self.is_training:
             how = "Predicted by the filter itself, for which these messages are new."
             P = self.machine.predict_proba(self.points)
-            return self._judge(which, np.asarray(model.predict(self.X)), how, P)
+            return self._judge(which, np.asarray(model.predict(self.X)), how, P, is_honest=True)
         which = which[np.isfinite(model.left_out_)]
         f = model.left_out_[which]
         slope, offset = model.curve_

@@ -13,6 +13,9 @@ __all__ = [
     "Html",
     "cut",
     "definitions",
+    "folded",
+    "hinted",
+    "note",
     "figure",
     "figures",
     "gallery",
@@ -96,7 +99,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str, row_
 
     >>> print(table(["a", "b"], [["x", 1.5]], "c"))
     <div class="wide" role="region" aria-label="c" tabindex="0"><table>
-    <caption>c</caption>
+    <caption><span>c</span></caption>
     <thead><tr><th scope="col">a</th><th scope="col" class="number">b</th></tr></thead>
     <tbody>
     <tr><th scope="row">x</th><td class="number">1.5</td></tr>
@@ -118,7 +121,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str, row_
     inside = "\n".join(lines)
     return Html(
         f'<div class="wide" role="region" aria-label="{words(caption)}" tabindex="0"><table>\n'
-        f"<caption>{words(caption)}</caption>\n<thead><tr>{top}</tr></thead>\n"
+        f"<caption><span>{words(caption)}</span></caption>\n<thead><tr>{top}</tr></thead>\n"
         f"<tbody>\n{inside}\n</tbody></table></div>"
     )
 
@@ -133,6 +136,29 @@ def _is_long(value: Any) -> bool:
 
 def _cell(value: Any) -> Html:
     return words(value if isinstance(value, str) else number(value))
+
+
+def folded(title: Any, *inside: Html) -> Html:
+    """What is there for those who look for it: a line that opens it.
+
+    >>> folded("more", paragraph("a"))
+    '<details><summary>more</summary><p>a</p></details>'
+    """
+    return Html(f"<details><summary>{words(title)}</summary>{''.join(inside)}</details>")
+
+
+def hinted(text: Any, hint: Any) -> Html:
+    """A short text whose long form shows where one points at it.
+
+    >>> hinted("a", "a < b"), hinted("a", "a")
+    ('<abbr title="a &lt; b">a</abbr>', 'a')
+    """
+    return words(text) if text == hint else Html(f'<abbr title="{words(hint)}">{words(text)}</abbr>')
+
+
+def note(text: Any) -> Html:
+    """A sentence to take notice of."""
+    return Html(f'<p class="note">{words(text)}</p>')
 
 
 def definitions(pairs: Iterable[tuple[str, Any]]) -> Html:

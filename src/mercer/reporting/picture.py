@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from mercer.plots import style
-from mercer.reporting.page import Html, figure, words
+from mercer.reporting.page import Html, figure, note
 
 __all__ = ["Pictures", "reason"]
 
@@ -40,4 +40,4 @@ class Pictures:
                 svg = style.as_svg(canvas, f"p{next(self._numbers)}")
             return figure(Html(svg), display.describe(), caption)
         except Exception as error:  # one picture less, not one report less
-            return Html(f'<p class="note">{words(what)}: not shown, because {words(reason(error))}</p>')
+            return note(f"{what}: not shown, because {reason(error)}")

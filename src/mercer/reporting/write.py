@@ -12,8 +12,8 @@ from mercer.errors import InputError, InputTypeError
 from mercer.files import write_whole
 from mercer.plots.filters import is_filter
 from mercer.reporting.about_choice import choice_section
-from mercer.reporting.about_data import data_section, kind_of
-from mercer.reporting.about_errors import curve_section, error_section, headline, shown_error
+from mercer.reporting.about_data import column_section, data_section, kind_of
+from mercer.reporting.about_errors import curve_section, error_section
 from mercer.reporting.about_fit import fit_section, margin_section
 from mercer.reporting.about_kernel import matrix_section, plane_section
 from mercer.reporting.about_mail import MAIL_SECTIONS
@@ -22,24 +22,25 @@ from mercer.reporting.case import Case
 from mercer.reporting.given import as_features, as_targets, check_error, check_trials
 from mercer.reporting.look import STYLE
 from mercer.reporting.mail_case import MailCase
-from mercer.reporting.page import Html, cut, words
+from mercer.reporting.page import Html, cut, hinted, note, words
 from mercer.reporting.picture import Pictures, reason
 
 __all__ = ["write_report"]
 
 _Section = Callable[[Case, Pictures], list[Html]]
-#: id, heading, and what makes the section
+#: id, heading, and what makes the section; one that makes nothing is left out
 _SECTIONS: tuple[tuple[str, str, _Section], ...] = (
     ("data", "The data", lambda case, pictures: data_section(case)),
-    ("choice", "The kernel, and why this one", choice_section),
     ("error", "The error", error_section),
+    ("relevance", "What matters", relevance_section),
     ("curve", "Would more data help?", curve_section),
+    ("choice", "The kernel, and why this one", choice_section),
+    ("prototypes", "The most influential points", lambda case, pictures: prototype_section(case)),
     ("matrix", "What the kernel sees", matrix_section),
     ("plane", "The learned function in feature space", plane_section),
-    ("prototypes", "The most influential points", lambda case, pictures: prototype_section(case)),
-    ("relevance", "What matters", relevance_section),
     ("margin", "Margin and bounds", lambda case, pictures: margin_section(case)),
     ("fit", "How it was computed", lambda case, pictures: fit_section(case)),
+    ("columns", "The columns", lambda case, pictures: column_section(case)),
 )
 
 
@@ -53,6 +54,7 @@ def write_report(
     trials: Any = None,
     error: Any = None,
     title: str | None = None,
+    notes: Any = None,
     seed: int = 0,
 ) -> Path:
     """Write the report of a fitted model to one HTML file, which needs nothing else to be read.
@@ -66,10 +68,11 @@ def write_report(
     features : names of the columns of X
     trials : what a search tried, ``model.trials_``; by default what the model itself has
     error : ``mercer.selection.nested_error(…)``, a number, or a pair of a number and its interval; also any
-        object with ``error``, ``interval``, ``predictions``, the ``rows`` of X they are of, and ``how`` they
-        were made. By default it is found here, from errors left out or folds, with the kernel and the penalty
-        as they are
+        object with ``error``, ``interval``, ``predictions``, the ``rows`` of X they are of, ``how`` they were
+        made, and the error of a constant, ``baseline``. By default it is found here, from errors left out or
+        folds, with the kernel and the penalty as they are
     title : the heading
+    notes : sentences about the data and the fit; by default what the model was warned about
     seed : of every choice of points
 
     Everything is of at most some thousand points, chosen by the seed and stated, and takes at most about
@@ -80,9 +83,9 @@ def write_report(
     check_trials(trials)
     check_error(error)
     if is_filter(model):
-        case: Case = MailCase.of(model, X, targets, error=error, seed=_seed(seed))
+        case: Case = MailCase.of(model, X, targets, error=error, seed=_seed(seed), told=notes)
     else:
-        case = Case(model, X, targets, as_features(features, X), trials, error, _seed(seed))
+        case = Case(model, X, targets, as_features(features, X), trials, error, _seed(seed), notes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits and pictures that are made to look at the model
         text = _page(case, title)
@@ -93,10 +96,11 @@ def write_report(
 def _page(case: Case, title: str | None) -> str:
     pictures = Pictures()
     instead = MAIL_SECTIONS if isinstance(case, MailCase) else {}
-    made = [
+    every = [
         (name, heading, _made(instead.get(name, section), case, pictures))
         for name, heading, section in _SECTIONS
     ]
+    made = [section for section in every if section[2]]
     heading = cut(title, 200) if title is not None else f"{case.learner_name} on {case.n:,} {case.unit}"
     contents = "".join(f'<li><a href="#{name}">{words(text)}</a></li>' for name, text, _ in made)
     body = "\n".join(
@@ -118,25 +122,23 @@ def _page(case: Case, title: str | None) -> str:
 
 
 def _summary(case: Case) -> Html:
-    """The three numbers one looks for."""
-    facts: list[tuple[str, str]] = []
+    """The verdict, and the numbers one looks for."""
+    facts: list[tuple[str, Any]] = []
+    verdict = None
     try:
-        if case.has_targets:
-            value, limits = headline(case)
+        verdict = case.verdict if case.has_targets else None
+        if verdict is not None:
             name = "error" if case.is_class else "root mean squared error"
-            span = (
-                ""
-                if limits is None
-                else " (" + " to ".join(shown_error(case, limit) for limit in limits) + ")"
-            )
-            facts.append((name, shown_error(case, value) + span))
+            span = f" ({verdict.span})" if verdict.span else ""
+            facts.append((name, verdict.shown(verdict.error) + span))
     except Exception:  # the section says why
         facts.append(("error", "not known"))
-    facts += [("learner", case.learner_name), ("kernel", cut(case.kernel_text, 90))]
-    facts.append((case.unit, f"{case.n:,}"))
+    kernel = hinted(cut(case.kernel_name, 90), cut(case.kernel_text, 300))
+    facts += [("learner", case.learner_name), ("kernel", kernel)]
+    facts.append((f"{case.unit} learned from", f"{case.fitted:,}"))
     inside = "".join(f"<div><dt>{words(term)}</dt><dd>{words(value)}</dd></div>" for term, value in facts)
-    lead = f'<p class="lead">{words(_lead(case))}</p>'
-    return Html(f'{lead}\n<dl class="key">{inside}</dl>')
+    said = "" if verdict is None else f'<p class="verdict">{words(verdict.sentence)}</p>\n'
+    return Html(f'{said}<p class="lead">{words(_lead(case))}</p>\n<dl class="key">{inside}</dl>')
 
 
 def _lead(case: Case) -> str:
@@ -159,7 +161,7 @@ def _made(section: _Section, case: Case, pictures: Pictures) -> Html:
     try:
         return Html("\n".join(section(case, pictures)))
     except Exception as error:  # a section less, not a report less
-        return Html(f'<p class="note">This part could not be made: {words(reason(error))}</p>')
+        return note(f"This part could not be made: {reason(error)}")
 
 
 def _version() -> str:

@@ -190,6 +190,16 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             [n for encoder in self.encoders_ for n in encoder.names()] + self.objects_, dtype=object
         )
 
+    def sources(self) -> list[str]:
+        """The column of the table that each column of the result is made of.
+
+        >>> table = np.array([[31.0, "Rome"], [45.0, "Oslo"], [23.0, "Rome"]], dtype=object)
+        >>> TableFeatures().fit(table).sources()
+        ['x1', 'x2', 'x2']
+        """
+        check_is_fitted(self)
+        return [encoder.name for encoder in self.encoders_ for _ in encoder.names()] + self.objects_
+
     # --- kernels -----------------------------------------------------------------------------------------
 
     def by_position(self, kernel: Kernel) -> Kernel:
