@@ -64,6 +64,7 @@ def test_dependencies_point_one_way(folder, forbidden, top_level_only):
         ("pandas", None),
         ("polars", "tables/frames.py"),
         ("zstandard", "tables/source.py"),
+        ("publicsuffixlist", None),  # by name, through errors.require
     ],
 )
 def test_optional_libraries_have_one_home(library, home):

@@ -6,6 +6,8 @@ import re
 from ipaddress import IPv6Address
 from urllib.parse import unquote
 
+from mercer.features.email.suffixes import registered
+
 __all__ = ["address", "domain", "is_public", "numbers", "prefixes", "url"]
 
 _NUMBER = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
@@ -13,21 +15,18 @@ _NUMBER_6 = re.compile(r"\[(?:IPv6:)?([0-9a-f]{0,4}:[0-9a-f:.]{1,44})\]", re.IGN
 _URL = re.compile(r"([a-zA-Z]{2,10}):/{0,3}([^/?#\s]*)([^\s]*)")
 _ADDRESS = re.compile(r"([^\s<>\"'(),;:@]{1,100})@([\w.-]{1,200})")
 _HOST = re.compile(r"[^\W_][\w.-]*")
-#: second labels below which domains of a country are registered: co.uk, com.br, …
-_SHARED = {"ac", "co", "com", "edu", "gob", "gov", "gv", "mil", "ne", "net", "nom", "or", "org"}
 
 
 def domain(host: str) -> str:
-    """The part of a name that somebody registered; a number stays as it is.
+    """The part of a name that somebody registered; a number, or what is nobody's own, stays as it is.
 
     >>> domain("www.lists.example.co.uk"), domain("mail.example.com"), domain("10.1.2.3")
     ('example.co.uk', 'example.com', '10.1.2.3')
     """
-    labels = host.lower().strip(".").split(".")
-    if len(labels) < 3 or labels[-1].isdigit():
-        return ".".join(labels)
-    count = 3 if len(labels[-1]) == 2 and labels[-2] in _SHARED else 2
-    return ".".join(labels[-count:])
+    name = host.lower().strip(".")
+    if "." not in name or name.rpartition(".")[2].isdigit():
+        return name
+    return registered(name) or name
 
 
 def numbers(text: str) -> list[str]:

@@ -1,8 +1,10 @@
 r"""The outer form of a message: fields of its head, and parts with their types, whatever is broken.
 
-A field is a line ``name: value`` and the lines after it that begin with a blank. What cannot be read is left
-out; nothing here raises. All searches take time in proportion to what they search, also on messages that were
-made to be slow: patterns have no two ways to match, and heads, texts, parts and depths have limits.
+A field is a line ``name: value`` and the lines after it that begin with a blank. The body begins at the first
+line that is neither, whether or not an empty line is before it: what a reader sees must not vanish. What
+cannot be read is left out; nothing here raises. All searches take time in proportion to what they search,
+also on messages that were made to be slow: patterns have no two ways to match, and heads, texts, parts and
+depths have limits.
 """
 
 from __future__ import annotations
@@ -29,8 +31,12 @@ _TEXT = 1 << 18  # bytes of a text that are read, as they were sent
 _PARTS = 100
 _DEPTH = 8  # messages in parts of messages
 
-_FIELD = re.compile(r"^([!-9;-~]+)[ \t]*:[ \t]*(.*)", re.MULTILINE)
-_ENVELOPE = re.compile(rb">?From [^\n]*\n")
+_FIELD = re.compile(r"^([!-9;-~]++)[ \t]*+:[ \t]*(.*)", re.MULTILINE)
+#: fields with what is folded, and envelopes that were left between them
+_FIELDS = re.compile(
+    rb"(?:(?:>?From [^\n]*\n)*+[!-9;-~]++[ \t]*+:[^\n]*+(?:\n[ \t][^\n]*+)*+(?:\n|\Z))*+", re.DOTALL
+)
+_ENVELOPE = re.compile(rb"(?:>?From [^\n]*\n)+")
 _FOLDED = re.compile(r"\n[ \t]+")
 _KIND = re.compile(r"[\w.+-]+/[\w.+-]+")
 _PARAMETER = re.compile(r';\s*([^\s;=*]+)(\*[^\s;=]*)?\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))')
@@ -61,26 +67,22 @@ class Part:
 
 
 def split(raw: bytes) -> tuple[Head, bytes]:
-    r"""The fields, and what comes after the first empty line.
+    r"""The fields, and the body, without the empty line between them if there is one.
 
     >>> split(b"Subject: one\n two\nTo: me\n\nHello")
     ({'subject': ['one two'], 'to': ['me']}, b'Hello')
+    >>> split(b"Subject: one\nHello")
+    ({'subject': ['one']}, b'Hello')
     >>> split(b"no field at all")
     ({}, b'no field at all')
     """
     head = Head()
-    if raw.startswith(b"\n"):
-        return head, raw[1:]
-    end = raw.find(b"\n\n")
-    top, body = (raw, b"") if end < 0 else (raw[:end], raw[end + 2 :])
-    text = _FOLDED.sub(" ", decode(top[:_HEAD]))
-    fields = _FIELD.findall(text)
-    if 2 * len(fields) < text.count("\n") + 1 and not _FIELD.match(text):
-        return head, raw  # a body without a head
+    end = _FIELDS.match(raw).end()  # type: ignore[union-attr]  # no field at all matches too
+    fields = _FIELD.findall(_FOLDED.sub(" ", decode(raw[: min(end, _HEAD)])))
     for name, value in fields:
         head.setdefault(name.lower(), []).append(value[:_FIELD_LENGTH].strip())
     head.spelled = tuple(name for name, _ in fields)
-    return head, body
+    return head, raw[end:].removeprefix(b"\n")
 
 
 def without_envelope(raw: bytes) -> bytes:
@@ -123,17 +125,18 @@ def parts(head: Head, body: bytes, is_text: bool = False) -> list[Part]:
     ``is_text``: the message was a text, so that what was not encoded for the transfer is in UTF-8.
     """
     found: list[Part] = []
-    waiting = [(head, body, 0)]
+    waiting = [(head, body, "text/plain", 0)]
     while waiting and len(found) < _PARTS:
-        head, body, depth = waiting.pop()
-        kind, parameters = _content(head)
+        head, body, unless_said, depth = waiting.pop()
+        kind, parameters = _content(head, unless_said)
         transfer = first(head, "content-transfer-encoding").strip(" \t\"'").lower()[:40]
         inner: list[bytes] = []
         if kind.startswith("multipart/") and depth < _DEPTH:
             inner = _cut(body, parameters.get("boundary", ""))
         elif kind == "message/rfc822" and depth < _DEPTH:
             inner = [_transferred(body, transfer).lstrip(b"\n")]
-        waiting += [(*split(piece), depth + 1) for piece in reversed(inner)]
+        of_parts = "message/rfc822" if kind == "multipart/digest" else "text/plain"
+        waiting += [(*split(piece), of_parts, depth + 1) for piece in reversed(inner)]
         charset = parameters.get("charset", "")
         name = parameters.get("name", "") or _disposition(head)
         boundary = parameters.get("boundary", "")
@@ -141,11 +144,11 @@ def parts(head: Head, body: bytes, is_text: bool = False) -> list[Part]:
     return found
 
 
-def _content(head: Head) -> tuple[str, dict[str, str]]:
+def _content(head: Head, unless_said: str) -> tuple[str, dict[str, str]]:
     """The type of a part and its parameters."""
     value = first(head, "content-type")
     if not value:
-        return "text/plain", {}
+        return unless_said, {}
     kind = _KIND.match(value)
     return kind.group().lower() if kind else "text/plain", _parameters(value)
 
@@ -183,7 +186,8 @@ def _cut(body: bytes, boundary: str) -> list[bytes]:
     for is_end, piece in zip(pieces[1::2], pieces[2::2], strict=True):
         if is_end:
             break
-        inner.append(piece.removeprefix(b"\n"))
+        if piece:  # two lines of the boundary in a row have no part between them
+            inner.append(piece.removeprefix(b"\n"))
     return inner
 
 
