@@ -278,11 +278,30 @@ class Kernel:
 
     # --- evaluation ----------------------------------------------------------------------------------
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
-        """The dense matrix k(xᵢ, yⱼ); ``Gram(k, X, Y)`` is the lazy one."""
-        from mercer.gram import Gram
+    def __call__(self, X: Any, Y: Any = None) -> Any:  # (n, m); a number for two single points
+        """The dense matrix k(xᵢ, yⱼ); ``Gram(k, X, Y)`` is the lazy one.
 
-        return Gram(self, X, Y).dense()
+        With Y, either side may be a single point: a flat list of numbers, a text, a graph, a dict (see
+        ``mercer.kernels.one_point``). Its dimension is then left out of the result, as in NumPy.
+
+        >>> from mercer import Polynomial
+        >>> k = Polynomial(2, c=0)
+        >>> k([1, 1], [-1, 1]), k([1, 1], [1, 1])
+        (0.0, 4.0)
+        >>> k([1, 1], [[1, 1], [-1, 1]])
+        array([4., 0.])
+        """
+        from mercer.gram import Gram
+        from mercer.kernels.one_point import as_list, width_of
+
+        if Y is None:
+            return Gram(self, X, Y).dense()
+        X, is_one_x = as_list(self.domain, X, width_of(self.domain, Y))
+        Y, is_one_y = as_list(self.domain, Y, width_of(self.domain, X))
+        K = Gram(self, X, Y).dense()
+        if is_one_x and is_one_y:
+            return float(K[0, 0])
+        return K[0] if is_one_x else K[:, 0] if is_one_y else K
 
     # --- the algebra ---------------------------------------------------------------------------------
 
