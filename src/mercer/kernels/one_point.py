@@ -43,8 +43,8 @@ def width_of(domain: str, X: Any) -> int | None:
     row = _as_row(X)
     if row is not None:
         return int(row.shape[1])
-    if len(shape := getattr(X, "shape", ())) == 2:
-        return int(shape[1])
+    if getattr(X, "ndim", None) == 2 or hasattr(X, "columns"):
+        return int(X.shape[1])
     is_table = isinstance(X, list | tuple) and len(X) > 0 and np.ndim(X[0]) == 1
     return len(X[0]) if is_table else None
 
