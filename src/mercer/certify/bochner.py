@@ -170,7 +170,7 @@ def _student(nu: float, scale: float, dim: int) -> Function:
 
 
 def _laplacian(kernel: Laplacian, dim: int) -> tuple[Function, bool]:
-    is_product = kernel.norm == 1
+    is_product = not kernel.is_euclidean
     return _student(0.5, float(kernel.gamma), 1 if is_product else dim), is_product
 
 

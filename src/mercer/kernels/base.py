@@ -52,6 +52,9 @@ class Kernel:
     #: why this kernel is positive definite if those it is made of are, or None
     closure: str | None = None
 
+    #: other names of parameters, which are taken and never given back: ``{"lam": "gamma"}``
+    aliases: ClassVar[dict[str, str]] = {}
+
     _parameters: ClassVar[dict[str, Parameter]] = {}
 
     # --- construction and parameters -------------------------------------------------------------
@@ -72,12 +75,19 @@ class Kernel:
     def __init__(self, *values: Any, **named: Any) -> None:
         signature = inspect.signature(type(self))
         try:
-            bound = signature.bind(*values, **named)
+            bound = signature.bind(*values, **self._by_own_names(named))
         except TypeError as error:
             allowed = ", ".join(signature.parameters) or "none"
             raise TypeError(f"{type(self).__name__}: {error}; its parameters are: {allowed}") from None
         bound.apply_defaults()
         self._assign(bound.arguments)
+
+    def _by_own_names(self, named: dict[str, Any]) -> dict[str, Any]:
+        """Parameters under the names they are declared with, each once."""
+        for other, name in self.aliases.items():
+            if other in named and name in named:
+                raise TypeError(f"{other} is another name of {name}, and both are given: pass one of them")
+        return {self.aliases.get(name, name): value for name, value in named.items()}
 
     def _assign(self, values: dict[str, Any]) -> None:
         """Check all, then store all: a refused value leaves the kernel as it was."""
@@ -133,6 +143,7 @@ class Kernel:
         own: dict[str, Any] = {}
         for key, value in params.items():
             name, _, rest = key.partition("__")
+            name = self.aliases.get(name, name)
             if name not in self._names():
                 raise InputError(
                     f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(self._names())}"
