@@ -77,7 +77,7 @@ def test_the_public_names_exist_and_are_listed():
     for name in mercer.__all__:
         assert getattr(mercer, name) is not None
     assert sorted(mercer.__all__, key=lambda n: (n.lower() == n, n)) == mercer.__all__
-    assert set(dir(mercer)) == set(mercer.__all__)
+    assert set(dir(mercer)) == {*mercer.__all__, *mercer._MODULES}
     with pytest.raises(AttributeError, match="module 'mercer' has no attribute 'Gausian'"):
         mercer.Gausian  # noqa: B018
 

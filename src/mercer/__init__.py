@@ -2,14 +2,14 @@
 
 Data → kernel → Gram matrix → learning algorithm → f(x) = Σ αᵢ k(xᵢ, x) + b.
 
-Estimators, and kernels with compiled code of their own, are loaded when they are first used, so that
-``import mercer`` stays quick.
+Estimators, kernels with compiled code of their own, and the modules beside them (``mercer.geometry``,
+``mercer.plots``, …) are loaded when they are first used, so that ``import mercer`` stays quick.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mercer.certify import Certificate, certify, largest_dimension, repair
+from mercer.certify import Certificate, largest_dimension, repair
 from mercer.config import config
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -34,6 +34,7 @@ from mercer.kernels.stationary import (
 )
 
 if TYPE_CHECKING:
+    from mercer.certify import certify  # at run time the module, which is called like the function
     from mercer.certify.smoothness import smoothness
     from mercer.estimators.fisher import KernelFisherDiscriminant
     from mercer.estimators.least_squares import KernelLeastSquares
@@ -116,6 +117,19 @@ _LATER = {
     "strokes": "mercer.kernels.images",
     "zooms": "mercer.kernels.images",
 }
+
+#: modules that are there after ``import mercer``, and loaded when they are asked for
+_MODULES = (
+    "features",
+    "geometry",
+    "losses",
+    "persist",
+    "plots",
+    "reporting",
+    "selection",
+    "tables",
+    "testing",
+)
 
 __all__ = [
     "ArcCosine",
@@ -202,8 +216,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
+    if name in _MODULES:
+        return import_module(f"mercer.{name}")
     raise AttributeError(f"module 'mercer' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

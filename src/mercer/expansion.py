@@ -22,6 +22,7 @@ from mercer import data
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.kernels.one_point import as_list, width_of
 
 __all__ = ["Expansion"]
 
@@ -60,9 +61,18 @@ class Expansion:
                 f"got shape {self.intercept.shape}"
             )
 
-    def __call__(self, X: Any) -> np.ndarray:  # (m,) or (m, functions)
-        """The values f(x) at the points X."""
-        return Gram(self.kernel, X, self.anchors, cache=0) @ self.coef + self.intercept
+    def __call__(self, X: Any) -> Any:  # (m,) or (m, functions); a number, or (functions,), at one point
+        """The values f(x) at the points X, or f(x) at a single point, as of ``kernel(x, y)``.
+
+        >>> from mercer import Linear
+        >>> f = Expansion(Linear(), [[1.0, 2.0]], [1.0])
+        >>> f([2, 3]), f([[2, 3]])
+        (8.0, array([8.]))
+        """
+        domain = self.kernel.domain
+        points, is_one = as_list(domain, X, width_of(domain, self.anchors))
+        values = Gram(self.kernel, points, self.anchors, cache=0) @ self.coef + self.intercept
+        return _scalar(values[0]) if is_one else values
 
     def __matmul__(self, other: Expansion) -> Any:
         """⟨f, g⟩ = Σᵢⱼ αᵢ βⱼ k(xᵢ, x'ⱼ), function by function; the anchors may differ."""

@@ -1,14 +1,18 @@
 """k(x, x') = Σ_c P(c) p(x|c) p(x'|c), against the sum written out."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import clone
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
-from mercer import ConditionalExpectation, Gram
+from mercer import SVC, ConditionalExpectation, Gram, certify
 from mercer.errors import InputError
+from mercer.kernels.compose import Normalized
 
 
 @pytest.fixture
@@ -129,3 +133,69 @@ def test_refusals(kernel, text):
 def test_a_mixture_that_was_not_fitted():
     with pytest.raises(InputError, match="mixture must be a fitted mixture or a function"):
         ConditionalExpectation(GaussianMixture(2))
+
+
+# --- logarithms ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Points of 400 columns, whose densities are far below the smallest float."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 400)) * 30 + np.where(np.arange(60) % 2, 20.0, 0.0)[:, None]
+    return X, GaussianMixture(2, covariance_type="diag", random_state=0).fit(X)
+
+
+def normalized_by_logarithms(mixture, X):
+    logs = np.array([
+        multivariate_normal(m, np.diag(v)).logpdf(X) + 0.5 * np.log(w)
+        for w, m, v in zip(mixture.weights_, mixture.means_, mixture.covariances_, strict=True)
+    ]).T  # fmt: skip
+    cross = logsumexp(logs[:, None] + logs[None], axis=-1)
+    own = np.diagonal(cross)
+    return np.exp(cross - (own[:, None] + own) / 2)
+
+
+def test_the_normalised_kernel_is_exact_where_densities_underflow(wide, backend):
+    X, mixture = wide
+    assert np.exp(mixture.score_samples(X)).max() == 0.0
+    kernel = ConditionalExpectation(mixture).normalized()
+    np.testing.assert_allclose(kernel(X), normalized_by_logarithms(mixture, X), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(Gram(kernel, X).diag(), 1.0, rtol=1e-14)
+    assert certify(kernel).verdict == "proved"
+    y = np.arange(60) % 2
+    assert SVC(kernel=kernel).fit(X[:40], y[:40]).score(X[40:], y[40:]) == 1.0
+
+
+def test_where_nothing_underflows_it_is_the_normalised_kernel_as_ever(X):
+    kernel = ConditionalExpectation(GaussianMixture(3, random_state=0).fit(X))
+    K = kernel(X)
+    wanted = K / np.sqrt(np.outer(np.diagonal(K), np.diagonal(K)))
+    np.testing.assert_allclose(kernel.normalized()(X), wanted, rtol=1e-12)
+    np.testing.assert_allclose(Normalized(kernel)(X), wanted, rtol=1e-12)
+    assert kernel.normalized().normalized() == kernel.normalized()
+    assert repr(kernel.normalized()).endswith("normalize=True)") and "normalize" not in repr(kernel)
+
+
+def test_a_function_may_give_logarithms(rng):
+    X = rng.normal(size=(8, 1))
+    plain = ConditionalExpectation(lambda Z: np.exp(-(np.hstack([Z, Z - 1]) ** 2)), [0.3, 0.7])
+    logs = ConditionalExpectation(lambda Z: -(np.hstack([Z, Z - 1]) ** 2), [0.3, 0.7], log=True)
+    np.testing.assert_allclose(logs(X), plain(X), rtol=1e-13)
+    np.testing.assert_allclose(logs.normalized()(X), plain.normalized()(X), rtol=1e-12)
+    with pytest.raises(InputError, match=r"log p.* must be an array of numbers with one row per point"):
+        ConditionalExpectation(lambda Z: Z * np.nan, log=True)(np.ones((2, 1)))
+
+
+def test_points_of_no_component_have_no_direction():
+    kernel = ConditionalExpectation(lambda Z: (Z > 0) * np.ones((1, 2))).normalized()
+    np.testing.assert_allclose(kernel([[1.0], [-1.0]]), [[1, 0], [0, 0]], rtol=1e-15)
+
+
+def test_values_that_no_learner_can_use_are_told(wide):
+    X, mixture = wide
+    with pytest.warns(UserWarning, match=r"is about 10\^-\d+: densities.*take \.normalized\(\)"):
+        ConditionalExpectation(mixture)(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ConditionalExpectation(mixture).normalized()(X)

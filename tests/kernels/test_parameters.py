@@ -84,8 +84,8 @@ def test_sigma(value, shown):
         ),
         (lambda: Polynomial(0), "degree must be a whole number of at least 1, got 0: pass 1, 2, 3, …"),
         (lambda: Sigmoid(nu=np.inf), "nu must be a finite number, got inf: pass a real number"),
-        (lambda: Laplacian(norm=3), "norm must be one of 1, 2, got 3: pass one of them"),
-        (lambda: Laplacian(norm=True), "norm must be one of 1, 2, got True: pass one of them"),
+        (lambda: Laplacian(norm=3), "norm must be one of 1, 2, 'l1', 'l2', got 3: pass one of them"),
+        (lambda: Laplacian(norm=True), "norm must be one of 1, 2, 'l1', 'l2', got True: pass one of them"),
         (lambda: Wendland(smoothness="1"), "smoothness must be one of 0, 1, 2, got '1': pass one of them"),
         (
             lambda: BSpline(degree=2),

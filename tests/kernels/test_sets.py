@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from mercer import (
@@ -327,6 +328,66 @@ def test_elements_with_a_kernel_and_counts_with_a_kernel(X):
 
 def _ords(elements):
     return np.array([[float(ord(x))] for x in elements])
+
+
+LETTERS = "abcd"
+
+
+@settings(max_examples=30)
+@given(st.lists(st.dictionaries(st.sampled_from(LETTERS), st.integers(0, 3)), min_size=1, max_size=4))
+def test_the_sum_over_a_universe(bags):
+    """The double sum over all of 𝒳, by loops; it differs from that over what is there where k̄(0, ·) ≠ 0."""
+
+    def k(x, y):
+        return np.exp(-abs(ord(x) - ord(y)) / 2)
+
+    X = [Counter(bag) for bag in bags]
+    for count, value in (
+        (Linear(), lambda a, b: a * b),
+        (Min(), min),
+        (Gaussian(sigma=1.0), lambda a, b: np.exp(-((a - b) ** 2) / 2)),
+        (Polynomial(2, c=1.0), lambda a, b: (a * b + 1) ** 2),
+    ):
+        wanted = [
+            [sum(k(x, y) * value(A[x], B[y]) for x, y in product(LETTERS, LETTERS)) for B in X] for A in X
+        ]
+        letters = Laplacian(gamma=0.5) @ _ords
+        K = GeneralSetKernel(letters, count, universe=list(LETTERS))(X)
+        np.testing.assert_allclose(K, wanted, rtol=1e-11, atol=1e-12)
+        assert smallest(K) >= -1
+        if isinstance(count, Linear | Min):  # k̄(0, ·) = 0: 𝒳 makes no difference
+            np.testing.assert_allclose(GeneralSetKernel(letters, count)(X), wanted, rtol=1e-11, atol=1e-12)
+
+
+def test_a_universe_of_vectors(rng):
+    grid = np.array(list(product([0.0, 1.0], repeat=2)))
+    bags = [rng.integers(0, 2, (n, 2)).astype(float) for n in (1, 4, 7)]
+    k = GeneralSetKernel(Gaussian(), Gaussian(), universe=grid)
+    times = np.array([[(bag == x).all(axis=1).sum() for x in grid] for bag in bags])
+    wanted = [[(Gaussian()(grid) * np.exp(-((a[:, None] - b) ** 2) / 2)).sum() for b in times] for a in times]
+    np.testing.assert_allclose(k(bags), wanted, rtol=1e-12)
+    np.testing.assert_allclose(k([bag.tolist() for bag in bags]), wanted, rtol=1e-12)
+    np.testing.assert_allclose(np.diag(wanted), Gram(k, bags).diag(), rtol=1e-12)
+    assert certify(k).verdict == "proved"
+    model = SVC(kernel=k).fit(bags, [0, 1, 1])
+    assert pickle.loads(pickle.dumps(model)).predict(bags).tolist() == model.predict(bags).tolist()
+
+
+def test_an_empty_bag_is_compared_throughout_the_universe():
+    k = GeneralSetKernel(Delta(), Gaussian(sigma=1.0), universe=["a", "b", "c"])
+    assert k([[]])[0, 0] == 3.0 and GeneralSetKernel(Delta(), Gaussian(sigma=1.0))([[]])[0, 0] == 0.0
+
+
+def test_universes_that_are_none():
+    with pytest.raises(InputError, match="bag 1 has the element 'x', which the universe has not"):
+        GeneralSetKernel(Delta(), Min(), universe=["a"])([["a"], ["x"]])
+    with pytest.raises(InputError, match="every element once, got 'a' more than once"):
+        GeneralSetKernel(Delta(), Min(), universe=["a", "b", "a"])
+    with pytest.raises(InputError, match="universe must be a list of elements"):
+        GeneralSetKernel(Delta(), Min(), universe="ab")
+    many = GeneralSetKernel(Delta(), Min(), universe=list(range(20)))
+    assert repr(many) == "GeneralSetKernel(element=Delta(), count=Min(), universe=<20 elements>)"
+    assert clone(many).resolve([[1], [2]]) == many
 
 
 def test_vectors_with_multiplicities(rng):

@@ -85,7 +85,9 @@ def test_on_the_normal_plane_every_point_is_on_the_side_of_its_prediction(moons,
     shown = DecisionBoundaryDisplay.from_estimator(model, X, y, plane="normal", grid=400, ax=ax)
     f = model.decision_function(X)
     clear = np.abs(f) > 0.05  # a cell of the grid
-    sides = shown._regions_at_points()[clear]
+    across = np.abs(shown.horizontal[:, None] - shown.points[:, 0]).argmin(axis=0)
+    up = np.abs(shown.vertical[:, None] - shown.points[:, 1]).argmin(axis=0)
+    sides = shown.regions[up, across][clear]
     np.testing.assert_array_equal(sides, (f > 0)[clear].astype(int))
 
 

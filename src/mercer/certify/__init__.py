@@ -1,8 +1,32 @@
-"""Is it a kernel? Verdicts with their reasons, spectra, and repair."""
+"""Is it a kernel? Verdicts with their reasons, spectra, and repair.
+
+``mercer.certify(kernel)`` is a call of this very module: it is what ``certify.certify`` is, so that one name
+serves for the function and for what lies beside it.
+
+>>> import mercer
+>>> mercer.certify(mercer.Linear()).verdict, mercer.certify.density(mercer.Gaussian()).dim
+('proved', 1)
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
 
 from mercer.certify.bochner import density
-from mercer.certify.certify import Certificate, certify
+from mercer.certify.certificate import Certificate
 from mercer.certify.repair import repair
 from mercer.certify.schoenberg import largest_dimension
+from mercer.certify.verdict import certify
 
 __all__ = ["Certificate", "certify", "density", "largest_dimension", "repair"]
+
+
+class _Callable(ModuleType):
+    """The module, which may be called like the function of its name."""
+
+    def __call__(self, kernel: Any, points: Any = None, dim: int | None = None) -> Certificate:
+        """Is it a kernel? See ``mercer.certify.certify``, which this is."""
+        return certify(kernel, points, dim)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from mercer.certify.asked import Sampled, as_asked
 from mercer.certify.rounding import gram_with_error
 from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import evaluate
 from mercer.kernels.expression import Number
-from mercer.kernels.names import as_kernel
 from mercer.kernels.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.quadrature import mass, panels, reach
@@ -102,7 +102,7 @@ def density(kernel: Any, dim: int = 1) -> Density:
     >>> bool(abs(v(2 * np.pi)) < 1e-14), v.is_exact
     (True, False)
     """
-    kernel = as_kernel(kernel)
+    kernel = as_asked(kernel)
     if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
         raise InputError(f"dim must be a whole number of at least 1, got {dim!r}: pass the number of columns")
     if not kernel.is_resolved():
@@ -170,7 +170,7 @@ def _student(nu: float, scale: float, dim: int) -> Function:
 
 
 def _laplacian(kernel: Laplacian, dim: int) -> tuple[Function, bool]:
-    is_product = kernel.norm == 1
+    is_product = not kernel.is_euclidean
     return _student(0.5, float(kernel.gamma), 1 if is_product else dim), is_product
 
 
@@ -233,7 +233,7 @@ _KNOWN: dict[type[Kernel], Callable[[Any, int], tuple[Function, bool] | None]] =
 
 def radial_profile(kernel: Kernel) -> Function | None:
     """φ of a kernel φ(‖x - x'‖), length scales of columns counted as part of the norm; None for others."""
-    if type(kernel) is Radial:
+    if isinstance(kernel, Radial | Sampled):
         return kernel.profile
     expression = kernel.expression()
     quantities = set()

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.certify.asked import as_asked
 from mercer.certify.bochner import line_profile, radial_profile, transform
 from mercer.certify.closure import Setting, prove
 from mercer.certify.parts import number, terms
@@ -26,7 +27,6 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import evaluate, substitute
 from mercer.kernels.expression import ZERO, Apply, Expression, Number, Symbol
-from mercer.kernels.names import as_kernel
 from mercer.kernels.pair import Quantity
 from mercer.kernels.quadrature import reach
 from mercer.kernels.radial import Radial, sphere_wave
@@ -61,9 +61,9 @@ def largest_dimension(kernel: Any) -> float | None:
 
     None means: proved up to some dimension, neither proved nor refuted in the next. 0 means: in none.
     """
-    from mercer.certify.certify import certify  # which names the largest dimension in its reasons
+    from mercer.certify.verdict import certify  # which names the largest dimension in its reasons
 
-    kernel = as_kernel(kernel)
+    kernel = as_asked(kernel)
     if kernel.domain not in ("vectors", "nonnegative"):
         raise InputError(f"a dimension is a number of columns, and {kernel!r} is no kernel on vectors")
     largest = proved_dimension(kernel)

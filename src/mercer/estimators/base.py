@@ -30,6 +30,7 @@ from sklearn.utils.validation import (
 
 from mercer import data
 from mercer.errors import InputError
+from mercer.gram.points import check_domain
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
@@ -111,7 +112,9 @@ class KernelMixin:
     def _validate_new(self, X: Any) -> Any:
         """Points to apply a fitted estimator to, checked against those it was fitted on."""
         check_is_fitted(self)
-        return self._validate(X, "no_validation", self.kernel_.domain, reset=False)[0]
+        domain = self.kernel_.domain
+        X = self._validate(X, "no_validation", domain, reset=False)[0]
+        return check_domain(self.kernel_, X, "X") if domain == "any" else X  # many points, never a single one
 
     def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         with_y = not _is_absent(y)

@@ -24,6 +24,7 @@ from mercer.gram.sparse_rows import Columns, sort_columns
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import evaluate
 from mercer.kernels.expression import Expression
+from mercer.kernels.one_point import is_one_object
 from mercer.kernels.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
 from mercer.kernels.program import Program
 from mercer.threads import run
@@ -96,7 +97,7 @@ class Sides:
 
 def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
     """The raw points, checked for what the kernel says a point is."""
-    is_list = hasattr(X, "shape") or (hasattr(X, "__len__") and not isinstance(X, str))
+    is_list = not is_one_object(X) and (hasattr(X, "shape") or hasattr(X, "__len__"))
     if kernel.domain == "any" and not is_list:
         raise InputTypeError(
             f"{name} must be a table or a list of points, got {X!r}: pass one entry per point"

@@ -52,6 +52,9 @@ class Kernel:
     #: why this kernel is positive definite if those it is made of are, or None
     closure: str | None = None
 
+    #: other names of parameters, which are taken and never given back: ``{"lam": "gamma"}``
+    aliases: ClassVar[dict[str, str]] = {}
+
     _parameters: ClassVar[dict[str, Parameter]] = {}
 
     # --- construction and parameters -------------------------------------------------------------
@@ -72,12 +75,19 @@ class Kernel:
     def __init__(self, *values: Any, **named: Any) -> None:
         signature = inspect.signature(type(self))
         try:
-            bound = signature.bind(*values, **named)
+            bound = signature.bind(*values, **self._by_own_names(named))
         except TypeError as error:
             allowed = ", ".join(signature.parameters) or "none"
             raise TypeError(f"{type(self).__name__}: {error}; its parameters are: {allowed}") from None
         bound.apply_defaults()
         self._assign(bound.arguments)
+
+    def _by_own_names(self, named: dict[str, Any]) -> dict[str, Any]:
+        """Parameters under the names they are declared with, each once."""
+        for other, name in self.aliases.items():
+            if other in named and name in named:
+                raise TypeError(f"{other} is another name of {name}, and both are given: pass one of them")
+        return {self.aliases.get(name, name): value for name, value in named.items()}
 
     def _assign(self, values: dict[str, Any]) -> None:
         """Check all, then store all: a refused value leaves the kernel as it was."""
@@ -133,6 +143,7 @@ class Kernel:
         own: dict[str, Any] = {}
         for key, value in params.items():
             name, _, rest = key.partition("__")
+            name = self.aliases.get(name, name)
             if name not in self._names():
                 raise InputError(
                     f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(self._names())}"
@@ -278,11 +289,30 @@ class Kernel:
 
     # --- evaluation ----------------------------------------------------------------------------------
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
-        """The dense matrix k(xᵢ, yⱼ); ``Gram(k, X, Y)`` is the lazy one."""
-        from mercer.gram import Gram
+    def __call__(self, X: Any, Y: Any = None) -> Any:  # (n, m); a number for two single points
+        """The dense matrix k(xᵢ, yⱼ); ``Gram(k, X, Y)`` is the lazy one.
 
-        return Gram(self, X, Y).dense()
+        With Y, either side may be a single point: a flat list of numbers, a text, a graph, a dict (see
+        ``mercer.kernels.one_point``). Its dimension is then left out of the result, as in NumPy.
+
+        >>> from mercer import Polynomial
+        >>> k = Polynomial(2, c=0)
+        >>> k([1, 1], [-1, 1]), k([1, 1], [1, 1])
+        (0.0, 4.0)
+        >>> k([1, 1], [[1, 1], [-1, 1]])
+        array([4., 0.])
+        """
+        from mercer.gram import Gram
+        from mercer.kernels.one_point import as_list, width_of
+
+        if Y is None:
+            return Gram(self, X, Y).dense()
+        X, is_one_x = as_list(self.domain, X, width_of(self.domain, Y))
+        Y, is_one_y = as_list(self.domain, Y, width_of(self.domain, X))
+        K = Gram(self, X, Y).dense()
+        if is_one_x and is_one_y:
+            return float(K[0, 0])
+        return K[0] if is_one_x else K[:, 0] if is_one_y else K
 
     # --- the algebra ---------------------------------------------------------------------------------
 

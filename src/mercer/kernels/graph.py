@@ -6,6 +6,7 @@ A graph may be given as
 - a pair (A, labels), one hashable label per node;
 - a networkx graph, whose nodes and edges may carry a ``label``, nodes also ``attributes``, edges a ``weight``
   (``from_networkx`` takes other names);
+- its edges: a set or a list of tuples (u, v), or what GraKeL takes (``mercer.kernels.edges``);
 - a ``Graph``, which may have all of these.
 
 >>> ring = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
@@ -15,7 +16,7 @@ Graph(3 nodes, 6 edges, node labels)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +114,9 @@ def as_graph(G: Any, name: str = "a graph") -> Graph:
     try:
         if _is_networkx(G):
             return from_networkx(G)
+        by_edges = _by_edges(G)
+        if by_edges is not None:
+            return by_edges
         labels = None
         if isinstance(G, tuple) and len(G) == 2:
             G, labels = G
@@ -127,6 +131,23 @@ def as_graph(G: Any, name: str = "a graph") -> Graph:
     adjacency = graph.adjacency.copy()  # what was given is left as it is
     adjacency.eliminate_zeros()
     return Graph(adjacency, labels)
+
+
+def _by_edges(G: Any) -> Graph | None:
+    """A graph that is given by its edges; None where it is given in another way."""
+    from mercer.kernels.edges import from_edges, from_grakel, is_edges, is_grakel
+
+    if is_edges(G):
+        is_square = all(len(edge) == len(G) for edge in G)
+        if isinstance(G, list) and is_square and np.asarray(G).dtype.kind in "biuf":
+            raise InputError(
+                f"a graph {G!r} may be a matrix or a list of {len(G)} edges: pass np.array(…) for a matrix, "
+                "set(…) or mercer.kernels.edges.from_edges(…) for edges"
+            )
+        return from_edges(G)
+    if isinstance(G, tuple) and len(G) == 2 and not isinstance(G[0], Mapping | Set):
+        return None  # a matrix and labels, in whatever form
+    return from_grakel(G) if is_grakel(G) else None
 
 
 def _is_networkx(G: Any) -> bool:
@@ -145,8 +166,8 @@ def _adjacency(given: Any, name: str) -> sparse.csr_array:
             A = np.empty(0)
         if A.ndim == 0 or A.shape == (0,):
             raise InputTypeError(
-                f"{name} must be an adjacency matrix, a pair (matrix, labels), a networkx graph or a "
-                f"mercer.kernels.graphs.Graph, got a {type(given).__name__}"
+                f"{name} must be an adjacency matrix, a pair (matrix, labels), a set of edges (u, v), a "
+                f"networkx graph or a mercer.kernels.graphs.Graph, got a {type(given).__name__}"
             )
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.dtype.kind == "c":
         raise InputError(

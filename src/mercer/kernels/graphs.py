@@ -17,10 +17,20 @@ import numpy as np
 from scipy import sparse
 
 from mercer.errors import InputError
+from mercer.kernels.edges import from_edges, from_grakel
 from mercer.kernels.graph import Graph, as_graph, from_networkx
 from mercer.kernels.structured import Ranges, encode_labels
 
-__all__ = ["Graph", "Graphs", "as_graph", "encode_graphs", "from_networkx", "read_tu"]
+__all__ = [
+    "Graph",
+    "Graphs",
+    "as_graph",
+    "encode_graphs",
+    "from_edges",
+    "from_grakel",
+    "from_networkx",
+    "read_tu",
+]
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,9 @@ def value(kernel: Kernel, name: str, word: str, X: Any, weight: Any = None) -> f
         present = np.flatnonzero(weight)
         X, weight = X[present], np.asarray(weight, dtype=np.float64)[present]
     if word == "median":
-        return median_distance(X, "cityblock" if getattr(kernel, "norm", 2) == 1 else "euclidean", weight)
+        return median_distance(
+            X, "cityblock" if getattr(kernel, "norm", 2) in (1, "l1") else "euclidean", weight
+        )
     if word == "auto":
         return 1.0 / X.shape[1]
     if word == "scale":

@@ -258,7 +258,7 @@ class _Reader:
         parameters = inspect.signature(kind).parameters
         several = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
         order = tuple(parameters) if not several else ()
-        synonyms = _SYNONYMS.get(kind.__name__, {})
+        synonyms = {**_SYNONYMS.get(kind.__name__, {}), **kind.aliases}
         given = self._arguments(node, order, kind._parameters, synonyms, depth)
         return self._attempt(node, kind, **given)
 

@@ -22,7 +22,7 @@ from mercer.kernels.compose import _kernel
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.expression import Expression, inverse_root
 from mercer.kernels.pair import Joint, Pair, diagonal
-from mercer.kernels.parameters import choice
+from mercer.kernels.parameters import choice, fixed
 from mercer.kernels.stationary import Delta
 from mercer.kernels.structured import FeatureKernel, ObjectKernel, Ranges, encode_labels
 
@@ -256,29 +256,72 @@ class SetKernel(StackedKernel):
 
 
 class GeneralSetKernel(StackedKernel):
-    r"""k(A, B) = Σ_{x∈A} Σ_{y∈B} element(x, y) · count(A(x), B(y)), A(x) how often x is in A.
+    r"""k(A, B) = Σ_{x∈𝒳} Σ_{y∈𝒳} element(x, y) · count(A(x), B(y)), A(x) how often x is in A.
 
-    x and y run over different elements. A bag is a dict or Counter of multiplicities, or a list, a set or a
-    table of elements. With ``element=Delta()`` and ``count=Min()`` it is the intersection; with ``Linear()``
-    for ``count`` it is ``SetKernel(element)``.
+    A bag is a dict or Counter of multiplicities, or a list, a set or a table of elements. With
+    ``element=Delta()`` and ``count=Min()`` it is the intersection; with ``Linear()`` for ``count`` it is
+    ``SetKernel(element)``.
 
-    >>> from mercer import Delta, Min
+    Where count(0, ·) = 0, as of these two, what a bag has not adds nothing, and 𝒳 may be anything.
+    Other kernels of counts also compare what is *not* there: then ``universe`` says what 𝒳 is, a list of its
+    different elements. Without it, x and y run over the elements of A and of B alone, which is a kernel too,
+    and another one.
+
+    >>> from mercer import Delta, Gaussian, Min
     >>> GeneralSetKernel(Delta(), Min())([{"rose": 3, "thorn": 1}], [["rose", "rose", "leaf"]])
     array([[2.]])
+    >>> k = GeneralSetKernel(Delta(), Gaussian(sigma=1.0), universe=["rose", "thorn", "leaf"])
+    >>> k({"rose": 1}, {"rose": 1})  # they agree on all three
+    3.0
     """
 
     closure = "a set kernel: element(x, y) · count(A(x), B(y)) is a kernel of pairs (element, multiplicity)"
     element: Kernel = _kernel()
     count: Kernel = _kernel()
+    universe: Any = fixed(
+        None,
+        "a list of elements, or None",
+        lambda v: isinstance(v, list | tuple | np.ndarray) and len(v) > 0,
+        "the different elements that a bag may have",
+        optional=True,
+    )
+
+    def check(self) -> None:
+        if self.universe is not None and isinstance(self.element, Kernel):
+            keys = self._keys(self.universe)
+            if len(set(keys)) < len(keys):
+                twice = Counter(keys).most_common(1)[0][0]
+                raise InputError(f"universe must list every element once, got {twice!r} more than once")
+
+    def __repr__(self) -> str:
+        if self.universe is None or len(self.universe) <= 8:
+            return super().__repr__()
+        some = f"<{len(self.universe)} elements>"
+        return f"GeneralSetKernel(element={self.element!r}, count={self.count!r}, universe={some})"
 
     @property
     def objects(self) -> str:  # type: ignore[override]
         return _kind_of_sets(self.element)
 
+    @property
+    def _as_tuples(self) -> bool:
+        return self.element.domain in ("vectors", "nonnegative")
+
+    def _keys(self, elements: Any) -> list[Any]:
+        """Elements as what they are looked up by."""
+        try:
+            keys = [_key(element, self._as_tuples) for element in elements]
+            hash(tuple(keys))
+        except TypeError as error:
+            raise InputTypeError(f"elements of bags must be hashable to be counted: {error}") from None
+        return keys
+
     def _read(self, X: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
         """The different elements, their multiplicities (N, 1), and how many each bag has."""
-        as_tuples = self.element.domain in ("vectors", "nonnegative")
-        bags = [_counted(x, i, as_tuples) for i, x in enumerate(X)]
+        bags = [_counted(x, i, self._as_tuples) for i, x in enumerate(X)]
+        if self.universe is not None:
+            place = {key: j for j, key in enumerate(self._keys(self.universe))}
+            bags = [(self.universe, self._throughout(place, *bag, i)) for i, bag in enumerate(bags)]
         elements, lengths = stack_elements(self.element, [members for members, _ in bags])
         counts = np.concatenate([np.empty(0), *(times for _, times in bags)]).reshape(-1, 1)
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
@@ -286,6 +329,18 @@ class GeneralSetKernel(StackedKernel):
                 "multiplicities must be numbers that are zero or more: look at the values of the bags"
             )
         return elements, counts, lengths
+
+    def _throughout(self, place: dict[Any, int], members: Any, times: np.ndarray, i: int) -> np.ndarray:
+        """How often each element of the universe is in a bag, most of them zero times."""
+        counts = np.zeros(len(place))
+        for key, often in zip(self._keys(members), times, strict=True):
+            if key not in place:
+                raise InputError(
+                    f"bag {i} has the element {key!r}, which the universe has not: list it there, "
+                    "or leave it out"
+                )
+            counts[place[key]] += often
+        return counts
 
     def encode(self, X: Sequence[Any]) -> Stacked:
         elements, counts, lengths = self._read(X)
@@ -297,7 +352,13 @@ class GeneralSetKernel(StackedKernel):
             return self
         elements, counts, lengths = self._read(data.as_objects(data.single_column(X)))
         weight = None if weight is None else np.repeat(weight, lengths)
-        return GeneralSetKernel(self.element.resolve(elements, weight), self.count.resolve(counts, weight))
+        element, count = self.element.resolve(elements, weight), self.count.resolve(counts, weight)
+        return GeneralSetKernel(element, count, self.universe)
+
+
+def _key(element: Any, as_tuples: bool) -> Any:
+    """An element as what it is counted by: vectors as tuples."""
+    return tuple(np.asarray(element).tolist()) if as_tuples and np.ndim(element) else element
 
 
 def _counted(x: Any, i: int, as_tuples: bool) -> tuple[Any, np.ndarray]:
@@ -311,10 +372,8 @@ def _counted(x: Any, i: int, as_tuples: bool) -> tuple[Any, np.ndarray]:
         table, times = np.unique(np.asarray(x), axis=0, return_counts=True)
         return table, times.astype(np.float64)
     members = _members(x, i)
-    if as_tuples:
-        members = [tuple(np.asarray(a).tolist()) if np.ndim(a) else a for a in members]
     try:
-        often = Counter(members)
+        often = Counter(_key(a, as_tuples) for a in members)
     except TypeError as error:
         raise InputTypeError(f"elements of bags must be hashable to be counted: {error}") from None
     return list(often), np.fromiter(often.values(), np.float64, len(often))

@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+_LAMBDA: dict[str, str] = {"lam": "gamma"}  # λ in exp(-λ ‖x - x'‖²) and exp(-λ ‖x - x'‖)
+
+
 def _length_scale(default: Any = 1.0, **options: Any) -> Any:
     return positive(default, per_column=-1.0, **options)
 
@@ -39,15 +42,18 @@ class Gaussian(Kernel):
     The default choice for smooth functions of real vectors; every function it learns is infinitely
     differentiable. Give the width ``sigma`` (a number, one per column, or "median": the median
     distance of the data), or LIBSVM's ``gamma`` = 1/2σ² (a number, "scale" or "auto"); σ = 1 when
-    neither is given.
+    neither is given. ``lam`` is another name of ``gamma``, for those who write exp(-λ ‖x - x'‖²).
 
     >>> Gaussian(sigma=1.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(6)
     array([[0.367879]])
+    >>> Gaussian(lam=0.5)
+    Gaussian(gamma=0.5)
     >>> Gaussian(gamma=0.5) == Gaussian(sigma=1.0)  # same function, different parameters
     False
     """
 
     lemma = "the Gaussian is the Fourier transform of a Gaussian measure (Bochner)"
+    aliases = _LAMBDA
     sigma: Any = _length_scale(None, words=("median",), optional=True)
     gamma: Any = positive(None, words=("scale", "auto"), optional=True, per_column=0.5)
 
@@ -71,20 +77,31 @@ class Gaussian(Kernel):
 class Laplacian(Kernel):
     r"""k(x, x') = exp(-γ ‖x - x'‖), with the ℓ₁ norm (scikit-learn's laplacian) or the Euclidean one.
 
-    Rougher than the Gaussian: its functions have kinks, so it follows abrupt changes better.
+    ``norm="l1"``, or 1, is Σₖ |xₖ - x'ₖ| and the default; ``norm="l2"``, or 2, is the Euclidean distance: the
+    same in every direction, and what most texts call Laplacian. On the line there is no difference. ``lam``
+    is another name of ``gamma``. Rougher than the Gaussian: its functions have kinks, so it follows abrupt
+    changes better.
 
-    >>> Laplacian(gamma=1.0, norm=2)([[0.0, 0.0]], [[3.0, 4.0]]).round(6)
-    array([[0.006738]])
-    >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(6)
-    array([[0.000912]])
+    >>> round(Laplacian(lam=1.0, norm="l2")([0, 0], [3, 4]), 6)  # exp(-5): ‖(3, 4)‖ = 5
+    0.006738
+    >>> round(Laplacian(lam=1.0)([0, 0], [3, 4]), 6)  # exp(-7): |3| + |4| = 7
+    0.000912
+    >>> Laplacian(norm="l2")
+    Laplacian(gamma=1.0, norm='l2')
     """
 
     lemma = "exp(-t) of a norm of negative type (ℓ₁ and ℓ₂ are; Schoenberg)"
+    aliases = _LAMBDA
     gamma: Any = positive(1.0, words=("scale", "auto"), per_column=1.0)
-    norm: int = choice(1, (1, 2))
+    norm: int | str = choice(1, (1, 2, "l1", "l2"))
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether the norm is ℓ₂, and not ℓ₁."""
+        return self.norm in (2, "l2")
 
     def formula(self, pair: Any) -> Any:
-        distance = pair.l1 if self.norm == 1 else sqrt(pair.sqdist)
+        distance = sqrt(pair.sqdist) if self.is_euclidean else pair.l1
         return exp(-distance * self.gamma)
 
 

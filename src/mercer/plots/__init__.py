@@ -11,7 +11,7 @@ drawn.
 >>> X, y = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [2.0, 1.0]]), [0, 1, 0, 1]
 >>> display = DecisionBoundaryDisplay.from_estimator(SVC(kernel="linear").fit(X, y), X, y)
 >>> display.describe()
-'4 points along x₁ and x₂, over the regions of 2 classes. 100% of the points lie in the region of their class.
+'4 points along x₁ and x₂, over the regions of 2 classes. The model is right on 100% of the points.
 Dashed lines are the edges of the margin.'
 """
 

@@ -13,6 +13,7 @@ from mercer.gram import Gram
 from mercer.plots import style
 from mercer.plots.learned import Learned, as_labels, learned, sample, table_of
 from mercer.plots.plane import Plane, normal_plane, principal_plane
+from mercer.plots.regions import Regions
 from mercer.plots.style import Display
 
 __all__ = ["DecisionBoundaryDisplay"]
@@ -35,6 +36,8 @@ class DecisionBoundaryDisplay(Display):
     names : of the two axes
     support : (n,) whether a point is a support vector
     has_margin : whether to draw f = ±1
+    predicted : (n,) the codes that the model gives to the points
+    functions : those that tell the classes apart, on the grid
     """
 
     horizontal: np.ndarray
@@ -47,6 +50,8 @@ class DecisionBoundaryDisplay(Display):
     names: tuple[str, str] = ("x₁", "x₂")
     support: np.ndarray | None = field(default=None, repr=False)
     has_margin: bool = False
+    predicted: np.ndarray | None = field(default=None, repr=False)
+    functions: Regions | None = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(
@@ -95,6 +100,7 @@ class DecisionBoundaryDisplay(Display):
             "classes": found.classes,
             "support": _support(found, which, n),
             "has_margin": found.has_margin,
+            "predicted": _targets(found, np.asarray(model.predict(some))) if found.is_classifier else None,
         }
         if is_flat:
             assert rows is not None
@@ -114,15 +120,14 @@ class DecisionBoundaryDisplay(Display):
         if hasattr(some, "columns"):  # a data frame of either library, whose names the model knows
             flat = type(some)({name: flat[:, j] for j, name in enumerate(some.columns)})
             names = list(some.columns) if names is None else names
-        values, regions = _looked_at(found, found.values(found.points(flat)))
-        shape = places.shape[:2]
+        there = found.values(found.points(flat)).reshape(*places.shape[:2], -1)
         return cls(
             horizontal,
             vertical,
-            None if values is None else values.reshape(shape),
-            None if regions is None else regions.reshape(shape),
+            *_looked_at(found, there),
             rows,
             names=("x₁", "x₂") if names is None else (str(names[0]), str(names[1])),
+            functions=_functions(found, there),
             **common,
         )
 
@@ -137,15 +142,14 @@ class DecisionBoundaryDisplay(Display):
         plane = normal_plane(K, F[:, 0], _norm(found)) if normal else principal_plane(K, F)
         horizontal, vertical = _grid(plane.coordinates, grid)
         places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
-        there = plane.values(places.reshape(-1, 2))
-        values, regions = _looked_at(found, there)
+        there = plane.values(places.reshape(-1, 2)).reshape(*places.shape[:2], -1)
         return cls(
             horizontal,
             vertical,
-            None if values is None else values.reshape(places.shape[:2]),
-            None if regions is None else regions.reshape(places.shape[:2]),
+            *_looked_at(found, there),
             plane.coordinates,
             names=_plane_names(plane, normal),
+            functions=_functions(found, there),
             **common,
         )
 
@@ -153,13 +157,18 @@ class DecisionBoundaryDisplay(Display):
         box = (self.horizontal[0], self.horizontal[-1], self.vertical[0], self.vertical[-1])
         if self.regions is not None:
             count = len(self.classes) if self.classes is not None else 2
+            painted = self.regions if self.functions is None else self.functions.refined().codes()
             # numbered by class, one colour each: nothing is blended between two of them
             ax.imshow(
-                self.regions, extent=box, origin="lower", aspect="auto", interpolation="nearest",
+                painted, extent=_around(box, painted.shape), origin="lower", aspect="auto",
+                interpolation="nearest",
                 cmap=style.shades(count), vmin=-0.5, vmax=count - 0.5, alpha=0.16,
             )  # fmt: skip
         elif self.values is not None:
-            image = ax.imshow(self.values, extent=box, origin="lower", aspect="auto", cmap=style.SEQUENTIAL)
+            extent = _around(box, self.values.shape)
+            image = ax.imshow(
+                self.values, extent=extent, origin="lower", aspect="auto", cmap=style.SEQUENTIAL
+            )
             style.colour_bar(ax, image, "f")
         self._draw_lines(ax)
         self._draw_points(ax)
@@ -180,12 +189,14 @@ class DecisionBoundaryDisplay(Display):
                     linestyles=[line[1] for line in inside], linewidths=[line[2] for line in inside],
                     colors=ink,
                 )  # fmt: skip
-        elif self.regions is not None:
-            for code in np.unique(self.regions)[1:]:
-                ax.contour(
-                    self.horizontal, self.vertical, self.regions >= code, levels=[0.5], linewidths=0.9,
-                    colors=ink,
-                )  # fmt: skip
+        elif self.functions is not None:
+            finer = self.functions.refined()
+            up, across = (
+                np.linspace(side[0], side[-1], count)
+                for side, count in zip((self.vertical, self.horizontal), finer.values.shape, strict=False)
+            )
+            for difference in finer.lines():
+                ax.contour(across, up, difference, levels=[0.0], linewidths=0.9, colors=ink)
             self._name_regions(ax)
 
     def _name_regions(self, ax: Any) -> None:
@@ -233,27 +244,35 @@ class DecisionBoundaryDisplay(Display):
             return f"{what}, over the region of what is typical."
         count = len(self.classes)
         text = f"{what}, over the regions of {count} classes."
-        if self.targets is not None:
-            right = np.mean(self._regions_at_points() == self.targets)
-            text += f" {right:.0%} of the points lie in the region of their class."
+        if self.targets is not None and self.predicted is not None:
+            right = np.mean(self.predicted == self.targets)
+            text += f" The model is right on {right:.0%} of the points."
         if self.has_margin and self.values is not None:
             text += " Dashed lines are the edges of the margin."
         return text
 
-    def _regions_at_points(self) -> np.ndarray:  # (n,)
-        assert self.regions is not None
-        across = np.abs(self.horizontal[:, None] - self.points[:, 0]).argmin(axis=0)
-        up = np.abs(self.vertical[:, None] - self.points[:, 1]).argmin(axis=0)
-        return np.asarray(self.regions[up, across])
-
 
 def _looked_at(found: Learned, F: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Values to draw lines of, and codes of the classes; of values of the functions, (n, functions)."""
+    """Values to draw lines of, and codes of the classes; of values of the functions, (h, w, functions)."""
     if found.is_regressor:
-        return F[:, 0], None
+        return F[..., 0], None
     if not found.is_classifier:  # one class: novel or typical
-        return F[:, 0], (F[:, 0] > 0).astype(int)
-    return (F[:, 0] if F.shape[1] == 1 else None), found.codes(F)
+        return F[..., 0], (F[..., 0] > 0).astype(int)
+    return (F[..., 0] if F.shape[-1] == 1 else None), found.codes(F)
+
+
+def _functions(found: Learned, F: np.ndarray) -> Regions | None:
+    """What tells the classes apart, or what is typical from what is not; nothing for a regression."""
+    if found.is_regressor:
+        return None
+    return Regions(F, 2 if found.classes is None else len(found.classes), found.by_pairs)
+
+
+def _around(box: tuple[float, float, float, float], shape: tuple[int, ...]) -> tuple[float, ...]:
+    """The sides of a picture whose outermost pixels have their middles on the sides of the box."""
+    left, right, bottom, top = box
+    x, y = (right - left) / (shape[1] - 1) / 2, (top - bottom) / (shape[0] - 1) / 2
+    return left - x, right + x, bottom - y, top + y
 
 
 def _targets(found: Learned, labels: np.ndarray) -> np.ndarray | None:

@@ -3,7 +3,6 @@ r"""What pictures need of a model: the learner at the end of a pipeline, the poi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from mercer.kernels.compose import OnColumns
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import is_vector
 from mercer.plots.filters import FilterMachine, FilterRows, is_filter
+from mercer.plots.regions import winners
 
 __all__ = [
     "Learned",
@@ -132,16 +132,12 @@ class Learned:
     def codes(self, values: np.ndarray) -> np.ndarray:  # (n,)
         """The classes that values of f, (n, functions), stand for."""
         assert self.classes is not None
-        count, functions = len(self.classes), values.shape[1]
-        if functions == 1:
-            return (values[:, 0] > 0).astype(int)
-        if functions == count and not getattr(self.machine, "_by_pairs", False):
-            return values.argmax(axis=1)
-        votes = np.zeros((len(values), count))
-        for p, (i, j) in enumerate(combinations(range(count), 2)):
-            votes[:, i] += values[:, p] > 0
-            votes[:, j] += values[:, p] <= 0
-        return votes.argmax(axis=1)
+        return winners(values, len(self.classes), self.by_pairs)
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether there is a function for every pair of classes, and they vote."""
+        return bool(getattr(self.machine, "_by_pairs", False))
 
 
 def learned(model: Any) -> Learned:

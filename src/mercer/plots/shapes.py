@@ -35,14 +35,16 @@ class KernelShapeDisplay(Display):
     @classmethod
     def from_kernels(
         cls,
-        *kernels: Kernel,
+        *kernels: Any,
         center: float = 0.0,
         limits: tuple[float, float] = (-3.0, 3.0),
         points: int = 601,
         names: Any = None,
         ax: Any = None,
     ) -> Any:
-        """Of kernels on vectors, here of one coordinate; ``names`` replace their formulas.
+        """Of kernels on vectors, one after the other or in a list, here of one coordinate.
+
+        ``names`` replace their formulas.
 
         >>> from mercer import Gaussian, Linear
         >>> display = KernelShapeDisplay.from_kernels(Gaussian(sigma=1.0), Linear(), center=1.0, points=3)
@@ -50,6 +52,8 @@ class KernelShapeDisplay(Display):
         (array([-3.,  0.,  3.]), array([[ 0.   ,  0.607,  0.135],
                [-3.   ,  0.   ,  3.   ]]))
         """
+        if len(kernels) == 1 and isinstance(kernels[0], list | tuple):
+            kernels = tuple(kernels[0])
         if not kernels or not all(isinstance(kernel, Kernel) for kernel in kernels):
             raise InputError(f"pass kernels on vectors, such as Gaussian(sigma=1.0), got {kernels!r}")
         waiting = [kernel for kernel in kernels if not kernel.is_resolved()]

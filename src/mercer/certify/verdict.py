@@ -22,16 +22,17 @@ c = 0.5 at [3.0]
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from mercer import data
+from mercer.certify.asked import Sampled, as_asked
 from mercer.certify.bounds import Space
+from mercer.certify.certificate import Certificate
 from mercer.certify.closure import Setting, data_width, prove
-from mercer.certify.conditional import conditional_order, what_it_allows
+from mercer.certify.conditional import conditional_order
 from mercer.certify.formula import Prover
+from mercer.certify.matrix import certify_matrix
 from mercer.certify.proof import Open, Step
 from mercer.certify.schoenberg import Frequency, negative_frequency, proved_dimension, wave_number
 from mercer.certify.search import search
@@ -39,71 +40,13 @@ from mercer.certify.witness import Evidence, Witness, examine
 from mercer.errors import InputError
 from mercer.gram.points import check_domain
 from mercer.kernels.base import Kernel
-from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.sets import SetKernel
 from mercer.threads import single_threaded_blas
 
-__all__ = ["Certificate", "certify"]
+__all__ = ["certify"]
 
-Verdict = Literal["proved", "refuted", "unknown"]
-_SHOWN = 24  # points of a witness that are printed
 _FAINT = -1e-3  # a density less negative than this, relative to its largest value, takes too many points
-
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """A verdict on a kernel, with what it rests on; print it to read it.
-
-    >>> from mercer import Sigmoid
-    >>> certify(Sigmoid(eta=1.0, nu=-1.0))
-    Certificate(verdict='refuted', reason='k(x, x) = -0.469945 < 0 at one point')
-    """
-
-    verdict: Verdict
-    reason: str
-    kernel: Kernel = field(repr=False)
-    #: proved: the derivation
-    steps: Step | None = field(default=None, repr=False)
-    #: refuted: the witness, as few points as we can find
-    points: Any = field(default=None, repr=False)
-    #: refuted: c of length 1 with cᵀKc < 0; None for a kernel that is not symmetric
-    vector: np.ndarray | None = field(default=None, repr=False)
-    #: refuted: all eigenvalues of K at the points, the largest first
-    eigenvalues: np.ndarray | None = field(default=None, repr=False)
-    #: refuted: where the spectral density in that dimension is negative, if such a frequency was found
-    frequency: Frequency | None = field(default=None, repr=False)
-    #: the largest dimension in which the kernel is proved positive definite, if it is in some and not in all
-    dimension: int | None = field(default=None, repr=False)
-    #: not proved: the order in which it is conditionally positive definite, if that is proved
-    conditional: int | None = field(default=None, repr=False)
-    #: the derivation of that
-    conditional_steps: Step | None = field(default=None, repr=False)
-
-    def __bool__(self) -> bool:
-        raise TypeError(
-            "a certificate has three verdicts and no truth value: write certificate.verdict == 'proved'"
-        )
-
-    def __str__(self) -> str:
-        is_what = {"proved": "proved positive definite", "refuted": "refuted", "unknown": "unknown"}
-        lines = [f"{self.kernel!r} is {is_what[self.verdict]}: {self.reason}"]
-        if self.conditional is not None:
-            lines.append("it is " + what_it_allows(self.conditional))
-        if self.steps is not None:
-            lines.append(str(self.steps))
-        if self.eigenvalues is not None:
-            shown = [f"{value:.6g}" for value in self.eigenvalues]
-            if len(shown) > _SHOWN:
-                shown = [*shown[: _SHOWN // 2], "…", *shown[-_SHOWN // 2 :]]
-            lines.append("eigenvalues: " + ", ".join(shown))
-        if self.points is not None:
-            n = data.n_points(self.points)
-            for i in range(min(n, _SHOWN)):
-                weight = "" if self.vector is None else f"c = {self.vector[i]:.6g} "
-                lines.append(f"{weight}at {_text(data.take(self.points, [i]))}")
-            lines += [f"… and {n - _SHOWN} more"] if n > _SHOWN else []
-        return "\n".join(lines)
 
 
 def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certificate:
@@ -111,7 +54,9 @@ def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certific
 
     Parameters
     ----------
-    kernel : Kernel, or a name such as "rbf"
+    kernel : what is asked about: a Kernel; a name such as "rbf" or a line of text as the command takes it; a
+        matrix (an array or a list of rows), of which the question is whether it is positive semidefinite; a
+        function φ(r) of one argument, the distance, for φ(‖x - x'‖); a function k(x, x') of two
     points : points to look at first, optional; for a kernel on objects the only ones that can refute it
     dim : how many columns the points have, optional: some kernels are positive definite in low
         dimensions only. By default that of ``points``; with neither, the reason names the largest.
@@ -124,8 +69,16 @@ def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certific
     >>> certify(Wendland(dim=3), dim=5).reason.split("; ")  # doctest: +NORMALIZE_WHITESPACE
     ['in ℝ^5 its spectral density is -1.5e-09 < 0 at the frequency 26.1',
      'it is positive definite in ℝ^m for m ≤ 3']
+    >>> certify("2*gaussian(sigma=1) + polynomial(3)").verdict, certify([[1.0, 2.0], [2.0, 1.0]]).verdict
+    ('proved', 'refuted')
+    >>> certify(lambda r: np.maximum(1 - r, 0)).dimension, certify(np.cos, dim=2).verdict
+    (1, 'refuted')
     """
-    kernel = as_kernel(kernel)
+    if isinstance(kernel, list | tuple) or hasattr(kernel, "shape"):
+        if points is not None or dim is not None:
+            raise InputError("a matrix has no points and no dimension of its own: write certify(K)")
+        return certify_matrix(kernel)
+    kernel = as_asked(kernel)
     if points is None and isinstance(kernel, Precomputed) and kernel.matrix is not None:
         points = np.arange(len(kernel.matrix))
     if points is not None:
@@ -159,6 +112,9 @@ def _refuted(
 ) -> Certificate:
     dimension = _largest(kernel)
     where = f"; it is positive definite in ℝ^m for m ≤ {dimension}" if dimension else ""
+    width = data_width(found.points) if isinstance(found, Witness) and isinstance(kernel, Sampled) else None
+    if width is not None and width > 1 and dim is None:
+        where += f"; they lie in ℝ^{width}, and in lower dimensions it may be positive definite: pass dim"
     if isinstance(found, Frequency):
         reason = (
             f"in ℝ^{dim} its spectral density is {found.value:.2g} < 0 at the frequency {found.omega:.4g}"
@@ -266,12 +222,3 @@ def _dimension(kernel: Kernel, points: Any, dim: Any) -> int | None:
             f"dim is {dim} but the points have {width} columns: leave dim out, or pass points in ℝ^{dim}"
         )
     return width if dim is None else int(dim)
-
-
-def _text(row: Any) -> str:
-    """One point of a witness, on a line."""
-    table = row.toarray() if hasattr(row, "toarray") else row
-    table = table.to_numpy() if hasattr(table, "to_numpy") else table
-    point = table[0]
-    text = repr(point.tolist() if isinstance(point, np.ndarray | np.generic) else point)
-    return text if len(text) <= 100 else text[:99] + "…"

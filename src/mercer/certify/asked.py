@@ -1,0 +1,120 @@
+r"""What one may ask about: a kernel, its name, a line of text, a function of two points, a function φ(r).
+
+A function of one argument is φ in k(x, x') = φ(‖x - x'‖), a function that takes two is k itself. φ is called
+with a formula first. Where that works, and gives the same numbers as φ does, the formula can be reasoned
+about; where it does not (an ``if``, a table, a function of another library), φ is a function that is only
+sampled, and nothing is ever proved about it.
+
+>>> as_asked(lambda r: np.exp(-r))
+φ(‖x - x'‖), φ = <lambda>
+>>> as_asked("2*gaussian(sigma=1) + polynomial(3)")
+2 * Gaussian(sigma=1) + Polynomial(degree=3, c=1.0)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from mercer.errors import InputError
+from mercer.kernels.base import Kernel, text
+from mercer.kernels.calculus import evaluate
+from mercer.kernels.expression import Expression, sqrt, wrap
+from mercer.kernels.names import NAMES, as_kernel
+from mercer.kernels.pair import Pair
+from mercer.kernels.parameters import fixed
+
+__all__ = ["OfDistance", "Sampled", "as_asked"]
+
+_SQUARES = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 101)])  # squared distances at which φ is compared
+_SAME = 1e-9  # how far a formula and φ may differ, relative to the largest value, by the order of operations
+
+
+def as_asked(kernel: Any) -> Kernel:
+    """The kernel that is meant."""
+    if isinstance(kernel, str) and kernel not in NAMES:
+        from mercer.kernels.parse import parse_kernel
+
+        return parse_kernel(kernel, follow_data=False)
+    if callable(kernel) and not isinstance(kernel, Kernel | type) and _takes_one(kernel):
+        formula, sampled = OfDistance(kernel), Sampled(kernel)
+        values = sampled.profile(np.sqrt(_SQUARES))  # refuses what gives no numbers
+        return formula if formula.is_faithful(values) else sampled
+    return as_kernel(kernel)
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether a function takes exactly one argument by position."""
+    if isinstance(function, np.ufunc):
+        return function.nin == 1
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some functions written in C say nothing of their arguments
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    is_open = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
+    return not is_open and sum(p.kind in positional for p in parameters) == 1
+
+
+class _Profiled(Kernel, abstract=True):
+    """k(x, x') = φ(‖x - x'‖), φ a Python function of one number."""
+
+    function: Any = fixed(None, "a function of the distance", callable, "φ such that φ(r) is a number")
+
+    def __repr__(self) -> str:
+        return f"φ(‖x - x'‖), φ = {text(self.function)}"
+
+    def profile(self, r: Any) -> np.ndarray:
+        """φ(r), of a whole array at once where φ allows it."""
+        r = np.asarray(r, dtype=float)
+        with np.errstate(all="ignore"):
+            try:
+                values = np.asarray(self.function(r), dtype=float)
+                if values.shape == r.shape:
+                    return values
+            except Exception:  # a function of single numbers, whatever it says of arrays
+                pass
+            return np.array([self._value(x) for x in r.ravel()]).reshape(r.shape)
+
+    def _value(self, r: np.floating[Any]) -> float:
+        value = self.function(float(r))
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise InputError(f"φ(r) must be a number, got {value!r} for r = {float(r):.6g}") from None
+
+
+class OfDistance(_Profiled, abstract=True):
+    """φ as a formula, which it gives when it is called with one."""
+
+    def formula(self, pair: Any) -> Any:
+        return self.function(sqrt(pair.sqdist))
+
+    def is_faithful(self, true: np.ndarray) -> bool:
+        """Whether φ can be called with a formula, and gives one that has the true values of φ."""
+        try:
+            formula = wrap(self.formula(Pair()))
+        except Exception:  # φ is the user's, and may do anything with what it does not expect
+            return False
+        with np.errstate(all="ignore"):
+            values = evaluate(formula, lambda leaf: getattr(leaf, "value", _SQUARES))
+        size = abs(true[np.isfinite(true)]).max(initial=0.0)
+        return bool(np.allclose(values, true, rtol=0, atol=_SAME * size, equal_nan=True))
+
+
+class Sampled(_Profiled, abstract=True):
+    """φ as a function of which only values are known."""
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return (pair or Pair()).external(self)
+
+    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+        X = np.asarray(X, dtype=float)
+        return self.profile(cdist(X, X if Y is None else np.asarray(Y, dtype=float)))
+
+    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+        return self.profile(np.zeros(len(X)))

@@ -1,0 +1,89 @@
+r"""What ``certify`` returns: a verdict, and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from mercer import data
+from mercer.certify.conditional import what_it_allows
+from mercer.certify.proof import Step
+from mercer.certify.schoenberg import Frequency
+from mercer.kernels.base import Kernel
+
+__all__ = ["Certificate"]
+
+Verdict = Literal["proved", "refuted", "unknown"]
+_SHOWN = 24  # points of a witness that are printed
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A verdict on a kernel or a matrix, with what it rests on; print it to read it.
+
+    >>> from mercer import Sigmoid, certify
+    >>> certify(Sigmoid(eta=1.0, nu=-1.0))
+    Certificate(verdict='refuted', reason='k(x, x) = -0.469945 < 0 at one point')
+    """
+
+    verdict: Verdict
+    reason: str
+    #: what the verdict is on: a kernel, or a matrix
+    kernel: Kernel | np.ndarray = field(repr=False)
+    #: proved: the derivation
+    steps: Step | None = field(default=None, repr=False)
+    #: refuted: the witness, as few points as we can find
+    points: Any = field(default=None, repr=False)
+    #: refuted: c of length 1 with cᵀKc < 0; None for a kernel that is not symmetric
+    vector: np.ndarray | None = field(default=None, repr=False)
+    #: refuted: all eigenvalues of K at the points, the largest first
+    eigenvalues: np.ndarray | None = field(default=None, repr=False)
+    #: refuted: where the spectral density in that dimension is negative, if such a frequency was found
+    frequency: Frequency | None = field(default=None, repr=False)
+    #: the largest dimension in which the kernel is proved positive definite, if it is in some and not in all
+    dimension: int | None = field(default=None, repr=False)
+    #: not proved: the order in which it is conditionally positive definite, if that is proved
+    conditional: int | None = field(default=None, repr=False)
+    #: the derivation of that
+    conditional_steps: Step | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a certificate has three verdicts and no truth value: write certificate.verdict == 'proved'"
+        )
+
+    def __str__(self) -> str:
+        subject, definite = repr(self.kernel), "positive definite"
+        if isinstance(self.kernel, np.ndarray):
+            n = len(self.kernel)
+            subject, definite = f"the {n} × {n} matrix", "positive semidefinite"
+        is_what = f"proved {definite}" if self.verdict == "proved" else self.verdict
+        lines = [f"{subject} is {is_what}: {self.reason}"]
+        if self.conditional is not None:
+            lines.append("it is " + what_it_allows(self.conditional))
+        if self.steps is not None:
+            lines.append(str(self.steps))
+        if self.eigenvalues is not None:
+            shown = [f"{value:.6g}" for value in self.eigenvalues]
+            if len(shown) > _SHOWN:
+                shown = [*shown[: _SHOWN // 2], "…", *shown[-_SHOWN // 2 :]]
+            lines.append("eigenvalues: " + ", ".join(shown))
+        if self.points is not None:
+            n = data.n_points(self.points)
+            telling = np.arange(n) if self.vector is None else np.flatnonzero(self.vector)
+            for i in telling[:_SHOWN]:
+                weight = "" if self.vector is None else f"c = {self.vector[i]:.6g} "
+                lines.append(f"{weight}at {_text(data.take(self.points, [i]))}")
+            lines += [f"… and {len(telling) - _SHOWN} more"] if len(telling) > _SHOWN else []
+        return "\n".join(lines)
+
+
+def _text(row: Any) -> str:
+    """One point of a witness, on a line."""
+    table = row.toarray() if hasattr(row, "toarray") else row
+    table = table.to_numpy() if hasattr(table, "to_numpy") else table
+    point = table[0]
+    text = repr(point.tolist() if isinstance(point, np.ndarray | np.generic) else point)
+    return text if len(text) <= 100 else text[:99] + "…"

@@ -1,0 +1,75 @@
+"""A single point where a list of points may stand: ``k([1, 1], [-1, 1])`` as one writes it on paper.
+
+What is a single point depends on what the kernel compares.
+
+- Vectors: a number, or a flat list of numbers. A table has two dimensions, so the two cannot be confused.
+- Objects: whatever is not a list of objects: a text, a dict, a set, a graph. A list, a tuple or an array is
+  always a list of objects, also where an object could be a list: ``k([x], [y])`` compares two lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, ValuesView
+from typing import Any
+
+import numpy as np
+
+__all__ = ["as_list", "is_one_object", "width_of"]
+
+
+def as_list(domain: str, X: Any, width: int | None = None) -> tuple[Any, bool]:
+    """The points as a list of them, and whether X was a single one.
+
+    ``width`` is the number of columns of the points on the other side; a flat list of another length is
+    left as it is, and refused as a table that is not one.
+
+    >>> as_list("vectors", [1, 2])
+    (array([[1, 2]]), True)
+    >>> as_list("objects", "text"), as_list("objects", ["text"])
+    ((['text'], True), (['text'], False))
+    """
+    if domain in ("vectors", "nonnegative"):
+        row = _as_row(X)
+        if row is None or width not in (None, row.shape[1]):
+            return X, False
+        return row, True
+    return ([X], True) if is_one_object(X) else (X, False)
+
+
+def width_of(domain: str, X: Any) -> int | None:
+    """The number of columns of one vector or of a table; None where that is not known."""
+    if domain not in ("vectors", "nonnegative"):
+        return None
+    row = _as_row(X)
+    if row is not None:
+        return int(row.shape[1])
+    if getattr(X, "ndim", None) == 2 or hasattr(X, "columns"):
+        return int(X.shape[1])
+    is_table = isinstance(X, list | tuple) and len(X) > 0 and np.ndim(X[0]) == 1
+    return len(X[0]) if is_table else None
+
+
+def _as_row(X: Any) -> Any:  # (1, d), or None where X is no single vector
+    """A number or a flat list of numbers as a table of one row."""
+    if isinstance(X, int | float) and not isinstance(X, bool):
+        return np.array([[X]])
+    if isinstance(X, list | tuple):
+        is_flat = len(X) > 0 and all(isinstance(x, int | float | np.number) for x in X)
+        return np.array([X]) if is_flat else None
+    if getattr(X, "ndim", None) not in (0, 1) or np.size(X) == 0:
+        return None
+    if not hasattr(X, "reshape"):  # a row of a data frame
+        X = X.to_numpy()
+    return X.reshape(1, -1)
+
+
+def is_one_object(X: Any) -> bool:
+    """Whether X is one object and no list of them.
+
+    >>> is_one_object({"to": 2, "be": 1}), is_one_object(("to", "be"))
+    (True, False)
+    """
+    if isinstance(X, str | bytes | bytearray | np.generic):
+        return True
+    is_list = isinstance(X, Sequence | Iterator | ValuesView) or hasattr(X, "shape")
+    return X is not None and not is_list
