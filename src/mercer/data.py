@@ -29,6 +29,7 @@ __all__ = [
     "as_objects",
     "as_vectors",
     "columns",
+    "copied",
     "n_points",
     "require_nonnegative",
     "require_same_names",
@@ -382,6 +383,18 @@ def take(X: Any, index: Any) -> Any:
     if hasattr(X, "shape") or isinstance(index, slice):
         return X[index]
     return [X[i] for i in index]
+
+
+def copied(X: Any) -> Any:
+    """The points in a container of their own, for what is kept after the caller may change his.
+
+    >>> words = ["a", "b"]
+    >>> copied(words), copied(words) is words
+    (['a', 'b'], False)
+    """
+    if hasattr(X, "copy"):
+        return X.copy()
+    return X.clone() if hasattr(X, "clone") else list(X)
 
 
 def stack(a: Any, b: Any) -> Any:

@@ -42,12 +42,13 @@ def separable(rng, n=80, d=4):
     return X, np.where(X @ w + b > 0, 1, -1)
 
 
-def textbook(X, y, fit_intercept, max_iter):
+def textbook(X, y, fit_intercept, max_iter, boundary):
     w, b, mistakes = np.zeros(X.shape[1]), 0.0, []
     for _ in range(max_iter):
         before = len(mistakes)
         for i, (x, label) in enumerate(zip(X, y, strict=True)):
-            if (1 if w @ x + b > 0 else -1) != label:
+            value = w @ x + b
+            if label * value <= 0 if boundary == "mistake" else (1 if value > 0 else -1) != label:
                 w, b = w + label * x, b + label * fit_intercept
                 mistakes.append(i)
         if len(mistakes) == before:
@@ -60,18 +61,20 @@ def textbook(X, y, fit_intercept, max_iter):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+@pytest.mark.parametrize("boundary", ["mistake", "negative"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("n", [3, 80, 300])
-def test_equals_the_textbook_and_the_kernel_form(rng, n, fit_intercept, form):
+def test_equals_the_textbook_and_the_kernel_form(rng, n, fit_intercept, boundary, form):
     X, y = separable(rng, n)
     y[0] = -y[1]
-    w, b, mistakes = textbook(X, y, fit_intercept, 20)
-    model = Perceptron(fit_intercept=fit_intercept, max_iter=20).fit(form(X), y)
+    w, b, mistakes = textbook(X, y, fit_intercept, 20, boundary)
+    options = {"fit_intercept": fit_intercept, "boundary": boundary, "max_iter": 20}
+    model = Perceptron(**options).fit(form(X), y)
     assert model.coef_.tolist() == [w.tolist()]
     assert model.intercept_.tolist() == [b]
     assert model.mistake_indices_.tolist() == mistakes
     assert model.mistakes_ == len(mistakes)
-    kernel = KernelPerceptron("linear", fit_intercept=fit_intercept, max_iter=20).fit(X, y)
+    kernel = KernelPerceptron("linear", **options).fit(X, y)
     assert kernel.mistake_indices_.tolist() == mistakes  # step for step
     assert (kernel.n_iter_, kernel.converged_) == (model.n_iter_, model.converged_)
     assert model.bound_ == pytest.approx(kernel.bound_, nan_ok=True)
@@ -101,7 +104,7 @@ def test_predictions_equal_the_kernel_form(rng, prediction, classes):
 def test_features(rng):
     """The same rule on Φ(x): XOR, and the polynomial kernel on anything."""
     xor, labels = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]]), [1, -1, 1, -1]
-    model = Perceptron(PolynomialMap(2), fit_intercept=False).fit(xor, labels)
+    model = Perceptron(PolynomialMap(2), fit_intercept=False, boundary="negative").fit(xor, labels)
     assert model.predict(xor).tolist() == labels
     assert (model.mistakes_, model.n_iter_) == (1, 2)
     X = rng.normal(size=(60, 2))  # no ties at f = 0, that √2 would break otherwise than 2

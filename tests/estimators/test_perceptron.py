@@ -88,7 +88,7 @@ def test_scikit_learn(estimator, check):
 
 
 def test_xor_trace():
-    model = KernelPerceptron(kernel=Polynomial(2, c=0), fit_intercept=False)
+    model = KernelPerceptron(kernel=Polynomial(2, c=0), fit_intercept=False, boundary="negative")
     model.fit(XOR, XOR_LABELS)
     assert model.history_.tolist() == [
         (1, 0, 0.0, True),
@@ -109,6 +109,27 @@ def test_xor_trace():
     assert f(grid) == pytest.approx(grid.sum(axis=1) ** 2)
     assert model.predict(XOR).tolist() == XOR_LABELS.tolist()  # sign(0) = -1 here too
     assert model.predict([[2.0, -2.0]]).tolist() == [-1]
+
+
+@pytest.mark.parametrize("budget", [None, 3])
+def test_xor_where_the_boundary_is_a_mistake(budget):
+    """Both classes are treated alike: f(x) = ±4x₁x₂ after the first two points."""
+    options = {"fit_intercept": False, "budget": budget}
+    for labels in (XOR_LABELS, -XOR_LABELS):
+        model = KernelPerceptron(Polynomial(2, c=0), **options).fit(XOR, labels)
+        stream = KernelPerceptron(Polynomial(2, c=0), **options).partial_fit(XOR, labels, classes=[-1, 1])
+        for fitted in (model, stream):
+            assert fitted.expansion_.anchors.tolist() == XOR[:2].tolist()
+            assert fitted.expansion_.coef.tolist() == labels[:2].tolist()
+            assert (fitted.mistakes_, fitted.predict(XOR).tolist()) == (2, labels.tolist())
+    with pytest.raises(InputError, match="boundary must be one of 'mistake', 'negative', got 'positive'"):
+        KernelPerceptron(boundary="positive").fit(XOR, XOR_LABELS)
+
+
+def test_a_checkpoint_belongs_to_one_boundary(tmp_path, ring):
+    KernelPerceptron(checkpoint=tmp_path / "state").fit(*ring)
+    with pytest.raises(InputError, match="state"):
+        KernelPerceptron(checkpoint=tmp_path / "state", resume=True, boundary="negative").fit(*ring)
 
 
 # --- two classes -------------------------------------------------------------------------------------
@@ -284,7 +305,7 @@ def every_function(model, X, y, Z):
     a, b, values, KZ = np.zeros(len(X)), 0, [], model.kernel_(Z, X)
     for _ in range(model.n_iter_):
         for i in range(len(X)):
-            if (K[i] @ a + b > 0) != (Y[i] > 0):
+            if Y[i] * (K[i] @ a + b) <= 0:
                 a[i] += Y[i]
                 b += Y[i]
             values.append(KZ @ a + b)
@@ -515,7 +536,7 @@ def test_a_stream_is_copied(rng, budget):
 @pytest.mark.parametrize("budget", [None, 5])
 def test_a_stream_may_begin_without_a_mistake(rng, budget):
     X = rng.normal(size=(20, 2))
-    model = KernelPerceptron(gamma=1.0, budget=budget)
+    model = KernelPerceptron(gamma=1.0, budget=budget, boundary="negative")
     model.partial_fit(X[:10], ["a"] * 10, classes=["a", "b"])  # f = 0 says "a"
     assert (model.predict(X) == "a").all() and model.mistakes_ == 0
     model.partial_fit(X[10:], ["b"] * 10)

@@ -9,6 +9,7 @@ from mercer import Constant, Gaussian, Gram, Linear
 from mercer.errors import InputError
 from mercer.solvers.budget import Budget, budget_perceptron
 from mercer.solvers.control import Control
+from mercer.solvers.mistakes import BOUNDARIES
 from mercer.solvers.perceptron import perceptron
 
 STRATEGIES = Budget.STRATEGIES
@@ -30,14 +31,15 @@ def largest_shrink(harm, weight, k_rr, value, mistakes, scale):
     return grid[allowed].max(), damage[allowed][grid[allowed].argmax()]
 
 
-def reference(K, Y, size, strategy, residual, epochs):
+def reference(K, Y, size, strategy, residual, epochs, boundary):
     """One function or several over the stored points, as the definitions say, nothing kept between visits."""
     stored, coef = [], np.zeros((0, Y.shape[1]))
     mistakes, harm, scale = 0, 0.0, 0.0
     for _ in range(epochs):
         for i in range(len(K)):
             f = K[i, stored] @ coef
-            sign = np.where((f > 0) != (Y[i] > 0), Y[i], 0.0)
+            wrong = Y[i] * f <= 0 if boundary == "mistake" else (f > 0) != (Y[i] > 0)
+            sign = np.where(wrong, Y[i], 0.0)
             if not sign.any():
                 continue
             mistakes += np.count_nonzero(sign)
@@ -69,13 +71,15 @@ def reference(K, Y, size, strategy, residual, epochs):
 @pytest.mark.parametrize("functions", [1, 3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_equals_the_definition(rng, strategy, fit_intercept, functions):
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+def test_equals_the_definition(rng, boundary, strategy, fit_intercept, functions):
     X, Y = noisy(rng, functions=functions)
     k = Gaussian(0.7)
-    model = Budget(12, functions, strategy, fit_intercept=fit_intercept, residual=0.01)
+    options = {"fit_intercept": fit_intercept, "boundary": boundary, "residual": 0.01}
+    model = Budget(12, functions, strategy, **options)
     budget_perceptron(Gram(k, X), Y, model, max_epochs=2)
     K = (k + Constant(1.0) if fit_intercept else k)(X)
-    stored, coef = reference(K, Y, 12, strategy, 0.01, epochs=2)
+    stored, coef = reference(K, Y, 12, strategy, 0.01, epochs=2, boundary=boundary)
     assert len(stored) == 12
     order = [model.source.tolist().index(i) for i in stored]
     # the grid of the reference is as fine as 5e-6, and every mistake shrinks by a φ from it

@@ -14,7 +14,9 @@ from mercer import Constant, Gaussian, Gram, Linear, Polynomial, config
 from mercer.errors import InputError
 from mercer.solvers import perceptron as module
 from mercer.solvers.control import Control
+from mercer.solvers.mistakes import BOUNDARIES
 from mercer.solvers.perceptron import perceptron
+from mercer.solvers.primal_perceptron import primal_perceptron
 
 XOR = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 XOR_LABELS = np.array([1, -1, 1, -1])
@@ -41,7 +43,7 @@ class Matrix:
         return self.K
 
 
-def naive(K, y, fit_intercept, max_epochs, orders=None):
+def naive(K, y, fit_intercept, max_epochs, orders=None, boundary="mistake"):
     """The algorithm as the lecture writes it: f(xᵢ) summed afresh at every visit."""
     n = len(y)
     a, b, visits = [0] * n, 0, []
@@ -49,7 +51,7 @@ def naive(K, y, fit_intercept, max_epochs, orders=None):
         mistakes = 0
         for i in range(n) if orders is None else orders[epoch - 1]:
             value = sum(a[j] * K[j][i] for j in range(n)) + b
-            mistake = (1 if value > 0 else -1) != y[i]
+            mistake = y[i] * value <= 0 if boundary == "mistake" else (1 if value > 0 else -1) != y[i]
             visits.append((epoch, i, value, mistake))
             if mistake:
                 a[i] += y[i]
@@ -66,7 +68,7 @@ def naive(K, y, fit_intercept, max_epochs, orders=None):
 def test_xor_trace_step_by_step():
     K = Gram(Polynomial(2, c=0), XOR)
     assert K.dense().tolist() == [[4, 0, 4, 0], [0, 4, 0, 4], [4, 0, 4, 0], [0, 4, 0, 4]]
-    result = perceptron(K, XOR_LABELS, fit_intercept=False, record=True)
+    result = perceptron(K, XOR_LABELS, fit_intercept=False, boundary="negative", record=True)
     assert result.history.tolist() == [
         (1, 0, 0.0, True),  # sign(0) = -1, but y = +1
         (1, 1, 0.0, False),
@@ -84,6 +86,43 @@ def test_xor_trace_step_by_step():
     assert result.bound == math.inf  # f is 0 at the negative points
 
 
+def test_xor_where_the_boundary_is_a_mistake():
+    K = Gram(Polynomial(2, c=0), XOR)
+    for labels in (XOR_LABELS, -XOR_LABELS):
+        result = perceptron(K, labels, fit_intercept=False, record=True)
+        assert result.history["value"].tolist() == [0, 0, *labels[2:] * 4, *labels * 4]
+        assert result.history["mistake"].tolist() == 2 * [True] + 6 * [False]
+        assert result.coef.tolist() == [labels[0], labels[1], 0, 0]
+        assert (result.epochs, result.converged) == (2, True)
+        assert result.bound == pytest.approx(2.0)  # ±4x₁x₂: no more mistakes were possible
+
+
+def of_the_notes(X, y):
+    """The perceptron as the notes write it."""
+    w, b, mistakes = np.zeros(X.shape[1]), 0.0, []
+    while True:
+        before = len(mistakes)
+        for i in range(len(y)):
+            if y[i] * (X[i] @ w + b) <= 0:
+                w, b = w + y[i] * X[i], b + y[i]
+                mistakes.append(i)
+        if len(mistakes) == before:
+            return mistakes
+
+
+def test_the_mistakes_are_those_of_the_notes_for_either_labels(rng):
+    for _ in range(200):
+        X = rng.integers(-4, 5, size=(20, 2)).astype(float)  # whole numbers: all sums are exact
+        y = np.where(X @ (rng.integers(-2, 3, size=2) + 0.5) > 0.25, 1, -1)
+        expected = of_the_notes(X, y)
+        for labels in (y, -y):
+            kernel = perceptron(Matrix(X @ X.T), labels, max_epochs=100_000).made
+            primal = primal_perceptron(X, labels[:, None].astype(float), max_epochs=100_000).made
+            for made in (kernel, primal):
+                assert made.index.tolist() == expected
+                assert (made.sign == labels[expected]).all()
+
+
 # --- equality with simpler algorithms ----------------------------------------------------------------
 
 
@@ -97,17 +136,23 @@ def problems(draw):
     return np.array(X, dtype=float), y
 
 
-@given(problems(), st.booleans(), st.integers(1, 3), st.integers(1, 8), st.integers(0, 2**32 - 1))
-def test_equals_the_double_loop(problem, fit_intercept, degree, max_epochs, seed):
+@given(
+    problems(),
+    st.booleans(),
+    st.sampled_from(BOUNDARIES),
+    st.integers(1, 3),
+    st.integers(1, 8),
+    st.integers(0, 2**32 - 1),
+)
+def test_equals_the_double_loop(problem, fit_intercept, boundary, degree, max_epochs, seed):
     X, y = problem
     K = (X @ X.T) ** degree
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(y)) for _ in range(max_epochs)] if seed % 2 else None
-    a, b, visits, converged = naive(K.tolist(), y, fit_intercept, max_epochs, orders)
+    a, b, visits, converged = naive(K.tolist(), y, fit_intercept, max_epochs, orders, boundary)
     matrix = Matrix(K)
-    result = perceptron(
-        matrix, y, fit_intercept=fit_intercept, max_epochs=max_epochs, orders=orders, record=True, prefetch=1
-    )
+    options = {"fit_intercept": fit_intercept, "boundary": boundary, "max_epochs": max_epochs}
+    result = perceptron(matrix, y, **options, orders=orders, record=True, prefetch=1)
     assert result.coef.tolist() == a
     assert result.intercept == b
     assert result.converged == converged
@@ -277,7 +322,7 @@ def test_linear_kernel_is_the_primal_perceptron(rng):
     while not clean:
         clean = True
         for x, label in zip(X, y, strict=True):
-            if (1 if w @ x + b > 0 else -1) != label:
+            if label * (w @ x + b) <= 0:
                 w, b, clean = w + label * x, b + label, False
     result = perceptron(Gram(Linear(), X), y, max_epochs=10_000)
     assert result.converged
@@ -338,7 +383,7 @@ def test_history_is_kept_only_when_asked():
 
 
 def test_no_mistake_at_all():
-    result = perceptron(Matrix(np.eye(3)), [-1, -1, -1])
+    result = perceptron(Matrix(np.eye(3)), [-1, -1, -1], boundary="negative")
     assert (result.mistakes, result.epochs, result.converged) == (0, 1, True)
     assert not result.coef.any()
 

@@ -191,7 +191,8 @@ class KernelFisherDiscriminant(
 
     def _keep(self, X: Any, result: FisherResult, codes: np.ndarray, weight: np.ndarray) -> None:
         kept = slice(0, None if self.n_components is None else int(self.n_components))
-        self.expansion_ = Expansion(self.kernel_, X, result.coef[:, kept], result.intercept[kept])
+        coef, intercept = result.coef[:, kept], result.intercept[kept]
+        self.expansion_ = Expansion(self.kernel_, data.copied(X), coef, intercept)
         self.alpha_ = result.alpha
         for name, values in (("alphas_", result.path), ("loo_errors_", result.errors)):
             if len(values):

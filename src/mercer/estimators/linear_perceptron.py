@@ -12,7 +12,7 @@ from mercer import data
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.mistakes import PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
 from mercer.kernels.base import Kernel
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.pair import Mapping
@@ -27,10 +27,10 @@ __all__ = ["Perceptron"]
 class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     r"""Classification by the sign of ⟨w, x⟩ + b, w = Σ yᵢ xᵢ over the mistakes made in training.
 
-    Training starts from w = 0, b = 0 and passes over the points; where sign(⟨w, xᵢ⟩ + b) ≠ yᵢ it adds yᵢ xᵢ
+    Training starts from w = 0, b = 0 and passes over the points; where yᵢ(⟨w, xᵢ⟩ + b) ≤ 0 it adds yᵢ xᵢ
     to w and yᵢ to b. It ends after a pass without a mistake; data that no hyperplane separates never come to
     that, and ``max_iter`` ends the training then, with a warning. With ``features`` the same is done with
-    Φ(x) in place of x. The second of two classes is y = +1, and a value of 0 counts as -1. Of more than two
+    Φ(x) in place of x. The second of two classes is y = +1, and ``predict`` counts 0 as -1. Of more than two
     classes each is learned against the rest, in the same passes, and the largest value wins.
 
     It is ``KernelPerceptron(kernel="linear")``, mistake by mistake, at O(nd) for a pass instead of O(nd) for
@@ -41,6 +41,9 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     features : Φ, an explicit map: a function of a whole table such as ``mercer.features.PolynomialMap(2)``,
         or a fitted object with ``transform``; None for x itself
     fit_intercept : whether there is a b
+    boundary : what ⟨w, xᵢ⟩ + b = 0 is in training. "mistake": a mistake whatever the label; the classes are
+        treated alike, and what is separated has a margin. "negative": sign(0) = -1, as in ``predict``, so
+        that it is a mistake only where yᵢ = +1
     prediction : which w decides; the training is the same. "last": that of the end. "averaged": the mean of w
         and b over all visits of a point. "voted": each has a vote, as in ``KernelPerceptron``
     max_iter : passes over the data, at most
@@ -74,7 +77,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     >>> from mercer.estimators.linear_perceptron import Perceptron
     >>> from mercer.features import PolynomialMap
     >>> X, y = [[1, 1], [-1, 1], [-1, -1], [1, -1]], [1, -1, 1, -1]
-    >>> xor = Perceptron(PolynomialMap(2), fit_intercept=False).fit(X, y)
+    >>> xor = Perceptron(PolynomialMap(2), fit_intercept=False, boundary="negative").fit(X, y)
     >>> xor.coef_, xor.mistakes_  # ⟨w, Φ(x)⟩ = x₁² + 2x₁x₂ + x₂²
     (array([[1.        , 1.41421356, 1.        ]]), 1)
     """
@@ -88,6 +91,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
             optional=True,
         ),
         "fit_intercept": flag(True),
+        "boundary": BOUNDARY,
         "prediction": PREDICTION,
         "max_iter": whole(1000),
         "shuffle": flag(False),
@@ -99,6 +103,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         features: Any = None,
         *,
         fit_intercept: bool = True,
+        boundary: str = "mistake",
         prediction: str = "last",
         max_iter: int = 1000,
         shuffle: bool = False,
@@ -110,6 +115,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     ) -> None:
         self.features = features
         self.fit_intercept = fit_intercept
+        self.boundary = boundary
         self.prediction = prediction
         self.max_iter = max_iter
         self.shuffle = shuffle
@@ -135,6 +141,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
                 points,
                 Y,
                 fit_intercept=self.fit_intercept,
+                boundary=self.boundary,
                 max_epochs=self.max_iter,
                 orders=self._seed(),
                 keep=self._keep_order(),
@@ -165,6 +172,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
             self._map(X),
             Y,
             fit_intercept=self.fit_intercept,
+            boundary=self.boundary,
             max_epochs=1,
             start=None if first else (self._w, self._b),
             keep=self._keep_order(),

@@ -9,6 +9,7 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer import data
 from mercer.config import memory_budget, settings
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
@@ -151,7 +152,7 @@ class KernelLogisticRegression(
         coef, intercept = result.coef, result.intercept
         if coef.ndim == 2:
             coef, intercept = coef - coef.mean(axis=1, keepdims=True), intercept - intercept.mean()
-        self.expansion_ = Expansion(self.kernel_, X, coef, intercept)
+        self.expansion_ = Expansion(self.kernel_, data.copied(X), coef, intercept)
         self.n_iter_ = result.iterations
         self.n_products_ = result.products
         unit = 1.0 if self.lam is None else 2.0 * self.lam  # of the objective as it was asked for

@@ -18,11 +18,12 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import choice
 from mercer.report import Journal
-from mercer.solvers.mistakes import Mistakes
+from mercer.solvers.mistakes import BOUNDARIES, Mistakes
 
-__all__ = ["PREDICTION", "MistakesMixin", "squeeze"]
+__all__ = ["BOUNDARY", "PREDICTION", "MistakesMixin", "squeeze"]
 
-#: the declared parameter of both perceptrons
+#: the declared parameters of both perceptrons
+BOUNDARY = choice("mistake", BOUNDARIES)
 PREDICTION = choice("last", ("last", "averaged", "voted"))
 
 _ORDERED = 2**18  # mistakes of which the order is kept where nothing depends on it, at most
@@ -31,8 +32,9 @@ _ENTRIES = 2**21  # kernel values that are looked at together when votes are cou
 
 
 class MistakesMixin(StreamMixin):
-    """For perceptrons with the parameters prediction, max_iter, shuffle and random_state."""
+    """For perceptrons with the parameters boundary, prediction, max_iter, shuffle and random_state."""
 
+    boundary: str
     prediction: str
     max_iter: int
     shuffle: bool

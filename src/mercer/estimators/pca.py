@@ -254,7 +254,8 @@ class KernelPCA(
         self.explained_variance_ratio_ = values / total if share else np.zeros(kept)
         coef = self.eigenvectors_ * inverse
         coef *= root
-        self.expansion_ = Expansion(self.kernel_, X, coef, -result.means[:kept] * sign * inverse)
+        intercept = -result.means[:kept] * sign * inverse
+        self.expansion_ = Expansion(self.kernel_, data.copied(X), coef, intercept)
         if not (weight > 0).all():
             return None
         trained = np.multiply(result.images[:, :kept], sign * inverse, order="C")

@@ -12,7 +12,7 @@ from mercer.config import memory_budget, settings
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.mistakes import PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
@@ -29,11 +29,11 @@ _BLOCK = 2**26  # bytes of rows that the solver fetches together, at most
 class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     r"""Classification by f(x) = Σ yᵢ k(xᵢ, x) + b, the sum over the mistakes made in training.
 
-    Training starts from f = 0 and passes over the points; where sign f(xᵢ) ≠ yᵢ it adds yᵢ k(xᵢ, ·)
+    Training starts from f = 0 and passes over the points; where yᵢ f(xᵢ) ≤ 0 it adds yᵢ k(xᵢ, ·)
     to f and yᵢ to b. It ends after a pass without a mistake: f then separates the classes. Data that no f
     separates, such as noisy labels, never come to that; ``max_iter`` ends the training then, with a warning.
-    Only the mistakes are stored. The second of two classes is y = +1, and f(x) = 0 counts as -1. Of more than
-    two classes each is learned against the rest, in the same passes, and the largest f wins.
+    Only the mistakes are stored. The second of two classes is y = +1, and ``predict`` counts f(x) = 0 as -1.
+    Of more than two classes each is learned against the rest, in the same passes, and the largest f wins.
 
     There is no ``sample_weight``: a mistake is a mistake, and the bound counts them.
 
@@ -45,6 +45,9 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     degree : whole number, for "poly"
     coef0 : number, for "poly" and "sigmoid"
     fit_intercept : whether there is a b
+    boundary : what f(xᵢ) = 0 is in training. "mistake": a mistake whatever the label; the classes are
+        treated alike, and what is separated has a margin. "negative": sign(0) = -1, as in ``predict``, so
+        that it is a mistake only where yᵢ = +1
     prediction : which f decides; the training is the same. "last": that of the end. "averaged": the mean of f
         over all visits of a point, f̄ = (1/T) Σ_t f_t. "voted": every f_t has a vote, (1/T) Σ_t sign f_t(x).
         Both do better than the last where the classes overlap
@@ -91,10 +94,10 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     >>> from mercer import KernelPerceptron, Polynomial
     >>> X, y = [[1, 1], [-1, 1], [-1, -1], [1, -1]], [1, -1, 1, -1]
     >>> xor = KernelPerceptron(Polynomial(2, c=0), fit_intercept=False).fit(X, y)
-    >>> xor.expansion_.anchors, xor.expansion_.coef  # f(x) = ⟨(1, 1), x⟩² = (x₁ + x₂)²
-    (array([[1., 1.]]), array([1.]))
+    >>> xor.expansion_.anchors.tolist(), xor.expansion_.coef  # f(x) = (x₁ + x₂)² - (x₁ - x₂)² = 4x₁x₂
+    ([[1.0, 1.0], [-1.0, 1.0]], array([ 1., -1.]))
     >>> xor.history_["value"]
-    array([0., 0., 4., 0., 4., 0., 4., 0.])
+    array([ 0.,  0.,  4., -4.,  4., -4.,  4., -4.])
     >>> xor.predict([[3, 2], [3, -3]])
     array([ 1, -1])
 
@@ -111,6 +114,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
 
     _declared: ClassVar[dict[str, Parameter]] = {
         "fit_intercept": flag(True),
+        "boundary": BOUNDARY,
         "prediction": PREDICTION,
         "budget": whole(None, optional=True),
         "budget_strategy": choice("forget", Budget.STRATEGIES),
@@ -129,6 +133,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
+        boundary: str = "mistake",
         prediction: str = "last",
         budget: int | None = None,
         budget_strategy: str = "forget",
@@ -147,6 +152,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self.degree = degree
         self.coef0 = coef0
         self.fit_intercept = fit_intercept
+        self.boundary = boundary
         self.prediction = prediction
         self.budget = budget
         self.budget_strategy = budget_strategy
@@ -297,7 +303,8 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     # --- without a budget --------------------------------------------------------------------------------
 
     def _run(self, X: Any, gram: Gram, Y: np.ndarray, options: dict[str, Any]) -> tuple[Any, int, np.ndarray]:
-        options |= {"fit_intercept": self.fit_intercept, "prefetch": self._prefetch()}
+        options |= {"fit_intercept": self.fit_intercept, "boundary": self.boundary}
+        options |= {"prefetch": self._prefetch()}
         options |= {"record": self._is_recorded(*Y.shape), "keep": self._keep_order()}
         result = perceptron(gram, Y, **options)
         self.__dict__.pop("_budget", None)  # of an earlier fit
@@ -320,6 +327,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             gram,
             Y,
             fit_intercept=self.fit_intercept,
+            boundary=self.boundary,
             max_epochs=1,
             start=start,
             prefetch=self._prefetch(),
@@ -365,6 +373,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             functions,
             self.budget_strategy,
             fit_intercept=self.fit_intercept,
+            boundary=self.boundary,
             residual=float(self.residual),
         )
 

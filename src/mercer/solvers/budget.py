@@ -1,8 +1,9 @@
 r"""The kernel perceptron with a budget: f is a sum over at most B stored points, whatever is visited.
 
 Find      f = Σ_s α_s k(x_s, ·) + b over B stored points at most, one or several functions over the same
-Given     kernel values of a batch of points with the stored ones and with each other; yᵢ = ±1; sign(0) = -1
-Update    on a mistake f' = f + yᵢ k(xᵢ, ·) (+ yᵢ), and when that takes one point too many
+Given     kernel values of a batch of points with the stored ones and with each other; yᵢ = ±1
+Update    on a mistake, yᵢ f(xᵢ) ≤ 0 (or as the boundary says, see ``mistakes``), f' = f + yᵢ k(xᵢ, ·) (+ yᵢ),
+          and when that takes one point too many
     remove    the stored point with the smallest Σ|α| goes, the oldest of equal ones
     forget    f' shrinks to φ f', and the oldest point r goes. φ ≤ 1 is the largest with
                   Q + Ψ(φ) ≤ 15/32 M,   Ψ(φ) = Σ (σ²φ² k(x_r,x_r) + 2σφ (1 - φ μ)),   Q += Ψ(φ),
@@ -35,6 +36,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import KernelMatrix
+from mercer.solvers.mistakes import is_mistake
 from mercer.solvers.perceptron import visiting_orders
 
 __all__ = ["Budget", "BudgetResult", "budget_perceptron"]
@@ -140,11 +142,13 @@ class Budget:
         strategy: str,
         *,
         fit_intercept: bool = True,
+        boundary: str = "mistake",
         residual: float = 1e-6,
     ) -> None:
         self.size = size
         self.strategy = strategy
         self.one = float(fit_intercept)  # what an intercept adds to the kernel
+        self.boundary = boundary  # what f(x) = 0 is, see ``mercer.solvers.mistakes``
         self.residual = residual
         #: the number of each stored point, as it was given
         self.source = np.empty(0, np.int64)
@@ -188,7 +192,7 @@ class Budget:
         self._f = self._values[:, :stored] @ self.coef  # (batch, functions), b included
         positive, position = Y > 0, 0
         while position < len(Y):
-            wrong = (self._f[position:] > 0) != positive[position:]
+            wrong = is_mistake(self._f[position:], positive[position:], self.boundary)
             ahead = wrong.any(axis=1)
             first = int(ahead.argmax())
             if not ahead[first]:

@@ -7,6 +7,11 @@ the mistakes up to t, and of T visits
     averaged    f̄ = (1/T) Σ_t f_t = Σ_m (1 - (t_m - 1)/T) y_m k(x_m, ·)
     voted       (1/T) Σ_t sign f_t(x): each f votes as often as it survived a visit; sign(0) = -1
 
+What a mistake is depends on the points on the boundary, f(xᵢ) = 0, where every training begins:
+
+    "mistake"   yᵢ f(xᵢ) ≤ 0: such a point is wrong whatever its label. The classes are treated alike
+    "negative"  sign f(xᵢ) ≠ yᵢ with sign(0) = -1: such a point is wrong only if yᵢ = +1
+
 The first two are sums, of yᵢ and of yᵢ (t - 1) for each point. The votes need the list in order: at x they
 take one row of kernel values, sums over its beginnings, and no more memory than the list. Noisy labels make
 mistakes without end, so that the order is kept only up to a number of mistakes, where one is given.
@@ -23,7 +28,23 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["MistakeList", "Mistakes"]
+__all__ = ["BOUNDARIES", "MistakeList", "Mistakes", "is_mistake"]
+
+#: what a point with f(x) = 0 is while a perceptron is trained
+BOUNDARIES = ("mistake", "negative")
+
+
+def is_mistake(f: np.ndarray, positive: np.ndarray, boundary: str, zero: Any = 0.0) -> Any:  # like f
+    """Which of the points with values f, whose labels are +1 where ``positive``, are mistakes.
+
+    ``zero`` is the value on the boundary, in place of 0.
+
+    >>> f, positive = np.array([0.0, 0.0, 2.0]), np.array([True, False, True])
+    >>> is_mistake(f, positive, "mistake"), is_mistake(f, positive, "negative")
+    (array([ True,  True, False]), array([ True, False, False]))
+    """
+    wrong = (f > zero) != positive
+    return wrong | (f == zero) if boundary == "mistake" else wrong
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,9 @@ r"""The kernel perceptron.
 
 Find      f = Σᵢ αᵢ k(xᵢ, ·) + b   with   sign f(xᵢ) = yᵢ   for every i = 1 … n
 Given     K, by rows; yᵢ = ±1, or several columns of them, each a function of its own; b = 0 unless there is
-          an intercept; sign(0) = -1
+          an intercept
 Start     α = 0, b = 0, or values of an f that is there already
-Update    visit the points in order; where sign f(xᵢ) ≠ yᵢ, a mistake,
+Update    visit the points in order; where yᵢ f(xᵢ) ≤ 0, a mistake (or as ``mistakes`` says),
               αᵢ += yᵢ,   b += yᵢ,   that is   f += yᵢ k(xᵢ, ·) + yᵢ
 Stop      after a pass without a mistake, or when the passes (epochs) run out
 Bound     M ≤ ‖g‖² maxᵢ k(xᵢ, xᵢ) mistakes in all, for any g with yᵢ g(xᵢ) ≥ 1 for every i, in whatever order
@@ -34,7 +34,7 @@ from mercer.config import memory_budget
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import KernelMatrix
-from mercer.solvers.mistakes import MistakeList, Mistakes
+from mercer.solvers.mistakes import MistakeList, Mistakes, is_mistake
 
 __all__ = ["PerceptronResult", "mistake_bound", "perceptron", "visiting_orders"]
 
@@ -102,6 +102,7 @@ def perceptron(
     y: Any,  # (n,) or (n, functions) of ±1
     *,
     fit_intercept: bool = True,
+    boundary: str = "mistake",
     max_epochs: int = 100,
     orders: Iterable[Any] | int | None = None,
     start: Any = None,
@@ -118,6 +119,7 @@ def perceptron(
     K : the kernel matrix, a Gram
     y : (n,) of ±1; or (n, functions), all learned in the same passes, as if each were alone
     fit_intercept : whether a mistake adds yᵢ to b as well
+    boundary : what f(xᵢ) = 0 is: a "mistake" whatever yᵢ, or "negative", which is a mistake where yᵢ = +1
     max_epochs : passes at most
     orders : the order of visit of each pass, a permutation of 0 … n-1; by default 0, 1, … n-1 in every pass;
         a whole number is the seed of random ones
@@ -128,15 +130,17 @@ def perceptron(
     keep : mistakes of which the order is kept, at most; None for all. Where there are more, only sums are
     control : counts the points that were visited
 
-    XOR, with k(u, v) = ⟨u, v⟩², takes one mistake:
+    XOR, with k(u, v) = ⟨u, v⟩², takes two mistakes, and one where sign(0) = -1:
 
     >>> from mercer import Gram, Polynomial
     >>> K = Gram(Polynomial(2, c=0), [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
     >>> result = perceptron(K, [1, -1, 1, -1], fit_intercept=False, record=True)
     >>> result.coef, result.mistakes, result.epochs, result.converged
-    (array([1., 0., 0., 0.]), 1, 2, True)
+    (array([ 1., -1.,  0.,  0.]), 2, 2, True)
     >>> result.history["value"][:4], result.history["mistake"][:4]
-    (array([0., 0., 4., 0.]), array([ True, False, False, False]))
+    (array([ 0.,  0.,  4., -4.]), array([ True,  True, False, False]))
+    >>> perceptron(K, [1, -1, 1, -1], fit_intercept=False, boundary="negative").coef
+    array([1., 0., 0., 0.])
     """
     Y = _signs(y, K.shape)
     if max_epochs < 1:
@@ -144,7 +148,7 @@ def perceptron(
             f"max_epochs must be a whole number of at least 1, got {max_epochs!r}: pass 1, 2, 3, …"
         )
     control = control or Control()
-    run = _Run(K, Y, fit_intercept, start, prefetch, cache, record, keep, orders, control)
+    run = _Run(K, Y, fit_intercept, boundary, start, prefetch, cache, record, keep, orders, control)
     run.passes(max_epochs)
     return run.result(np.ndim(y) == 1)
 
@@ -157,6 +161,7 @@ class _Run:
         K: KernelMatrix,
         Y: np.ndarray,  # (functions, n)
         fit_intercept: bool,
+        boundary: str,
         start: Any,
         prefetch: int,
         cache: int | None,
@@ -169,6 +174,7 @@ class _Run:
         self.Y = Y
         self.positive = Y > 0
         self.intercept = fit_intercept
+        self.boundary = boundary
         self.control = control
         functions, n = len(Y), K.shape[0]
         state = control.restored or {}
@@ -220,7 +226,7 @@ class _Run:
         n, width = len(order), min(_LEAST, _WINDOW)
         while self.position < n:
             window = order[self.position : self.position + width]
-            wrong = (self.f[:, window] > -self.b[:, None]) != self.positive[:, window]
+            wrong = is_mistake(self.f[:, window], self.positive[:, window], self.boundary, -self.b[:, None])
             any_wrong = wrong[0] if len(wrong) == 1 else wrong.any(axis=0)
             first = int(any_wrong.argmax())
             found = bool(any_wrong[first])
@@ -317,7 +323,8 @@ class _Run:
             entries["epoch"] = 1 + np.arange(len(entries)) // n
             entries["index"] = seen[: len(entries)]
             entries["value"] = values[: len(entries)]
-            entries["mistake"] = (entries["value"] > 0) != self.positive[c, entries["index"]]
+            positive = self.positive[c, entries["index"]]
+            entries["mistake"] = is_mistake(entries["value"], positive, self.boundary)
             histories.append(entries)
         return histories
 

@@ -1,9 +1,10 @@
 r"""The perceptron on vectors.
 
 Find      w, b   with   sign(⟨w, xᵢ⟩ + b) = yᵢ   for every i = 1 … n
-Given     X, dense or CSR; yᵢ = ±1, or several columns of them, each with a w of its own; sign(0) = -1
+Given     X, dense or CSR; yᵢ = ±1, or several columns of them, each with a w of its own
 Start     w = 0, b = 0, or where an earlier run left off
-Update    visit the points in order; where sign(⟨w, xᵢ⟩ + b) ≠ yᵢ, a mistake,
+Update    visit the points in order; where yᵢ(⟨w, xᵢ⟩ + b) ≤ 0, a mistake (or as the boundary says, see
+          ``mistakes``),
               w += yᵢ xᵢ,   b += yᵢ (if there is one)
 Stop      after a pass without a mistake, or when the passes (epochs) run out
 Bound     M ≤ (b*² + 1)(r² + 1)/ρ² mistakes in all, for any w*, b* with ‖w*‖ = 1, yᵢ(⟨w*, xᵢ⟩ + b*) ≥ ρ > 0
@@ -29,7 +30,7 @@ from scipy import sparse
 
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
-from mercer.solvers.mistakes import MistakeList, Mistakes
+from mercer.solvers.mistakes import MistakeList, Mistakes, is_mistake
 from mercer.solvers.perceptron import mistake_bound, visiting_orders
 
 __all__ = ["PrimalResult", "primal_perceptron"]
@@ -70,6 +71,7 @@ def primal_perceptron(
     Y: np.ndarray,  # (n, functions) of ±1
     *,
     fit_intercept: bool = True,
+    boundary: str = "mistake",
     max_epochs: int = 100,
     orders: Iterable[Any] | int | None = None,
     start: tuple[np.ndarray, np.ndarray] | None = None,
@@ -83,6 +85,7 @@ def primal_perceptron(
     X : (n, d) points, dense or CSR
     Y : (n, functions) of ±1
     fit_intercept : whether a mistake adds yᵢ to b as well
+    boundary : what a value of 0 is: a "mistake" whatever yᵢ, or "negative", which is a mistake where yᵢ = +1
     max_epochs : passes at most
     orders : the order of visit of each pass; by default 0 … n-1; a whole number is the seed of random ones
     start : w (d, functions) and b (functions,) to go on from
@@ -91,11 +94,14 @@ def primal_perceptron(
 
     >>> X, Y = np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([[-1.0], [1.0]])
     >>> result = primal_perceptron(X, Y, fit_intercept=False)
+    >>> result.w[:, 0], result.made.stored(), result.bound
+    (array([ 2., -1.]), array([0, 1]), array([20.]))
+    >>> result = primal_perceptron(X, Y, fit_intercept=False, boundary="negative")
     >>> result.w[:, 0], result.made.stored(), result.margin, result.bound
     (array([2., 0.]), array([1]), array([0.]), array([inf]))
     """
     control = control or Control()
-    run = _Run(X, Y, fit_intercept, orders, start, keep, control)
+    run = _Run(X, Y, fit_intercept, boundary, orders, start, keep, control)
     run.passes(max_epochs)
     return run.result()
 
@@ -108,6 +114,7 @@ class _Run:
         X: Any,
         Y: np.ndarray,
         fit_intercept: bool,
+        boundary: str,
         orders: Iterable[Any] | int | None,
         start: tuple[np.ndarray, np.ndarray] | None,
         keep: int | None,
@@ -116,6 +123,7 @@ class _Run:
         self.X = X
         self.Y = Y
         self.one = float(fit_intercept)
+        self.boundary = boundary
         self.control = control
         (n, d), functions = X.shape, Y.shape[1]
         w, b = (np.zeros((d, functions)), np.zeros(functions)) if start is None else start
@@ -159,7 +167,7 @@ class _Run:
         products: Any = None
         coef = np.zeros_like(f)
         while position < len(index):
-            wrong = (f[position:] > 0) != positive[position:]
+            wrong = is_mistake(f[position:], positive[position:], self.boundary)
             ahead = wrong.any(axis=1)
             first = int(ahead.argmax())
             if not ahead[first]:

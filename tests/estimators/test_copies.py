@@ -1,0 +1,84 @@
+"""A fitted model does not change when the caller's arrays do."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.utils.validation import has_fit_parameter
+
+import mercer
+from mercer import Gaussian
+
+FORMS = {
+    "dense": np.array,
+    "columns first": np.asfortranarray,
+    "single precision": lambda X: X.astype(np.float32),
+    "csr": sparse.csr_array,
+    "csr matrix": sparse.csr_matrix,
+    "pandas": pd.DataFrame,
+    "polars": lambda X: pl.DataFrame(X, schema=["a", "b", "c"]),
+    "precomputed": lambda X: Gaussian(1.0)(X),
+}
+
+
+def estimators():
+    """Every public estimator."""
+    for name in mercer.__all__:
+        kind = getattr(mercer, name)
+        if isinstance(kind, type) and hasattr(kind, "get_params") and hasattr(kind, "fit"):
+            if name == "MailClassifier":  # its data are messages, which cannot be written to
+                continue
+            yield pytest.param(kind, id=name)
+
+
+def overwrite(*arrays):
+    for array in arrays:
+        if isinstance(array, pd.DataFrame):
+            array.iloc[:, :] = -7.0
+        elif isinstance(array, pl.DataFrame):  # its columns cannot be written to
+            return
+        else:
+            (array.data if sparse.issparse(array) else array)[...] = 1
+            if sparse.issparse(array):
+                array.indices[...] = 0
+
+
+def outputs(model, X):
+    methods = ("predict", "decision_function", "predict_proba", "transform")
+    return [getattr(model, method)(X) for method in methods if hasattr(model, method)]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", list(estimators()))
+def test_a_model_keeps_its_own_copy(rng, kind, form):
+    if form == "precomputed" and kind is mercer.Perceptron:
+        pytest.skip("the linear perceptron has no kernel")
+    points = rng.normal(size=(30, 3))
+    X, y, weight = FORMS[form](points), np.arange(30) % 2, rng.uniform(0.5, 1.5, size=30)
+    if not is_classifier(kind()):
+        y = points[:, 0] + 0.1 * y
+    new = X.copy() if form == "precomputed" else FORMS[form](rng.normal(size=(5, 3)))
+    options = {} if kind is mercer.Perceptron else {"kernel": "rbf" if form != "precomputed" else form}
+    model = kind(**options)
+    model.fit(X, y, **({"sample_weight": weight} if has_fit_parameter(model, "sample_weight") else {}))
+    before = outputs(model, new)
+    overwrite(X, y, weight)
+    for old, now in zip(before, outputs(model, new), strict=True):
+        assert np.array_equal(old, now)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.SlowPathWarning")
+@pytest.mark.parametrize(
+    "kind",
+    [mercer.KernelPCA, mercer.KernelLogisticRegression, mercer.KernelFisherDiscriminant, mercer.SVC],
+)
+def test_so_it_does_of_objects(kind):
+    words = ["ab", "ac", "bcd", "cd", "xyz", "yz"]
+    model = kind(kernel=lambda a, b: float(len(set(a) & set(b)))).fit(words, [0, 0, 0, 1, 1, 1])
+    before = outputs(model, ["abx", "yd"])
+    words[:] = 6 * ["nothing"]
+    for old, now in zip(before, outputs(model, ["abx", "yd"]), strict=True):
+        assert np.array_equal(old, now)
