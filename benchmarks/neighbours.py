@@ -2,7 +2,7 @@
 
 Run with ``python -m benchmarks.neighbours``, on a machine that does nothing else. Neighbours are processes
 that never sleep; they are started for a run and ended after it, in turns with runs alone. With as many of
-them as there are cores, a fair share is half the time: a ratio of 2. ``--cores 2`` keeps everything, neighbours
+them as there are cores, a fair share is half the time: a ratio of 2. ``--cores 2`` keeps all, neighbours
 included, on that many cores. The last column tells how many cores were busy when the fit was alone.
 """
 
