@@ -70,7 +70,11 @@ def _limited_blas(threads: int) -> Iterator[None]:
     set by each that comes or goes, and lifted by the last out. An OpenMP BLAS has one limit per thread, set
     and lifted by each.
     """
-    libraries, me = _libraries(), get_ident()
+    me = get_ident()
+    if _wishes.get(me, [0])[-1] == threads:  # inside of the same wish: as it is
+        yield
+        return
+    libraries = _libraries()
     with _lock:
         mine = [library.get_num_threads() for library in libraries]
         if not _wishes:

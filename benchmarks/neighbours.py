@@ -1,0 +1,128 @@
+"""Fits on a machine that others use, too: seconds alone, and beside busy neighbours.
+
+Run with ``python -m benchmarks.neighbours``, on a machine that does nothing else. Neighbours are processes
+that never sleep; they are started for a run and ended after it, in turns with runs alone. With as many of
+them as there are cores, a fair share is half the time: a ratio of 2. ``--cores 2`` keeps all, neighbours
+included, on that many cores. The last column tells how many cores were busy when the fit was alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from sklearn.kernel_ridge import KernelRidge as TheirRidge
+
+from benchmarks._data import fashion
+from benchmarks._timing import Table, write
+from mercer import (
+    SVC,
+    KernelFisherDiscriminant,
+    KernelMachineRegressor,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeCV,
+)
+from mercer.selection import AutoKernelRegressor
+
+_SPIN = "print(flush=True)\nwhile True: pass"
+
+
+@contextmanager
+def busy(neighbours: int) -> Iterator[None]:
+    """So many processes beside this one that take all they can get."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", _SPIN], stdout=subprocess.PIPE) for _ in range(neighbours)
+    ]
+    try:
+        for one in started:
+            assert one.stdout is not None
+            one.stdout.readline()  # it runs
+        yield
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+def images() -> tuple[np.ndarray, np.ndarray, str]:
+    """6,000 images of Fashion-MNIST, even classes against odd; made-up points where there are none."""
+    try:
+        X, y = fashion()
+    except FileNotFoundError:
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(6000, 784)) * (rng.uniform(size=784) < 0.2)
+        return X, (X[:, :200].sum(axis=1) > np.median(X[:, :200].sum(axis=1))).astype(int), "made up"
+    return X[:6000], y[:6000] % 2, "Fashion-MNIST"
+
+
+def smooth(n: int, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Friedman's function of five columns with noise, and columns of none."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, d))
+    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    return X, f + rng.normal(size=n)
+
+
+def cases() -> dict[str, Callable[[], object]]:
+    """What is timed, by name."""
+    X, y, what = images()
+    wide, target = smooth(3000, 20)
+    small, few = smooth(1200)
+    labels = target > np.median(target)
+    return {
+        f"SVC 6k × 784, {what}": lambda: SVC(C=10).fit(X, y),
+        "ridge 3k": lambda: KernelRidge(0.1).fit(wide, target),
+        "ridge CV 2k": lambda: KernelRidgeCV().fit(wide[:2000], target[:2000]),
+        "PCA 3k": lambda: KernelPCA(10).fit(wide),
+        "Fisher 1k": lambda: KernelFisherDiscriminant().fit(wide[:1000], labels[:1000]),
+        "absolute loss 1k": lambda: KernelMachineRegressor(loss="absolute").fit(small[:1000], few[:1000]),
+        "AutoKernelRegressor 1,200 × 5": lambda: AutoKernelRegressor().fit(small, few),
+        "scikit-learn's ridge 3k": lambda: TheirRidge(alpha=0.1, kernel="rbf").fit(wide, target),
+    }
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds by the clock, and of all cores."""
+    wall, spent = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - spent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--neighbours", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cores", type=int, default=None, help="keep to that many cores")
+    parser.add_argument("--only", default="", help="rows whose name holds this text")
+    options = parser.parse_args()
+    if options.cores is not None:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    table = Table(
+        f"Alone, and beside {options.neighbours} busy neighbours",
+        *("fit", "alone, s", "busy, s", "busy ÷ alone", "CPU alone, s", "cores"),
+    )
+    for name, work in cases().items():
+        if options.only not in name:
+            continue
+        work()  # compiled before
+        alone, beside = [], []
+        for _ in range(options.repeats):
+            alone.append(timed(work))
+            with busy(options.neighbours):
+                beside.append(timed(work))
+        (quiet, spent), (loud, _) = np.median(alone, axis=0), np.median(beside, axis=0)
+        table.add(
+            name, float(quiet), float(loud), f"{loud / quiet:.1f}", float(spent), f"{spent / quiet:.1f}"
+        )
+    write("neighbours", table)
+
+
+if __name__ == "__main__":
+    main()
