@@ -47,7 +47,6 @@ package = types.ModuleType("mercer")
 package.__path__ = [{str(SOURCE)!r}]
 sys.modules["mercer"] = package
 import mercer.config, mercer.data, mercer.errors, mercer.progress
-import mercer.features.polynomial, mercer.features.taylor
 heavy = ("sklearn", "numba", "torch", "pandas", "polars", "psutil", "matplotlib", "scipy.special")
 print([name for name in heavy if name in sys.modules])
 """

@@ -1,10 +1,12 @@
 """Generated code: kept in files, safe to share, never compiled twice."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +97,12 @@ def test_threads_wait_for_each_other(tmp_path):
             print(len(set(pool.map(value, range(4)))))
     """
     assert run(script, tmp_path) == "1"
+
+
+def test_environment_variables_are_documented():
+    root = Path(__file__).parents[2]
+    sources = [path.read_text("utf-8") for path in (root / "src").rglob("*.py")]
+    used = {name for text in sources for name in re.findall(r"environ\S*?[\"'](MERCER_\w+)", text)}
+    assert "MERCER_CACHE_DIR" in used
+    pages = "".join(path.read_text("utf-8") for path in (root / "docs").glob("*.md"))
+    assert not [name for name in used if name not in pages]

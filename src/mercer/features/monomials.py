@@ -16,7 +16,8 @@ array([[ 9.        , 21.21320344, 25.        ]])
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError, fields, replace
 from decimal import Decimal
 from itertools import combinations_with_replacement
 from typing import Any, Self
@@ -24,6 +25,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from mercer.config import require_memory
 from mercer.data import as_vectors
@@ -140,10 +143,12 @@ def _is_real(value: Any) -> bool:
     return number and math.isfinite(value)
 
 
-class MonomialMap:
-    """What the maps made of monomials share: an immutable value that scikit-learn can clone and search over.
+class MonomialMap(TransformerMixin, BaseEstimator):
+    """What the maps made of monomials share: a value that is called like Φ, and a step of a pipeline.
 
-    A subclass is a frozen dataclass with ``check``, ``n_features`` and ``__call__``.
+    A subclass is a dataclass with ``check``, ``n_features``, ``feature_names``, ``__call__``. Its parameters
+    change by ``set_params`` alone. There is nothing to learn from data: ``fit`` only remembers the columns,
+    and ``transform`` works without it.
     """
 
     def __post_init__(self) -> None:
@@ -157,9 +162,33 @@ class MonomialMap:
         """The number of features of a point with m columns, known before any is computed."""
         raise NotImplementedError
 
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        """Each feature as text, from the names of the columns."""
+        raise NotImplementedError
+
+    def __call__(self, X: Any) -> Floats:
+        """Φ(x) for each row of X."""
+        raise NotImplementedError
+
+    # --- a value ---------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._parameters() and name in vars(self):
+            raise FrozenInstanceError(f"cannot assign to {name!r}: use set_params({name}=…)")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._parameters():
+            raise FrozenInstanceError(f"cannot delete {name!r}")
+        super().__delattr__(name)
+
+    @classmethod
+    def _parameters(cls) -> list[str]:
+        return [field.name for field in fields(cls)]
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, as scikit-learn has it."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in self._parameters()}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters in place: the one way a map changes, for searches on clones."""
@@ -169,9 +198,36 @@ class MonomialMap:
                 raise InputError(
                     f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(known)}"
                 )
-        replace(self, **params)  # type: ignore[type-var]  # raises before anything is changed
-        vars(self).update(params)
+        replace(self, **params)  # raises before anything is changed
+        self.__dict__.update(params)
         return self
+
+    # --- a step of a pipeline ----------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the number and the names of the columns."""
+        self._validate(X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> Any:  # (n, features)
+        """Φ(x) for each row of X, as many columns as ``n_features`` says."""
+        return self(self._validate(X, reset=False))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Each feature as text, from the names of the columns."""
+        check_is_fitted(self, "n_features_in_")
+        names = _check_feature_names_in(self, input_features)
+        return np.array(self.feature_names([str(name) for name in names]), dtype=object)
+
+    def _validate(self, X: Any, reset: bool) -> Any:
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def _prepare(self, X: Any) -> Floats:
         """X as a dense array, once its features are known to fit the memory budget."""
@@ -184,3 +240,19 @@ class MonomialMap:
             "use the kernel itself, which needs no features, a lower degree or fewer columns",
         )
         return vectors.toarray() if sparse.issparse(vectors) else vectors
+
+
+def monomial(a: Sequence[int], names: Sequence[str]) -> list[str]:
+    """The factors x₁^a₁, … of a monomial as texts.
+
+    >>> monomial([2, 0, 1], ["u", "v", "w"])
+    ['u^2', 'w']
+    """
+    return [f"{name}^{power}" if power > 1 else name for name, power in zip(names, a, strict=True) if power]
+
+
+def require_names(names: Any, size: int) -> None:
+    """Refuse a single text for a list of names, and a list of features that is too long."""
+    if isinstance(names, str):
+        raise InputError(f"names must be a list with one name per column, got {names!r}: pass [{names!r}]")
+    require_memory(100 * size, f"a list of {in_words(size)} feature names", "lower the degree")

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.config import require_memory
-from mercer.errors import InputError
 from mercer.features.monomials import (
     MonomialMap,
     count,
     exponents,
     homogeneous,
-    in_words,
+    monomial,
+    require_names,
     require_real,
     require_whole,
 )
@@ -25,7 +24,7 @@ from mercer.features.monomials import (
 __all__ = ["PolynomialMap"]
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class PolynomialMap(MonomialMap):
     r"""Φ with ⟨Φ(x), Φ(y)⟩ = (⟨x, y⟩ + c)^d exactly.
 
@@ -47,9 +46,17 @@ class PolynomialMap(MonomialMap):
     array([[4.]])
     >>> PolynomialMap(6).n_features(100)
     1609344100
+
+    It is a function of a whole table, and a step of a scikit-learn pipeline:
+
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> x, y = [[-1.0], [0.0], [1.0], [2.0]], [1.0, 0.0, 1.0, 4.0]
+    >>> make_pipeline(PolynomialMap(2, c=1.0), LinearRegression()).fit(x, y).predict([[3.0]]).round(6)
+    array([9.])
     """
 
-    degree: int
+    degree: int = 2
     c: float = 0.0
 
     def check(self) -> None:
@@ -73,12 +80,7 @@ class PolynomialMap(MonomialMap):
         >>> PolynomialMap(3).feature_names(["u", "v"])
         ['u^3', '√3 u^2 v', '√3 u v^2', 'v^3']
         """
-        if isinstance(names, str):
-            raise InputError(
-                f"names must be a list with one name per column, got {names!r}: pass [{names!r}]"
-            )
-        size = self.n_features(len(names))
-        require_memory(100 * size, f"a list of {in_words(size)} feature names", "lower the degree")
+        require_names(names, self.n_features(len(names)))
         return [
             self._name(a, names) for a in exponents(self._variables(len(names)), int(self.degree)).tolist()
         ]
@@ -91,9 +93,7 @@ class PolynomialMap(MonomialMap):
         if self.c > 0:
             squared *= self.c ** a[0]
             a = a[1:]
-        factors = [
-            f"{name}^{power}" if power > 1 else name for name, power in zip(names, a, strict=True) if power
-        ]
+        factors = monomial(a, names)
         return " ".join([*_root(squared, lonely=not factors), *factors])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InputError
-from mercer.features.monomials import MonomialMap, count, grow, require_real, require_whole
+from mercer.features.monomials import (
+    MonomialMap,
+    count,
+    exponents,
+    grow,
+    monomial,
+    require_names,
+    require_real,
+    require_whole,
+)
 
 __all__ = ["GaussianTaylorMap"]
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class GaussianTaylorMap(MonomialMap):
     r"""Φ with ⟨Φ(x), Φ(y)⟩ ≈ exp(−‖x−y‖²/2σ²): the monomials of degree at most ``order``.
 
@@ -50,8 +60,8 @@ class GaussianTaylorMap(MonomialMap):
     8
     """
 
-    sigma: float
-    order: int
+    sigma: float = 1.0
+    order: int = 4
 
     def check(self) -> None:
         require_real("sigma", self.sigma, positive=True)
@@ -82,6 +92,22 @@ class GaussianTaylorMap(MonomialMap):
             root_p = np.exp(xlogy(k, ratio) - gammaln(k + 1) / 2 - ratio**2 / 2)  # √ of a Poisson probability
             blocks[k] *= root_p[:, None].astype(points.dtype, copy=False)
         return features
+
+    def feature_names(self, names: Sequence[str]) -> list[str]:
+        """Each feature as text, from the names of the columns, with its weight 1/(σ^|a| √a!).
+
+        >>> GaussianTaylorMap(sigma=2.0, order=2).feature_names(["u"])
+        ['exp(-|x|^2/8)', '0.5 u exp(-|x|^2/8)', '0.176777 u^2 exp(-|x|^2/8)']
+        """
+        require_names(names, self.n_features(len(names)))
+        bell = f"exp(-|x|^2/{2 * self.sigma**2:g})"
+        texts = []
+        for degree in range(int(self.order) + 1):
+            for a in exponents(len(names), degree).tolist():
+                weight = self.sigma**-degree / math.sqrt(math.prod(map(math.factorial, a)))
+                size = [] if weight == 1 else [f"{weight:.6g}"]
+                texts.append(" ".join([*size, *monomial(a, names), bell]))
+        return texts
 
     def truncation_error(self, radius: float) -> float:
         """sup |k(x, y) − ⟨Φ(x), Φ(y)⟩| over ‖x‖, ‖y‖ ≤ radius: P(Poisson(radius²/σ²) > order).
