@@ -160,3 +160,23 @@ def test_notes_are_of_the_model_that_is_kept(mercer, sine, written, tmp_path, mo
         assert (said in page) == last
         assert "max_time" not in page
     assert min(count) < 50
+
+
+def test_scales_that_are_given_are_for_the_columns_of_all_rows(mercer, tmp_path):
+    """A category that one fold alone has, and a pair of them: every fold has the six columns of all rows."""
+    rng = np.random.default_rng(0)
+    letters = rng.choice(["a", "b", "c"], 60).astype(object)
+    letters[7], letters[3:5] = "only here", "rare"
+    x = rng.normal(size=60)
+    lines = "".join(f"{a},{b},{np.sin(a) + (b == 'a')}\n" for a, b in zip(x, letters, strict=True))
+    (tmp_path / "t.csv").write_text("x,letter,y\n" + lines)
+    kernel = ("--kernel", "gaussian(sigma=[1,1,1,1,1,1])")
+    status, out, err = mercer("train", "t.csv", "-t", "y", *kernel, "--folds", "5", "--no-report", "--json")
+    assert status == 0, err
+    facts = json.loads(out)
+    assert len(facts["scales"]["sigma"]) == 6
+    assert facts["error"] < 0.5 * facts["baseline"]
+    model = load(tmp_path / "t.mercer")
+    assert type(model.features).__name__ == "TableFeatures"
+    # the columns count together, as those of the table
+    assert set(model.features_.sources()) == {"x", "letter"}

@@ -19,7 +19,7 @@ from mercer.cli.summary import show_training, told_apart
 from mercer.config import config
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.files import aside
-from mercer.kernels.words import in_words
+from mercer.kernels.words import has_scales, in_words
 from mercer.plots.learned import learned
 from mercer.reporting.notes import fit_notes
 from mercer.tables import Table, TableFeatures, TableModel, Target, find_target, read_table
@@ -116,6 +116,9 @@ def _check(wishes: Wishes) -> None:
 
 
 def _train(wishes: Wishes, screen: Screen) -> Training:
+    from sklearn.base import clone
+    from sklearn.frozen import FrozenEstimator
+
     began = monotonic()
     kernel = parse(wishes.kernel)
     screen.step(f"reading {wishes.file if wishes.file != STANDARD_INPUT else 'standard input'}")
@@ -130,8 +133,12 @@ def _train(wishes: Wishes, screen: Screen) -> Training:
     for note in notes:
         screen.note(note)
     keep = [table.find(column) for column in wishes.keep]
-    blank = TableModel(estimator, TableFeatures(keep=keep, dates=table.dates))
+    features = TableFeatures(keep=keep, dates=table.dates)
+    blank = TableModel(estimator, features)
+    if has_scales(kernel) and table.frame is not None:  # a fold may have other categories
+        blank.features = FrozenEstimator(clone(features).fit(X, target.y))
     model, honest = _fit(blank, X, target, wishes, screen, began)
+    model.features = features
     if target.task == "classification" and (wishes.probabilities or len(target.y) <= _CALIBRATED):
         _calibrate(model, X, target.y)
     for note in (*_left_out(model), *map(in_command_words, fit_notes(model.estimator_))):
