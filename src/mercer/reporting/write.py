@@ -54,6 +54,7 @@ def write_report(
     error: Any = None,
     title: str | None = None,
     seed: int = 0,
+    limit: float = 18.0,
 ) -> Path:
     """Write the report of a fitted model to one HTML file, which needs nothing else to be read.
 
@@ -71,6 +72,7 @@ def write_report(
         as they are
     title : the heading
     seed : of every choice of points
+    limit : seconds that measuring may take, about
 
     Everything is of at most some thousand points, chosen by the seed and stated, and takes at most about
     twenty seconds. What cannot be made is replaced by a sentence that says why. Returns the path.
@@ -80,9 +82,9 @@ def write_report(
     check_trials(trials)
     check_error(error)
     if is_filter(model):
-        case: Case = MailCase.of(model, X, targets, error=error, seed=_seed(seed))
+        case: Case = MailCase.of(model, X, targets, error=error, seed=_seed(seed), limit=limit)
     else:
-        case = Case(model, X, targets, as_features(features, X), trials, error, _seed(seed))
+        case = Case(model, X, targets, as_features(features, X), trials, error, _seed(seed), limit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits and pictures that are made to look at the model
         text = _page(case, title)
