@@ -3,9 +3,9 @@ r"""What a fit will do, and what it did: ``estimator.plan(X)`` before, ``estimat
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import Any
 
+from mercer.clock import now
 from mercer.config import format_bytes, memory_budget, settings, thread_count
 from mercer.errors import MemoryBudgetError, warn_user
 
@@ -64,7 +64,7 @@ class Report:
     plan: Plan
     #: "converged", "max_iter", "max_time", "interrupted", or "rounding": the numbers allow no better
     stopped: str
-    #: seconds, those before a checkpoint included
+    #: seconds, those before a checkpoint included, those of compiling not
     time: float
     #: iterations of the solver; 0 for a direct one
     iterations: int = 0
@@ -100,7 +100,7 @@ class Journal:
     """Kept during a fit: the time, and what was warned about."""
 
     def __init__(self) -> None:
-        self._start = perf_counter()
+        self._start = now()
         self.warnings: list[str] = []
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
@@ -110,5 +110,5 @@ class Journal:
 
     def report(self, plan: Plan, stopped: str = "converged", **facts: Any) -> Report:
         """The report of the fit that ends here."""
-        facts.setdefault("time", perf_counter() - self._start)
+        facts.setdefault("time", now() - self._start)
         return Report(plan=plan, stopped=stopped, warnings=tuple(self.warnings), **facts)

@@ -271,7 +271,8 @@ class Case:
         which = np.arange(self.n) if which is None else np.asarray(which)
         if given is None or np.shape(given) != self.y[which].shape:
             return None
-        how = getattr(self.error, "how", None)
+        how, differs = getattr(self.error, "how", None), getattr(self.error, "differs", "")
+        how = f"{how}; {differs}" if how and differs else how
         folds = len(getattr(self.error, "errors", ()))
         told = (
             f"Predicted by models that had not seen them: {how}."
