@@ -13,11 +13,21 @@ sigma must be positive, got -0.5: pass a positive number
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
+import sys
 import warnings
 from types import ModuleType
 
-__all__ = ["InputError", "InputTypeError", "MemoryBudgetError", "SlowPathWarning", "require", "warn_user"]
+__all__ = [
+    "InputError",
+    "InputTypeError",
+    "MemoryBudgetError",
+    "SlowPathWarning",
+    "require",
+    "require_installed",
+    "warn_user",
+]
 
 
 class InputError(ValueError):
@@ -61,4 +71,19 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         name = error.name
-    raise ImportError(f'{name} is not installed: run  pip install "mercer[{extra}]"', name=name)
+    raise _missing(name, extra)
+
+
+def require_installed(module: str, extra: str) -> None:
+    """The same of a library that is needed later: nothing is imported.
+
+    >>> require_installed("a_library_nobody_has", extra="models")
+    Traceback (most recent call last):
+    ImportError: a_library_nobody_has is not installed: run  pip install "mercer[models]"
+    """
+    if module not in sys.modules and importlib.util.find_spec(module) is None:
+        raise _missing(module, extra)
+
+
+def _missing(name: str, extra: str) -> ImportError:
+    return ImportError(f'{name} is not installed: run  pip install "mercer[{extra}]"', name=name)

@@ -6,7 +6,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import event
 from numba.extending import intrinsic
+
+from mercer import clock
 
 __all__ = ["FASTMATH", "INNER", "OPTIONS", "bits", "choose", "float_of"]
 
@@ -53,3 +56,30 @@ def choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
     if condition != types.boolean or a != b:
         return None
     return a(condition, a, b), codegen
+
+
+# --- compiling stops the clock of time limits ----------------------------------------------------
+
+
+class _StopsClock(event.Listener):
+    """From where Numba asks for its compiler, also to read what it kept, to where it gives it back."""
+
+    def on_start(self, event: Any) -> None:
+        clock.pause()
+
+    def on_end(self, event: Any) -> None:
+        clock.resume()
+
+
+class _Tells(event.Listener):
+    """A pass runs only where something is compiled."""
+
+    def on_start(self, event: Any) -> None:
+        clock.compiles()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compiler_lock", _StopsClock())
+event.register("numba:run_pass", _Tells())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isnan
-from time import perf_counter
 from typing import Any
 
+from mercer.clock import now
 from mercer.config import format_bytes, memory_budget, settings, thread_count
 from mercer.errors import MemoryBudgetError, warn_user
 
@@ -65,7 +65,7 @@ class Report:
     plan: Plan
     #: "converged", "max_iter", "max_time", "interrupted", or "rounding": the numbers allow no better
     stopped: str
-    #: seconds, those before a checkpoint included
+    #: seconds, those before a checkpoint included, those of compiling not
     time: float
     #: iterations of the solver; 0 for a direct one
     iterations: int = 0
@@ -104,7 +104,7 @@ class Journal:
     """Kept during a fit: the time, and what was warned about."""
 
     def __init__(self) -> None:
-        self._start = perf_counter()
+        self._start = now()
         self.warnings: list[str] = []
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
@@ -114,5 +114,5 @@ class Journal:
 
     def report(self, plan: Plan, stopped: str = "converged", **facts: Any) -> Report:
         """The report of the fit that ends here."""
-        facts.setdefault("time", perf_counter() - self._start)
+        facts.setdefault("time", now() - self._start)
         return Report(plan=plan, stopped=stopped, warnings=tuple(self.warnings), **facts)

@@ -189,7 +189,7 @@ def test_ctrl_c_ends_the_search_and_the_command(tmp_path, sine):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
     assert process.stderr.readline().startswith(b"reading")
-    assert process.stderr.readline() == b"searching\n"
+    assert process.stderr.readline() == b"searching, without fold 1 of 5\n"
     process.send_signal(signal.SIGINT)
     assert process.stderr.read().splitlines()[-1] == b"mercer: interrupted; no file was left half written"
     assert process.wait(30) == 130

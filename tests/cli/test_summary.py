@@ -9,7 +9,6 @@ import pytest
 
 from mercer import load
 from mercer.cli.exits import run
-from mercer.cli.notes import in_command_words
 from mercer.tables import read_table
 
 from .conftest import QUICK
@@ -122,11 +121,8 @@ def test_notes_are_in_the_words_of_the_command(capsys):
 
     assert run(act) == 0
     assert capsys.readouterr().err == (
-        "note: the last fit takes 10 of 40 points, as many as memory and time allow: give it more time with "
-        "--time, or more memory with --memory\n"
-    )
-    assert in_command_words("use fewer points, or raise the budget with mercer.config(memory=…)") == (
-        "use fewer points, or give it more memory with --memory"
+        "note: the last fit takes 10 of 40 points, as many as memory and time allow: "
+        "raise --time or --memory\n"
     )
 
 
@@ -153,10 +149,30 @@ def test_notes_are_of_the_model_that_is_kept(mercer, sine, written, tmp_path, mo
     for last in (False, True):
         status, out, err = mercer("train", sine, "-t", "y", *NO_SEARCH, "--json")
         assert status == 0
-        said = "KernelRidge ran out of time (0.25 s) after 3 iterations: give it more time with --time"
+        said = "KernelRidge ran out of --time after 3 iterations: raise --time"
         assert err.count("note: ") == last
         assert json.loads(out)["notes"] == [said] * last
         page = (tmp_path / "sine.html").read_text("utf-8")
         assert (said in page) == last
         assert "max_time" not in page
     assert min(count) < 50
+
+
+def test_scales_that_are_given_are_for_the_columns_of_all_rows(mercer, tmp_path):
+    """A category that one fold alone has, and a pair of them: every fold has the six columns of all rows."""
+    rng = np.random.default_rng(0)
+    letters = rng.choice(["a", "b", "c"], 60).astype(object)
+    letters[7], letters[3:5] = "only here", "rare"
+    x = rng.normal(size=60)
+    lines = "".join(f"{a},{b},{np.sin(a) + (b == 'a')}\n" for a, b in zip(x, letters, strict=True))
+    (tmp_path / "t.csv").write_text("x,letter,y\n" + lines)
+    kernel = ("--kernel", "gaussian(sigma=[1,1,1,1,1,1])")
+    status, out, err = mercer("train", "t.csv", "-t", "y", *kernel, "--folds", "5", "--no-report", "--json")
+    assert status == 0, err
+    facts = json.loads(out)
+    assert len(facts["scales"]["sigma"]) == 6
+    assert facts["error"] < 0.5 * facts["baseline"]
+    model = load(tmp_path / "t.mercer")
+    assert type(model.features).__name__ == "TableFeatures"
+    # the columns count together, as those of the table
+    assert set(model.features_.sources()) == {"x", "letter"}

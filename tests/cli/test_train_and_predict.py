@@ -95,10 +95,10 @@ def test_a_fit_that_does_not_fit_is_not_made(mercer, sine, monkeypatch):
     def refuse(*arguments):
         raise MemoryBudgetError("K needs 10GiB")
 
-    monkeypatch.setattr("mercer.cli.train.refitted", refuse)
+    monkeypatch.setattr("mercer.cli.fitting.refitted", refuse)
     status, _, err = mercer("train", sine, "-t", "y", *QUICK[:-1], "0")
     assert status == 0
-    assert "the model is that of nine tenths of the rows, or of some of them: K needs 10GiB" in err
+    assert "there is no room to fit on all rows, the model is fitted on 45 of 50: K needs 10GiB" in err
     assert len(load("sine.mercer").estimator_.expansion_.anchors) == 45
 
 

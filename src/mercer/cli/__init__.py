@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mercer.cli.encoding import never_fail
 from mercer.cli.exits import run
 
 __all__ = ["main"]
@@ -16,6 +17,7 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status (see `mercer.cli.exits`)."""
+    never_fail()
 
     def command() -> int:  # what it imports takes a while, in which it can be interrupted
         from mercer.errors import require

@@ -17,7 +17,7 @@ def certify(expression: str, dim: int | None, screen: Screen) -> int:
     from mercer.certify import certify as verdict_on
     from mercer.kernels.parse import parse_kernel
 
-    certificate = verdict_on(parse_kernel(expression, follow_data=False), dim=dim)
+    certificate = verdict_on(parse_kernel(expression, follow_data=False, signs=True), dim=dim)
     if screen.as_json:
         screen.json(_facts(certificate))
     else:

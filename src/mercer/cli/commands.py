@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -40,10 +41,9 @@ def _examples(*lines: str) -> str:
 
 def invoke(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
+    given = _expressions_last(sys.argv[1:] if arguments is None else list(arguments))
     try:
-        chosen = app(
-            args=None if arguments is None else list(arguments), prog_name="mercer", standalone_mode=False
-        )
+        chosen = app(args=given, prog_name="mercer", standalone_mode=False)
     except Exception as error:  # what typer raises about the command line itself
         if not hasattr(error, "show"):
             if type(error).__name__ == "Abort":
@@ -58,6 +58,26 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
     if chosen == INTERRUPTED:  # newer versions of typer return it
         raise KeyboardInterrupt
     return chosen if isinstance(chosen, int) else 0
+
+
+def _expressions_last(arguments: list[str]) -> list[str]:
+    """``certify -gaussian(1)`` with the expression behind ``--``: it begins as options do, and is none.
+
+    >>> _expressions_last(["certify", "-gaussian(1)", "--dim", "-3"])
+    ['certify', '--dim', '-3', '--', '-gaussian(1)']
+    """
+    if arguments[:1] != ["certify"] or "--" in arguments:
+        return arguments
+    found = [
+        number
+        for number, argument in enumerate(arguments)
+        if argument[:1] == "-"
+        and argument not in ("-", "-h")
+        and argument[1:2] != "-"
+        and arguments[number - 1] != "--dim"
+    ]
+    kept = [argument for number, argument in enumerate(arguments) if number not in found]
+    return [*kept, "--", *(arguments[number] for number in found)] if found else arguments
 
 
 #: What a command returns: all that is to be done, for typer to have ended before it begins. What it needs it
@@ -99,6 +119,13 @@ def text(name: str) -> str:
 def path(name: str) -> Path:
     """The same as a path, of which the empty one would be this folder."""
     return Path(text(name))
+
+
+def _kernels_beginning(incomplete: str) -> list[tuple[str, str]]:
+    """For the shell, which asks while one types."""
+    from mercer.cli.kernels import complete
+
+    return complete(incomplete)
 
 
 # --- options that several commands share ---------------------------------------------------------------
@@ -151,7 +178,11 @@ def _train(
     ] = None,
     kernel: Annotated[
         str | None,
-        typer.Option(help='A kernel, such as "2*gaussian(sigma=median) + polynomial(3)"; chosen by default.'),
+        typer.Option(
+            help='A kernel, such as "2*gaussian(sigma=median) + polynomial(3)", see "mercer kernels"; '
+            "chosen by default.",
+            autocompletion=_kernels_beginning,
+        ),
     ] = None,
     learner: Annotated[
         str,
@@ -297,7 +328,12 @@ def _report(
     ),
 )
 def _certify(
-    expression: Annotated[str, typer.Argument(help='A kernel, such as "gaussian(2) * linear + 1".')],
+    expression: Annotated[
+        str,
+        typer.Argument(
+            help='A kernel, such as "gaussian(2) * linear + 1".', autocompletion=_kernels_beginning
+        ),
+    ],
     dim: Annotated[int | None, typer.Option(help="The number of columns of the points.")] = None,
     json: Json = False,
 ) -> Work:
@@ -307,6 +343,18 @@ def _certify(
         from mercer.cli.certify import certify
 
         return certify(expression, dim, Screen(as_json=json))
+
+    return _work(action)
+
+
+@app.command("kernels", epilog=_examples("mercer kernels", "mercer kernels --json"))
+def _kernels(json: Json = False) -> Work:
+    """List the kernels that --kernel and certify take, with their formulas and parameters."""
+
+    def action() -> int:
+        from mercer.cli.kernels import kernels
+
+        return kernels(Screen(as_json=json))
 
     return _work(action)
 

@@ -19,6 +19,7 @@ r"""How the command ends: the exit status, and one sentence instead of a traceba
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -29,7 +30,6 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from mercer.cli.notes import in_command_words
 from mercer.errors import InputError, MemoryBudgetError
 
 __all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "MISTAKE", "NO", "UNHEARD", "UNKNOWN", "run", "say"]
@@ -43,7 +43,10 @@ def say(text: str) -> None:
     """A line on standard error, whatever state it is in."""
     if sys.stderr is None:  # ``print`` would take standard output instead
         return
+    bars = sys.modules.get("mercer.progress")  # without it there is none on the terminal
     with suppress(OSError, ValueError):  # closed: there is nobody to tell
+        if bars is not None:
+            bars.make_room()
         print(text, file=sys.stderr, flush=True)
 
 
@@ -52,7 +55,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
 
     def show(message: Any, *rest: Any, **more: Any) -> None:
         if not quiet:
-            say(f"note: {in_command_words(_one_line(message))}")
+            say(f"note: {as_options(_one_line(message))}")
 
     if sys.stdout is None:  # closed before Python began: files are written all the same
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
@@ -75,7 +78,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return UNHEARD
         except (InputError, MemoryBudgetError, ImportError) as error:
-            say(f"mercer: {in_command_words(_one_line(error))}")
+            say(f"mercer: {as_options(_one_line(error))}")
             return BAD_INPUT
         except MemoryError:
             say("mercer: there is not enough memory: pass fewer rows, or end other programs")
@@ -123,6 +126,31 @@ def _interruptible() -> Iterator[None]:
         sys.unraisablehook = before
         for timer in timers:
             timer.cancel()
+
+
+#: what warnings and errors call by its name in Python, and the command by another
+_OPTIONS = (
+    (re.compile(r"ran out of max_time=[\d.e+-]+ seconds"), "ran out of --time"),
+    (
+        re.compile(r"raise max_time, or the memory budget with mercer\.config\(memory=…\)"),
+        "raise --time or --memory",
+    ),
+    (re.compile(r"raise the budget with mercer\.config\(memory=…\)"), "raise --memory"),
+    (re.compile(r"the memory budget with mercer\.config\(memory=…\)"), "--memory"),
+    (re.compile(r"mercer\.config\(memory=…\)"), "--memory"),
+    (re.compile(r"\bmax_time\b"), "--time"),
+)
+
+
+def as_options(text: str) -> str:
+    """A message in the words of the command line.
+
+    >>> as_options("SVC ran out of max_time=2.5 seconds: the model is the best so far; raise max_time")
+    'SVC ran out of --time: the model is the best so far; raise --time'
+    """
+    for pattern, words in _OPTIONS:
+        text = pattern.sub(words, text)
+    return text
 
 
 def _one_line(error: Any) -> str:

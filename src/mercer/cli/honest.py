@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils import get_tags
 
-from mercer import data
+from mercer.kernels.words import short_name
 from mercer.selection.nested import NestedError, nested_error
 from mercer.tables.model import TableModel
 from mercer.verdict import constant_error
 
-__all__ = ["Honest", "by_folds", "by_held_out", "refitted"]
+__all__ = ["Effort", "Honest", "difference", "judged"]
+
+_MUCH = 0.8  # of the share of rows, below which a machine is told to be of fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +33,9 @@ class Honest:
     predictions: np.ndarray
     #: (m,) which rows these are
     rows: np.ndarray
+    #: how the searches that were judged differ from the one that made the model, in words; empty if they
+    #: do not
+    differs: str = ""
 
 
 class _Known:
@@ -55,84 +57,117 @@ class _Known:
         return self.predictions[positions]
 
 
-def by_folds(
+def judged(
     model: TableModel,
-    X: Any,
     y: np.ndarray,
-    folds: int,
-    seed: int,
-    end: float = np.inf,
-    tell: Callable[[str], None] = lambda text: None,
+    tests: Sequence[np.ndarray],  # the rows of each fold
+    predictions: Sequence[np.ndarray],  # and what was predicted for them
+    how: str,
+    seen: np.ndarray,  # targets that a constant prediction is learned from
+    differs: str = "",
 ) -> Honest:
-    """Everything again in each fold; from the time ``end`` on with the folds that are done, one at least."""
-    kind = StratifiedKFold if is_classifier(model) else KFold
-    predictions = np.empty(len(y), y.dtype if is_classifier(model) else np.float64)
-    done: list[np.ndarray] = []
-    took = 0.0
-    for train, test in kind(folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y):
-        began = monotonic()
-        if done and began + took > end:
-            break
-        tell(f"estimating the error: the search again without fold {len(done) + 1} of {folds}")
-        fitted = clone(model).fit(data.take(X, train), y[train])
-        predictions[test] = fitted.predict(data.take(X, test))
-        done.append(test)
-        took = monotonic() - began
-    rows = np.sort(np.concatenate(done))
-    parts = [np.flatnonzero(np.isin(rows, test)) for test in done]
+    """The error over some folds, with its interval and what a constant would get."""
+    rows = np.concatenate(tests)
+    order = np.argsort(rows, kind="stable")
+    told, rows = np.concatenate(predictions)[order], rows[order]
+    parts = [np.flatnonzero(np.isin(rows, test)) for test in tests]
     found = nested_error(
-        _Known(model, predictions[rows]), np.arange(len(rows)), y[rows], cv=[(part, part) for part in parts]
+        _Known(model, told), np.arange(len(rows)), y[rows], cv=[(part, part) for part in parts]
     )
-    if len(done) == folds:
-        how = f"{folds} folds, with the search done again in each"
-    else:
-        how = f"{len(done)} of {folds} folds, {len(rows):,} rows: time was short; "
-        how += "the search was done again in each"
-    return _honest(found, how, y[rows], rows, y)
+    return _honest(found, how, y[rows], rows, seen, differs)
 
 
-def by_held_out(model: TableModel, X: Any, y: np.ndarray, seed: int) -> tuple[TableModel, Honest, float]:
-    """The model of nine tenths of the rows, its error on the last, and the seconds of its last fit."""
-    if is_classifier(model) and _every_class_in_both(y):
-        splitter: Any = StratifiedShuffleSplit(1, test_size=0.1, random_state=seed)
-    else:
-        splitter = ShuffleSplit(1, test_size=0.1, random_state=seed)
-    ((train, test),) = splitter.split(np.zeros(len(y)), y)
-    began = monotonic()
-    fitted = clone(model).fit(data.take(X, train), y[train])
-    seconds = monotonic() - began
-    inner = getattr(fitted.estimator_, "model_", None)
-    last = getattr(getattr(inner, "report_", None), "time", seconds) * _growth(inner, len(train), len(y))
-    every = np.arange(len(test))
-    known = _Known(model, fitted.predict(data.take(X, test)))
-    found = nested_error(known, every, y[test], cv=[(every, every)])
-    how = f"a tenth of the rows, {len(test):,}, that the search did not see"
-    return fitted, _honest(found, how, y[test], test, y[train]), float(last)
-
-
-def _growth(inner: Any, given: int, n: int) -> float:
-    """How many times longer a fit on all rows takes, if this one had no room for those that it was given."""
-    used = len(inner.expansion_) if hasattr(inner, "alpha") and hasattr(inner, "expansion_") else given
-    return (n / used) ** 3 if used < given else 1.0
-
-
-def _every_class_in_both(y: np.ndarray) -> bool:
-    sizes = np.unique(y, return_counts=True)[1]
-    return bool(sizes.min() >= 2 and len(y) >= 10 * len(sizes))
-
-
-def _honest(found: NestedError, how: str, y: np.ndarray, rows: np.ndarray, seen: np.ndarray) -> Honest:
+def _honest(
+    found: NestedError, how: str, y: np.ndarray, rows: np.ndarray, seen: np.ndarray, differs: str
+) -> Honest:
     """With what a constant prediction, learned from ``seen``, gets wrong."""
     baseline = constant_error(y, seen, is_class=seen.dtype.kind != "f")
-    return Honest(found.error, found.interval, how, baseline, found.predictions, rows)
+    return Honest(found.error, found.interval, how, baseline, found.predictions, rows, differs)
 
 
-def refitted(model: TableModel, X: Any, y: np.ndarray) -> TableModel:
-    """The same features, kernel and penalty on all rows; the error on what was held out stays honest."""
-    search = model.estimator_
-    inner = clone(search.model_).fit(model.transform(X), y)
-    search.model_, search.kernel_ = inner, inner.kernel_
-    for name in ("expansion_", "report_", "classes_"):
-        if hasattr(inner, name):
-            setattr(search, name, getattr(inner, name))
-    return model
+# --- what a search has done --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far a search came."""
+
+    #: kernels that were tried
+    trials: int
+    #: points of the largest trial
+    points: int
+    #: whether it ended by itself, and not because the time was over
+    is_whole: bool
+    #: the kernel that won, by its short name
+    kernel: str
+    #: the part of the rows it was given that the machine was fitted on
+    part: float
+
+    @classmethod
+    def of(cls, model: TableModel, given: int) -> Effort:
+        search = model.estimator_
+        report = getattr(search, "search_report_", None) or search.report_
+        trials = search.trials_
+        return cls(
+            len(trials),
+            max(trial.points for trial in trials),
+            report.stopped != "max_time",
+            short_name(search.kernel_),
+            fitted_points(model, given) / given,
+        )
+
+
+def fitted_points(model: TableModel, given: int) -> int:
+    """How many of the rows that it was given the machine of a model was fitted on."""
+    report = getattr(getattr(model.estimator_, "model_", None), "report_", None)
+    return min(given, int(getattr(getattr(report, "plan", None), "points", given)))
+
+
+def difference(of_model: Effort, of_folds: Sequence[Effort]) -> str:
+    """How the searches in the folds differ from that of the model, where time made them do so.
+
+    >>> whole, cut = Effort(10, 1000, True, "Gaussian", 1.0), Effort(2, 300, False, "Matern 1.5", 1.0)
+    >>> difference(whole, [whole]), difference(cut, [cut])
+    ('', '')
+    >>> difference(whole, [cut])
+    "time ended the search that was judged after 2 kernels on 300 points (the model's: 10 on 1,000): it ...
+    """
+    words = []
+    least = min(of_folds, key=lambda effort: (effort.points, effort.trials))
+    if of_model.is_whole and all(effort.is_whole for effort in of_folds):
+        pass  # other numbers of trials are what other rows do
+    elif _reach(least) < _reach(of_model):
+        words.append(
+            f"time ended the search that was judged after {_count(least.trials)} on {least.points:,} points "
+            f"(the model's: {of_model.trials} on {of_model.points:,})"
+            + _other(least, of_model)
+            + "; the model may be better than this error says"
+        )
+    elif _reach(of_model) < _reach(least):
+        words.append(
+            f"time ended the model's search after {_count(of_model.trials)} on {of_model.points:,} points "
+            f"(the one that was judged: {least.trials} on {least.points:,})"
+            + _other(least, of_model)
+            + "; the model may be worse than this error says"
+        )
+    part = float(np.mean([effort.part for effort in of_folds]))
+    if min(part, of_model.part) < _MUCH * max(part, of_model.part):
+        words.append(
+            f"the machines that were judged are of {part:.0%} of their rows, the model's is of "
+            f"{of_model.part:.0%}"
+        )
+    return "; ".join(words)
+
+
+def _reach(effort: Effort) -> tuple[int, int]:
+    return effort.points, effort.trials
+
+
+def _other(judged: Effort, of_model: Effort) -> str:
+    if judged.kernel == of_model.kernel:
+        return ""
+    return f": it chose {judged.kernel}, the model's {of_model.kernel}"
+
+
+def _count(trials: int) -> str:
+    return f"{trials:,} kernel{'' if trials == 1 else 's'}"

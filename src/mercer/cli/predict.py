@@ -172,7 +172,7 @@ def report(
     screen: Screen,
 ) -> int:
     """A report of a model on a table that has the target."""
-    from mercer.cli.notes import in_command_words
+    from mercer.cli.exits import as_options
     from mercer.cli.summary import error_at_training
     from mercer.cli.train import split
     from mercer.reporting import write_report
@@ -204,7 +204,7 @@ def report(
             trials=model.estimator_.trials_,
             title=f"{target.name} from {Path(table.name).name}",
             error=error_at_training(model, X, target.y),
-            notes=list(map(in_command_words, fit_notes(model.estimator_))),
+            notes=list(map(as_options, fit_notes(model.estimator_))),
         )
     print(path)
     return 0

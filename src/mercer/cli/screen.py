@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from mercer.cli.exits import say
+from mercer.cli.exits import as_options, say
+from mercer.clock import tell_of_compiling
+from mercer.config import config
+from mercer.progress import Progress
 from mercer.verdict import percent
 
 __all__ = ["Screen", "percent"]
@@ -31,16 +35,44 @@ class Screen:
 
     def __init__(self, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet, self.as_json = quiet, as_json
+        self._bar: Progress | None = None
 
     def note(self, text: str) -> None:
-        """Something to know, on standard error."""
+        """Something to know, on standard error, in the words of the command line."""
         if not self.quiet:
-            say(f"note: {text}")
+            say(f"note: {as_options(text)}")
 
     def step(self, text: str) -> None:
         """What is being done now, on standard error."""
-        if not self.quiet:
+        if self._bar is not None:
+            self._bar.label, self._bar.facts = text, {}
+        elif not self.quiet:
             say(text)
+
+    @contextmanager
+    def countdown(self, seconds: float | None) -> Iterator[None]:
+        """On a terminal: the part of the time that has passed, what is done, and the best kernel so far.
+
+        That code is compiled is said there, too; it does not count.
+        """
+        if self.quiet or sys.stderr is None or not sys.stderr.isatty():
+            yield
+            return
+        with tell_of_compiling(lambda: say("compiling, once on this machine: it is not counted as time …")):
+            if seconds is None:
+                yield
+                return
+            with Progress(None, "starting", limit=seconds) as bar, config(progress=self._show):
+                self._bar = bar
+                try:
+                    yield
+                finally:
+                    self._bar = None
+
+    def _show(self, event: dict[str, Any]) -> None:
+        """What a search tells of itself; the bars of its machines are not shown."""
+        if self._bar is not None and event["label"] == "kernels":
+            self._bar.advance(0, **event["facts"])
 
     def facts(self, pairs: Iterable[tuple[str, str]], title: str = "") -> None:
         """Names and values in two columns."""
@@ -65,7 +97,12 @@ class Screen:
 
     def json(self, facts: dict[str, Any]) -> None:
         """One object, on one line; null for a number that is none, which JSON has no word for."""
-        text = json.dumps(_plain(facts), ensure_ascii=False, allow_nan=False)
+        facts = _plain(facts)
+        text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
+        try:
+            text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+        except UnicodeEncodeError:  # JSON has a spelling of its own, which loses nothing
+            text = json.dumps(facts, allow_nan=False)
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 

@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 
 from mercer import data
+from mercer.cli.exits import as_options
 from mercer.cli.files import report_beside, require_apart, require_writable, stem
-from mercer.cli.honest import Honest, by_folds, by_held_out, refitted
-from mercer.cli.notes import held_back, in_command_words
+from mercer.cli.fitting import Fitting
+from mercer.cli.honest import Honest, fitted_points
+from mercer.cli.notes import held_back
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training, told_apart
+from mercer.clock import now
 from mercer.config import config
-from mercer.errors import InputError, MemoryBudgetError
+from mercer.errors import InputError, require_installed
 from mercer.files import aside
-from mercer.kernels.words import in_words
-from mercer.plots.learned import learned
+from mercer.kernels.words import has_scales, in_words
 from mercer.reporting.notes import fit_notes
 from mercer.tables import Table, TableFeatures, TableModel, Target, find_target, read_table
 from mercer.tables.formats import equally_spaced
@@ -34,8 +36,9 @@ _FEWEST = 4  # rows of which folds are made
 _LARGE = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 _CALIBRATED = 5000  # rows up to which probabilities are learned unasked
-_SEARCH = 0.4  # of the time that was given, where folds come after
-_ONE_SEARCH = 0.6  # where there is one search, and a fit on all rows after it
+_LONGER = 2.0  # times that a machine with probabilities takes, of one without
+_REPORT, _PAGE = 0.2, 18.0  # of the time that was given, for the report; seconds, at most
+_LEAST = 0.5  # seconds for the report, however little time is left
 
 
 @dataclass(frozen=True)
@@ -90,10 +93,11 @@ class Training:
 def train(wishes: Wishes, screen: Screen) -> int:
     """Do it all; the exit status."""
     _check(wishes)
+    wishes = _with_extras(wishes, screen)
     settings: dict[str, Any] = {"progress": False} if screen.quiet else {}
     if wishes.memory is not None:
         settings["memory"] = wishes.memory
-    with config(**settings), held_back():
+    with config(**settings), screen.countdown(wishes.time), held_back():
         training = _train(wishes, screen)
     show_training(training, wishes.explain, screen)
     return 0
@@ -115,66 +119,85 @@ def _check(wishes: Wishes) -> None:
     require_apart(outputs, {"the table": wishes.file})
 
 
+def _with_extras(wishes: Wishes, screen: Screen) -> Wishes:
+    """Say before the search what the command will lack after it; a report may be done without."""
+    require_installed("skops", "models")
+    if not wishes.with_report:
+        return wishes
+    try:
+        require_installed("matplotlib", "plot")
+    except ImportError as error:
+        if wishes.report is not None:
+            raise
+        screen.note(f"no report will be written: {error}")
+        return replace(wishes, with_report=False)
+    return wishes
+
+
 def _train(wishes: Wishes, screen: Screen) -> Training:
-    began = monotonic()
+    from sklearn.base import clone
+    from sklearn.frozen import FrozenEstimator
+
+    import mercer.selection  # noqa: F401  before the clock begins: it takes a while
+
+    started, began = monotonic(), now()
     kernel = parse(wishes.kernel)
     screen.step(f"reading {wishes.file if wishes.file != STANDARD_INPUT else 'standard input'}")
     table = read_table(wishes.file, header=wishes.header, missing=wishes.missing, rows=wishes.rows)
     X, target = split(table, wishes.target, wishes.task, wishes.drop)
     if wishes.rows is None:
         X, target = _thinned(X, target)
-    share = _ONE_SEARCH if _holds_out(wishes, len(target.y)) else _SEARCH
-    search_time = None if wishes.time is None else share * wishes.time
-    estimator = learner(wishes.learner, target.task, kernel=kernel, max_time=search_time, seed=wishes.seed)
+    estimator = learner(wishes.learner, target.task, kernel=kernel, max_time=None, seed=wishes.seed)
     notes = [*table.notes, *target.notes]
     for note in notes:
         screen.note(note)
     keep = [table.find(column) for column in wishes.keep]
-    blank = TableModel(estimator, TableFeatures(keep=keep, dates=table.dates))
-    model, honest = _fit(blank, X, target, wishes, screen, began)
+    features = TableFeatures(keep=keep, dates=table.dates)
+    blank = TableModel(estimator, features)
+    if has_scales(kernel) and table.frame is not None:  # a fold may have other categories
+        blank.features = FrozenEstimator(clone(features).fit(X, target.y))
+    page = _PAGE if wishes.time is None else min(_REPORT * wishes.time, _PAGE)
+    model, honest = _fit(blank, X, target, wishes, screen, began, page if wishes.with_report else 0.0)
+    model.features = features
     if target.task == "classification" and (wishes.probabilities or len(target.y) <= _CALIBRATED):
-        _calibrate(model, X, target.y)
-    for note in (*_left_out(model), *map(in_command_words, fit_notes(model.estimator_))):
+        end = np.inf if wishes.time is None or wishes.probabilities else began + wishes.time
+        _calibrate(model, X, target.y, end, screen)
+    for note in (*_left_out(model), *map(as_options, fit_notes(model.estimator_))):
         notes.append(note)
         screen.note(note)
     model.about_ = _about(table, target, honest, model)
-    training = Training(table, target, model, honest, monotonic() - began, wishes.model_path, notes=notes)
+    training = Training(table, target, model, honest, monotonic() - started, wishes.model_path, notes=notes)
     training.apart = told_apart(model, X)
     save(model, wishes.model_path)
     if wishes.with_report:
         screen.step(f"the model is in {wishes.model_path}; writing the report")
-        training.report_path = write_report(training, X, wishes.report_path, screen)
-    training.seconds = monotonic() - began
+        seconds = page if wishes.time is None else max(began + wishes.time - now(), _LEAST)
+        training.report_path = write_report(training, X, wishes.report_path, screen, min(seconds, _PAGE))
+    training.seconds = monotonic() - started
     return training
 
 
 def _fit(
-    blank: TableModel, X: Any, target: Target, wishes: Wishes, screen: Screen, began: float
+    blank: TableModel,
+    X: Any,
+    target: Target,
+    wishes: Wishes,
+    screen: Screen,
+    began: float,
+    kept: float,  # seconds for what comes after
 ) -> tuple[TableModel, Honest]:
     """The model of all rows, and the error of the way to it: by folds, or on a held-out tenth."""
-    from sklearn.base import clone
-
-    n, y = len(target.y), target.y
-    patience = np.inf if wishes.folds else _PATIENCE
-    end = began + (patience if wishes.time is None else wishes.time)
-    if _holds_out(wishes, n):
-        screen.step("searching, with a tenth of the rows held out")
-        model, honest, seconds = by_held_out(blank, X, y, wishes.seed)
-        if wishes.time is not None and monotonic() + 1.3 * seconds > end:
-            screen.note("no time is left to fit on all rows: the model is that of nine tenths")
-            return model, honest
-        screen.step("fitting on all rows, with the kernel that was found")
-        try:
-            return refitted(model, X, y), honest
-        except MemoryBudgetError as error:
-            screen.note(f"the model is that of nine tenths of the rows, or of some of them: {error}")
-            return model, honest
+    y, fitting = target.y, Fitting(blank, X, target.y, wishes.seed, screen)
+    if wishes.time is not None:
+        fitting.end = began + wishes.time - kept
+    elif not wishes.folds:
+        fitting.patience = began + _PATIENCE
+    if _holds_out(wishes, len(y)):
+        return fitting.by_held_out()
     folds = _folds(wishes.folds or 5, y, target.task)
     if wishes.folds and folds < wishes.folds:
         screen.note(f"{folds} folds instead of {wishes.folds}: the smallest class has no more rows")
-    screen.step("searching")
-    model = clone(blank).fit(X, y)
-    return model, by_folds(blank, X, y, folds, wishes.seed, end, screen.step)
+    return fitting.by_folds(folds)
 
 
 def _holds_out(wishes: Wishes, n: int) -> bool:
@@ -256,10 +279,13 @@ def _thinned(X: Any, target: Target) -> tuple[Any, Target]:
     return data.take(X, rows), thinned
 
 
-def _calibrate(model: TableModel, X: Any, y: np.ndarray) -> None:
-    """Let a support vector machine say probabilities too."""
-    inner = getattr(model.estimator_, "model_", None)
+def _calibrate(model: TableModel, X: Any, y: np.ndarray, end: float, screen: Screen) -> None:
+    """Let a support vector machine say probabilities too, if that does not take until after the end."""
+    inner: Any = getattr(model.estimator_, "model_", None)
     if "probability" not in getattr(inner, "get_params", dict)():
+        return
+    if now() + _LONGER * inner.report_.time * (len(y) / fitted_points(model, len(y))) ** 2.2 > end:
+        screen.note("no time is left to learn probabilities: --proba learns them all the same")
         return
     from sklearn.base import clone
 
@@ -282,10 +308,10 @@ def _about(table: Table, target: Target, honest: Honest, model: TableModel) -> d
         "task": target.task,
         "error": float(honest.error),
         "interval": [float(honest.interval[0]), float(honest.interval[1])],
-        "error_from": honest.how,
+        "error_from": f"{honest.how}; {honest.differs}" if honest.differs else honest.how,
         "baseline": float(honest.baseline),
         "tested": len(honest.rows),
-        "fitted": learned(model.as_pipeline()).fitted_points or len(target.y),
+        "fitted": fitted_points(model, len(target.y)),
         "kernel": in_words(model.estimator_.kernel_, model.get_feature_names_out().tolist()),
     }
     if target.task == "regression":
@@ -301,7 +327,7 @@ def save(model: Any, path: Path) -> None:
         mercer.save(model, place)
 
 
-def write_report(training: Training, X: Any, path: Path, screen: Screen) -> Path | None:
+def write_report(training: Training, X: Any, path: Path, screen: Screen, limit: float) -> Path | None:
     """The report's path; None, and a note, where none could be written."""
     try:
         from mercer.reporting import write_report as write
@@ -318,6 +344,7 @@ def write_report(training: Training, X: Any, path: Path, screen: Screen) -> Path
                 features=list(getattr(X, "columns", ())) or None,
                 trials=training.model.estimator_.trials_,
                 error=training.honest,
+                limit=limit,
                 title=f"{training.target.name} from {Path(training.table.name).name}",
                 notes=training.notes,
             )

@@ -186,7 +186,7 @@ def values(X: Any, j: int) -> np.ndarray:  # (n,)
         if kind == "PeriodDtype":
             column = column.dt.to_timestamp()
         return np.asarray(column.astype(object) if kind == "CategoricalDtype" else column.to_numpy())
-    if hasattr(X, "columns"):
+    if hasattr(type(X), "columns"):  # of polars: to ask a frame itself would list all of its names
         column = X[:, j]
         if column.dtype.is_nested() or column.dtype.is_decimal() or str(column.dtype) == "Null":
             return _array(column.to_list())

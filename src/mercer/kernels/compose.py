@@ -137,6 +137,23 @@ class Scaled(_Unary):
         return f"{text(self.scale)} * {_bracket(self.kernel, Sum, Product, Scaled, Mapped)}"
 
 
+class Negative(_Unary):
+    """-k: a kernel only where k is none or zero. No operator makes it; `mercer.certify` has a word on it.
+
+    >>> from mercer import Gaussian, certify
+    >>> certify(Negative(Gaussian(1.0))).verdict
+    'refuted'
+    """
+
+    kernel: Kernel = _kernel()
+
+    def expression(self, pair: Pair | None = None) -> Expression:
+        return -self.inner(pair or Pair())
+
+    def __repr__(self) -> str:
+        return f"-{_bracket(self.kernel, Sum)}"
+
+
 class Power(_Unary):
     """k^p. A kernel for every whole p; for a fraction only if k is infinitely divisible."""
 

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
+from mercer.kernels.compose import Negative
 from mercer.kernels.names import NAMES, as_kernel
 from mercer.kernels.parameters import Parameter
 
@@ -63,7 +64,7 @@ _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
-def parse_kernel(text: str, follow_data: bool = True) -> Kernel:
+def parse_kernel(text: str, follow_data: bool = True, *, signs: bool = False) -> Kernel:
     r"""The kernel that a text describes.
 
     - names of kernels in any case, with or without underscores, and scikit-learn's ("rbf", "poly", "chi2").
@@ -74,7 +75,8 @@ def parse_kernel(text: str, follow_data: bool = True) -> Kernel:
     - ``+``, ``*``, ``/``, ``**`` and numbers; ``exp(k)``; ``.normalized()``, ``.centered()``, ``.exp()``,
       ``.on("age", "height")``, ``.polynomial([1, 2])``, ``.derivative("sigma")``
 
-    What ``repr(kernel)`` prints is read back, unless it holds a function or a large array.
+    With ``signs`` differences and negative multiples are read, too: what is to be certified need not be a
+    kernel. What ``repr(kernel)`` prints is read back, unless it holds a function or a large array.
 
     >>> parse_kernel("setkernel(gaussian(1), mean) * bag_of_words(weighting='tf-idf').normalized()")
     SetKernel(base=Gaussian(sigma=1), normalize='mean') * BagOfWords(n=1, shortest=1, weighting='tf-idf', ...
@@ -92,7 +94,7 @@ def parse_kernel(text: str, follow_data: bool = True) -> Kernel:
         raise InputError(
             f"the text of the kernel has {len(line):,} characters, more than {_LENGTH:,}: write it in Python"
         )
-    reader = _Reader(line, follow_data)
+    reader = _Reader(line, follow_data, signs)
     found = reader.expression(reader.tree.body, 0)
     if not isinstance(found, Kernel):
         what = f"the number {found!r}" if isinstance(found, int | float) else repr(found)
@@ -117,11 +119,37 @@ def kernel_names() -> dict[str, str]:
     return {**names, **{name.lower(): name for name in _COMPOSED}, **{name: name for name in _SKLEARN}}
 
 
+def _signed(
+    op: ast.operator, compute: Callable[[Any, Any], Any], left: Any, right: Any
+) -> tuple[Callable[[Any, Any], Any], Any, Any]:
+    """The same operation with its minus signs as `Negative`."""
+    if not isinstance(left, Kernel) and not isinstance(right, Kernel):
+        return compute, left, right
+    if isinstance(op, ast.Sub):
+        right = Negative(right) if isinstance(right, Kernel) else -right
+        op, compute = ast.Add(), operator.add
+    if isinstance(op, ast.Add):
+        return compute, _as_term(left), _as_term(right)
+    for one, other in ((left, right), (right, left)):
+        if isinstance(op, ast.Mult | ast.Div) and not isinstance(one, Kernel) and one < 0:
+            return compute, *((-one, Negative(other)) if one is left else (Negative(other), -one))
+    return compute, left, right
+
+
+def _as_term(value: Any) -> Any:
+    """A negative number in a sum, as the negative of a constant kernel."""
+    if isinstance(value, Kernel) or value >= 0:
+        return value
+    from mercer.kernels.dotproduct import Constant
+
+    return Negative(Constant(-value))
+
+
 class _Reader:
     """Goes through the tree of a text. Values are kernels, numbers, words, lists and dicts of those."""
 
-    def __init__(self, line: str, follow_data: bool) -> None:
-        self.line, self._follow_data = line, follow_data
+    def __init__(self, line: str, follow_data: bool, signs: bool = False) -> None:
+        self.line, self._follow_data, self._signs = line, follow_data, signs
         self.names = kernel_names()
         try:
             with warnings.catch_warnings():
@@ -186,6 +214,8 @@ class _Reader:
                 return self._chain(node, depth)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 value = self.expression(operand, depth + 1)
+                if self._signs and isinstance(value, Kernel) and isinstance(sign, ast.USub):
+                    return Negative(value)
                 return self._attempt(node, operator.neg if isinstance(sign, ast.USub) else _same, value)
             case ast.Call(func=ast.Name(id=name)):
                 return self._call(node, name, depth)
@@ -217,6 +247,8 @@ class _Reader:
             self.refuse(node, "the exponent of a kernel is a number")
         if isinstance(op, ast.Pow) and not isinstance(left, Kernel):
             left, right = float(left), float(right)  # whole numbers would grow without bound
+        if self._signs:
+            compute, left, right = _signed(op, compute, left, right)
         value = self._attempt(node, compute, left, right)
         if isinstance(value, complex):
             self.refuse(node, "the power of a negative number is not real")

@@ -26,7 +26,7 @@ from mercer.kernels.columns import ColumnKernel
 from mercer.kernels.compose import Normalized, OnColumns, Product, Scaled, Sum
 from mercer.kernels.parameters import is_vector
 
-__all__ = ["do_tell", "in_words", "scales", "short_name", "tells_apart"]
+__all__ = ["do_tell", "has_scales", "in_words", "scales", "short_name", "tells_apart"]
 
 _LISTED = 3  # columns that are named
 #: times the median from which a column stands out. A column of zeros and two ones, the rarest that is kept,
@@ -86,6 +86,16 @@ def scales(kernel: Kernel, columns: int) -> dict[str, np.ndarray]:
     """
     every = ((name, np.asarray(value, dtype=np.float64)) for name, value, _ in _per_column(kernel))
     return {name: values for name, values in every if len(values) == columns}
+
+
+def has_scales(kernel: Any) -> bool:
+    """Whether a kernel has a value for each column, and so is for columns that it was given for.
+
+    >>> from mercer import Gaussian, Linear
+    >>> has_scales(Linear() + Gaussian(sigma=[1.0, 2.0])), has_scales(Gaussian(sigma=1.0)), has_scales("auto")
+    (True, False, False)
+    """
+    return isinstance(kernel, Kernel) and any(True for _ in _per_column(kernel))
 
 
 def tells_apart(

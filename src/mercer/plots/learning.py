@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from mercer import data
+from mercer.clock import now
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels, learned, refittable, sample
@@ -137,17 +137,17 @@ class _Clock:
     """Whether another fit fits in, if time grows with the square of the points."""
 
     def __init__(self, seconds: float | None) -> None:
-        self.end = np.inf if seconds is None else monotonic() + seconds
-        self.last = monotonic()
+        self.end = np.inf if seconds is None else now() + seconds
+        self.last = now()
         self.rate = 0.0
 
     def has_time_for(self, size: int) -> bool:
-        self.last = monotonic()
+        self.last = now()
         # the first one tells how long one takes
         return self.rate == 0 or self.last + self.rate * size**2 <= self.end
 
     def took(self, size: int) -> None:
-        self.rate = (monotonic() - self.last) / size**2
+        self.rate = (now() - self.last) / size**2
 
 
 def _sizes(learn: int) -> np.ndarray:

@@ -11,13 +11,13 @@ is measured on a few rows before any is measured on more, and where time is shor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from mercer import data
+from mercer.clock import now
 
 __all__ = ["Shuffling", "with_cells_of_others"]
 
@@ -53,7 +53,7 @@ class Shuffling:
     ) -> None:
         self._values, self._X, self._repeats = values, X, repeats
         self._generator = np.random.default_rng(seed)
-        self._end = np.inf if max_time is None else monotonic() + max_time
+        self._end = np.inf if max_time is None else now() + max_time
         d = int(X.shape[1])
         self.rows, self._sum, self._square = np.zeros(d, dtype=int), np.zeros(d), np.zeros(d)
         self._order = self._generator.permutation(data.n_points(X))
@@ -99,7 +99,7 @@ class Shuffling:
                 measured = columns[self.rows[columns] > 0]
                 columns = measured[np.argsort(-self._sum[measured] / self.rows[measured], kind="stable")]
                 work = sum(len(later) for later in rounds[number:]) * len(columns)
-                if work * self._each > self._end - monotonic():
+                if work * self._each > self._end - now():
                     columns = columns[: max(_LEADING, len(columns) // 2)]
             if not self._measure(columns, rows):
                 return
@@ -118,7 +118,7 @@ class Shuffling:
         at_once = int(np.clip(_MOMENT / max(self._each, 1e-12), len(rows), max(_BATCH, len(rows))))
         count = max(1, at_once // len(rows))
         for start in range(0, len(columns), count):
-            if monotonic() > self._end and self.rows.any():
+            if now() > self._end and self.rows.any():
                 return False
             some = columns[start : start + count]
             lenders = self._generator.integers(0, len(self._order), (len(some), len(rows)))
@@ -132,10 +132,10 @@ class Shuffling:
 
     def _timed(self, X: Any) -> np.ndarray:  # (m, functions)
         """f at rows, and what a row takes: by the most rows at once, for a call takes time of its own."""
-        began, m = monotonic(), data.n_points(X)
+        began, m = now(), data.n_points(X)
         values = self._values(X)
         if m >= self._largest:
-            self._each, self._largest = (monotonic() - began) / m, m  # seconds
+            self._each, self._largest = (now() - began) / m, m  # seconds
         return values
 
 

@@ -6,7 +6,6 @@ import pickle
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from time import monotonic, perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer import data
+from mercer.clock import now
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
 from mercer.plots.calibration import share_interval
@@ -66,11 +66,11 @@ class Case:
     told: Any = None
     #: seconds for everything
     limit: float = 18.0
-    began: float = field(default_factory=monotonic)
+    began: float = field(default_factory=now)
 
     def left(self, most: float) -> float:
         """Seconds that a part may take: at most so many, and half of what is left."""
-        return float(max(0.1, min(most, (self.began + self.limit - monotonic()) / 2)))
+        return float(max(0.1, min(most, (self.began + self.limit - now()) / 2)))
 
     @cached_property
     def found(self) -> Learned:
@@ -158,9 +158,9 @@ class Case:
         Gram(self.found.kernel, self._points(2), cache=0).dense()  # its code is compiled by now
         while taken < 5e-3 and count <= 160:  # of so few values one sees the call, not the kernel
             some = self._points(count)
-            start = perf_counter()
+            start = now()
             Gram(self.found.kernel, some, cache=0).dense()
-            taken = perf_counter() - start
+            taken = now() - start
             pairs, count = data.n_points(some) ** 2, 2 * count
         return taken / pairs
 
@@ -271,7 +271,8 @@ class Case:
         which = np.arange(self.n) if which is None else np.asarray(which)
         if given is None or np.shape(given) != self.y[which].shape:
             return None
-        how = getattr(self.error, "how", None)
+        how, differs = getattr(self.error, "how", None), getattr(self.error, "differs", "")
+        how = f"{how}; {differs}" if how and differs else how
         folds = len(getattr(self.error, "errors", ()))
         told = (
             f"Predicted by models that had not seen them: {how}."
@@ -330,12 +331,12 @@ class Case:
                 parts = list(KFold(folds, shuffle=True, random_state=self.seed).split(y))
         else:
             parts = list(KFold(min(folds, len(y)), shuffle=True, random_state=self.seed).split(y))
-        end = monotonic() + self.left(6.0)
+        end = now() + self.left(6.0)
         predictions: list[np.ndarray] = []
         chances: list[np.ndarray | None] = []
         done: list[np.ndarray] = []
         for train, test in parts:
-            if done and monotonic() > end:
+            if done and now() > end:
                 break
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

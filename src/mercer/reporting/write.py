@@ -56,6 +56,7 @@ def write_report(
     title: str | None = None,
     notes: Any = None,
     seed: int = 0,
+    limit: float = 18.0,
 ) -> Path:
     """Write the report of a fitted model to one HTML file, which needs nothing else to be read.
 
@@ -74,6 +75,7 @@ def write_report(
     title : the heading
     notes : sentences about the data and the fit; by default what the model was warned about
     seed : of every choice of points
+    limit : seconds that measuring may take, about
 
     Everything is of at most some thousand points, chosen by the seed and stated, and takes at most about
     twenty seconds. What cannot be made is replaced by a sentence that says why. Returns the path.
@@ -83,9 +85,10 @@ def write_report(
     check_trials(trials)
     check_error(error)
     if is_filter(model):
-        case: Case = MailCase.of(model, X, targets, error=error, seed=_seed(seed), told=notes)
+        case: Case = MailCase.of(model, X, targets, error=error, seed=_seed(seed), told=notes, limit=limit)
     else:
-        case = Case(model, X, targets, as_features(features, X), trials, error, _seed(seed), notes)
+        names = as_features(features, X)
+        case = Case(model, X, targets, names, trials, error, _seed(seed), notes, limit)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits and pictures that are made to look at the model
         text = _page(case, title)

@@ -85,16 +85,17 @@ class AutoMixin:
         work: float = np.inf,
     ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
-        with Control("kernels", None, progress=self.progress) as control:
+        with Control("kernels", None, max_time=self.max_time, progress=self.progress) as control:
 
             def step(trial: Trial) -> bool:
-                control.step(error=trial.score.error)
-                return control.stopped is None
+                best = min(search.trials, key=lambda t: (-t.points, t.rank))
+                control.step(tried=len(search.trials), best=best.name, error=best.score.error)
+                return control.stopped != "interrupted"
 
             search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), work=work, step=step)
             best = search.run(self._families(X))
-        if control.stopped is not None:
-            search.stopped = control.stopped
+        if control.stopped == "interrupted":
+            search.stopped = "interrupted"
             journal.warn(
                 f"interrupted: the best of {len(search.trials)} trials is fitted, without the others"
             )

@@ -3,18 +3,17 @@ r"""Classification with a kernel that was chosen for the data."""
 from __future__ import annotations
 
 from dataclasses import replace
-from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer import data
+from mercer.clock import now
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.svc import SVC
 from mercer.expansion import Expansion
-from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.selection.auto import AUTO, AutoMixin
@@ -29,8 +28,9 @@ _WORK = 8000  # points times steps uphill of a trial: labels as ±1 are not what
 _LEARNED = 2000  # points that the parameters of the winner are learned on
 _LAST = 0.7  # of the time that the search leaves, to learn the winner on more points and race its widths
 _COMPARED = 1280  # points on which the winner is compared with what it was before
-#: the last fit under a time limit: its points, at first; its time is as their number to this power; it is
-#: repeated for so many times the points at least, and at most
+#: the last fit under a time limit: its points, at first, or four times those of the search where these are
+#: few; its time is as their number to this power; it is repeated for so many times the points at least, and
+#: at most
 _FEWEST, _POWER, _WORTH, _MOST = 2000, 2.2, 1.5, 8.0
 _LEAST = 0.3  # seconds for it, however little time is left
 #: errors that a nat of evidence per point is worth: folds of a few hundred points alone are misled
@@ -95,7 +95,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         found = [self._last_choice(score, trial, search) for trial in finalists]
         last = self._best(found, search)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
-        self.model_ = self._fit_last(X, y, last.kernel, search.order, clock, journal)
+        self.model_ = self._fit_last(X, y, last, search.order, clock, journal)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         stopped = {search.stopped, self.model_.report_.stopped} - {"converged"} or {"converged"}
         self.report_ = journal.report(self.model_.report_.plan, min(stopped))  # "interrupted" first
@@ -103,24 +103,24 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         return self
 
     def _fit_last(
-        self, X: Any, y: np.ndarray, kernel: Kernel, order: np.ndarray, clock: Clock, journal: Journal
+        self, X: Any, y: np.ndarray, trial: Trial, order: np.ndarray, clock: Clock, journal: Journal
     ) -> SVC:
         """The machine of all points; with a time limit, of as many as there is time for.
 
         A machine of many points that is cut short is worse than a whole one of fewer.
         """
-        n = len(y)
+        n, kernel = len(y), trial.kernel
         if self.max_time is None:
             return SVC(kernel=kernel, C=self.C_).fit(X, y)
         _, first = np.unique(y[order], return_index=True)
         order = np.concatenate([order[first], np.delete(order, first)])  # some of each class
-        points = min(n, max(_FEWEST, len(first)))
+        points = min(n, max(min(_FEWEST, 4 * trial.points), len(first)))
         while True:
-            began = monotonic()
+            began = now()
             which = np.sort(order[:points])
             some = (X, y) if points == n else (data.take(X, which), y[which])
             model = SVC(kernel=kernel, C=self.C_, max_time=max(clock.left, _LEAST)).fit(*some)
-            growth = (max(clock.left, 0.0) / (2 * (monotonic() - began))) ** (1 / _POWER)
+            growth = (max(clock.left, 0.0) / (2 * (now() - began))) ** (1 / _POWER)
             if points == n or growth < _WORTH:
                 break
             points = int(min(n, min(growth, _MOST) * points))
@@ -147,7 +147,9 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
 
     def _last_choice(self, score: MachineErrors, trial: Trial, search: Search) -> Trial:
         """The best width about that of a trial, and its C."""
-        began, n = monotonic(), len(search.order)
+        if search.stopped == "max_time" and search.clock.is_over:
+            return trial
+        began, n = now(), len(search.order)
         has_width = trial.family.has_width
         is_width = has_width and len(trial.family.names) == 1 and not trial.per_column
         if self._are_few(trial, n) or not is_width:  # a width of many points races in any case
@@ -160,7 +162,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             kernel=kernels[winner.number],
             score=winner.score,
             points=winner.points,
-            seconds=monotonic() - began,
+            seconds=now() - began,
         )
 
     @staticmethod

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
 from mercer import data
+from mercer.clock import now
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -118,7 +118,7 @@ def learn(
     """The parameters ``names`` of the kernel, and λ, where L is least: from where they are, downhill.
 
     ``names`` are those of ``kernel.get_params()``, their values positive numbers, or one per column; ``tied``
-    columns keep their ratios. λ begins at a tenth of the mean k(x, x). Ends when ``monotonic()`` passes the
+    columns keep their ratios. λ begins at a tenth of the mean k(x, x). Ends when ``now()`` passes the
     deadline, with the best so far.
 
     >>> from mercer import Gaussian
@@ -143,7 +143,7 @@ def learn(
         nonlocal best, at_best, count, first, last
         if last is not None and np.array_equal(at, last[0]):  # where it begins is asked for twice
             return last[1:]
-        if monotonic() > deadline and np.isfinite(best):
+        if now() > deadline and np.isfinite(best):
             raise _OutOfTimeError
         count += 1
         try:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import monotonic
 
 import numpy as np
 from scipy.ndimage import binary_dilation
 
+from mercer.clock import now
 from mercer.kernels.base import Kernel
 from mercer.selection.scores import PENALTIES, MachineErrors, neighbours
 from mercer.selection.search import Clock, Score
@@ -47,11 +47,11 @@ def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clo
     for points in _rungs(len(order)):
         if len(table.which) and clock.left < _LONGER * seconds:
             return table.winner(table.best(1))
-        began = monotonic()
+        began = now()
         table = _Table(score, kernels, order[-points:], clock)
         table.fill(alive)
         alive = table.best(max(int(_KEPT * alive.sum()), 1))
-        seconds = monotonic() - began
+        seconds = now() - began
     for _ in range(_CLIMB):
         around = binary_dilation(table.best(1)) & np.isnan(table.errors)
         if not around.any() or clock.is_over:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer import data
+from mercer.clock import now
 from mercer.config import memory_budget
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
@@ -25,6 +26,8 @@ _SCORED = 6000  # points that the last penalty is chosen on
 _MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties, relative to λ of the evidence
 _PART = 0.1  # of the time that is left, for that choice
 _FEWEST = 1000  # points of the last fit, however little time and memory is left
+_TIMED = 2000  # points of a fit that is timed, to know how far the machine is from the plan's
+_NEAR = 0.1  # of the time that is left, from which on that is worth it
 
 
 class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEstimator):
@@ -78,7 +81,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock, journal)
         winner = search.finish(winner, _LEARNED)
         self.alpha_, self.kernel_ = self._penalty(X, Z, winner, search, clock), winner.kernel
-        which = np.sort(search.order[: self._affordable(X, clock)])
+        which = np.sort(search.order[: self._affordable(X, y, clock)])
         if len(which) < len(y):
             self._tell_of_fewer(len(which), len(y), journal)
         some = (data.take(X, which), y[which]) if len(which) < len(y) else (X, y)
@@ -102,14 +105,27 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
                 return winner.score.penalty
         return float(self._quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
 
-    def _affordable(self, X: Any, clock: Clock) -> int:
+    def _affordable(self, X: Any, y: np.ndarray, clock: Clock) -> int:
         """How many points the last fit may take: memory grows with their square, time with their cube."""
         n = data.n_points(X)
         plan = self._probe("mixed")._plan(X, 1)
         beside = plan.memory - 4 * n * n  # the factor is in float32
         by_memory = int(np.sqrt(max(memory_budget() - beside, 0) / 4))
-        by_time = n * (max(clock.left, 0.0) / max(plan.seconds, 1e-9)) ** (1 / 3)
+        seconds = plan.seconds
+        if seconds > _NEAR * clock.left:
+            seconds *= self._slowness(X, y)
+        by_time = n * (max(clock.left, 0.0) / max(seconds, 1e-9)) ** (1 / 3)
         return int(min(n, max(by_memory, _FEWEST), max(by_time, _FEWEST)))
+
+    def _slowness(self, X: Any, y: np.ndarray) -> float:
+        """How many times longer than planned a fit takes here: of slow kernels, or on a busy machine."""
+        some = slice(min(_TIMED, len(y)))
+        points = data.take(X, np.arange(len(y))[some])
+        began = now()
+        probe = self._quietly(
+            KernelRidge(self.alpha_, kernel=self.kernel_, solver="mixed").fit, points, y[some]
+        )
+        return max(1.0, (now() - began) / max(probe.report_.plan.seconds, 1e-9))
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         """Of the last fit."""

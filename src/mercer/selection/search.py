@@ -7,6 +7,10 @@ r"""The search: kernels with learned parameters, compared on points that they we
 3. The best trials go on to more points (successive halving), from the parameters they have.
 4. The winner is learned on as many points as one can afford.
 
+Under a time limit the steps of a trial are timed on few points. If all trials would not come to their end on
+as many points as usual, they take fewer: a slow or busy machine compares the same kernels, more coarsely. No
+trial may take more than twice its share of the time, and a rung that would not be finished is not begun.
+
 The score of a trial is the task's: see `mercer.selection.scores`.
 """
 
@@ -16,15 +20,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from mercer import data
+from mercer.clock import now
 from mercer.config import memory_budget, thread_count
 from mercer.kernels.base import Kernel
+from mercer.kernels.words import short_name
 from mercer.selection.evidence import evidence, learn
 from mercer.selection.families import Family
 from mercer.threads import run
@@ -36,6 +41,12 @@ _KEPT = 3  # trials that go on
 _MATRICES, _VECTORS = 6, 1000  # n × n and n, that learning and scoring take
 _PER_COLUMN = 5  # points that a parameter of its own takes
 _STEPS = (8, 30)  # uphill, at least and at most
+#: points on which a step is timed, the second number unless the first takes more than this part of the time
+_PROBES, _PART = (60, 250), 0.05
+_EVALUATIONS = 25  # of the evidence in a trial, about
+_POWER = 2.3  # of the number of points, that a trial's time grows with
+_LEAST = 100  # points of a trial, however little time there is
+_SHARES = 2.0  # of the time for all trials divided by their number, that one of them may take
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,11 @@ class Trial:
         """By which trials on the same points are ordered."""
         return self.score.error, self.score.tie
 
+    @property
+    def name(self) -> str:
+        """A short one, for people."""
+        return short_name(self.kernel) + (", a scale per column" if self.per_column else "")
+
     def __str__(self) -> str:
         return f"{self.score.error:.4g} on {self.points} points, {self.seconds:.1f} s: {self.kernel!r}"
 
@@ -84,22 +100,27 @@ class Clock:
     """
 
     def __init__(self, seconds: float | None) -> None:
-        self.end = np.inf if seconds is None else monotonic() + seconds
+        self.end = np.inf if seconds is None else now() + seconds
 
     def part(self, share: float) -> Clock:
         """A clock that ends when this share of what is left is gone."""
         clock = Clock(None)
-        clock.end = monotonic() + share * self.left
+        clock.end = now() + share * self.left
         return clock
+
+    def shares(self, count: int) -> list[float]:
+        """When each of so many equal shares of what is left ends."""
+        began, left = now(), self.left
+        return [began + left * (number + 1) / count for number in range(count)]
 
     @property
     def is_over(self) -> bool:
-        return monotonic() >= self.end
+        return now() >= self.end
 
     @property
     def left(self) -> float:
         """Seconds."""
-        return self.end - monotonic()
+        return self.end - now()
 
 
 ScoreOf = Callable[[Kernel, float, np.ndarray], Score]
@@ -136,14 +157,19 @@ class Search:
 
     def run(self, families: Sequence[Family]) -> list[Trial]:
         """All trials; those of the last rung, the best first."""
-        first = self._points(_RUNGS[0])
-        best = self._rung([self._first(family, first) for family in families], first)
-        for points in _RUNGS[1:]:
+        usual = self._points(_RUNGS[0])
+        first = self._affordable(families, usual)
+        best = self._rung([self._first(family, first) for family in families], first, 2 * len(families))
+        for points in [usual] * (first < usual) + [
+            p for p in _RUNGS[1:] if p <= self._points(len(self.Y) - 1)
+        ]:
             kept = best[:_KEPT]
-            if len(kept) == 1 or len(self.Y) <= points or self._points(points) < points or self.clock.is_over:
+            growth = self._size(points) / self._size(kept[0].points)
+            seconds = growth * _total(kept) / min(len(kept), self._at_a_time(points))
+            if len(kept) == 1 or self.clock.is_over or seconds > self.clock.left:
                 break
             again = [iter([(t.family, t.kernel, t.noise, t.per_column)]) for t in kept]
-            best = self._rung(again, points) or best
+            best = self._rung(again, points, len(kept)) or best
         return best
 
     def finish(self, trial: Trial, points: int) -> Trial:
@@ -166,6 +192,43 @@ class Search:
 
     # --- the steps -------------------------------------------------------------------------------------
 
+    def _affordable(self, families: Sequence[Family], points: int) -> int:
+        """Of so many points as many as let all trials come to their end in time."""
+        if not np.isfinite(self.clock.end) or not families:
+            return points
+        sizes, seconds = [], []
+        for probe in (probe for probe in _PROBES if probe <= max(len(self.Y), _PROBES[0])):
+            began, left = now(), self.clock.left
+            which = self.order[:probe]
+            sizes.append(len(which) ** _POWER)
+            seconds.append(self._trial_seconds(families[0], which))
+            if now() - began > _PART * left:
+                break
+        share = max(self.clock.left, 0.0) / (2 * len(families) * len(self._parts(points)))
+        share *= min(len(families), self._at_a_time(points))
+        if len(sizes) == 1:
+            slope, fixed = seconds[0] / sizes[0], 0.0
+        else:
+            slope = max((seconds[1] - seconds[0]) / (sizes[1] - sizes[0]), 1e-15)
+            fixed = max(seconds[0] - slope * sizes[0], 0.0)
+        return int(min(points, max(_LEAST, (max(share - fixed, 0.0) / slope) ** (1 / _POWER))))
+
+    def _size(self, points: int) -> float:
+        """What the time of a trial on so many points is in proportion to, about."""
+        return float(sum(len(part) ** _POWER for part, _ in self._parts(points)))
+
+    def _trial_seconds(self, family: Family, which: np.ndarray) -> float:
+        """How long a trial on these points takes, about: the steps uphill from the better of two."""
+        X, Y, steps = data.take(self.X, which), self.Y[which], []
+        for _ in range(2):
+            began = now()
+            with suppress(LinAlgError):
+                evidence(family.kernel, X, Y - Y.mean(axis=0), 1.0, family.names)
+            steps.append(now() - began)
+        began = now()
+        self.score(family.kernel, 1.0, which)
+        return _EVALUATIONS * min(steps) + now() - began
+
     def _first(self, family: Family, points: int) -> Candidates:
         """The family as it is; then from what that gave, the last trial, with a parameter for each column."""
         yield family, family.kernel, None, False
@@ -173,16 +236,22 @@ class Search:
         if family.columns > 0 and len(self._parts(points)[0][0]) >= _PER_COLUMN * (family.columns + 1):
             yield family, done.kernel, done.noise, True
 
-    def _rung(self, chains: Sequence[Candidates], points: int) -> list[Trial]:
-        """Trials of the candidates on so many points, the best first: a thread for each chain of them."""
+    def _rung(self, chains: Sequence[Candidates], points: int, count: int) -> list[Trial]:
+        """Trials of the candidates, ``count`` at most, the best first: a thread for each chain of them."""
         made: dict[tuple[int, int], Trial] = {}
         guard = Lock()
+        threads = min(len(chains), self._at_a_time(points))
+        begun = 0
 
         def task(number: int) -> None:
+            nonlocal begun
             for place, candidate in enumerate(chains[number]):
                 if made and self.clock.is_over:
                     return
-                trial = self._trial(candidate, points)
+                with guard:
+                    share = min(1.0, _SHARES * threads / max(count - begun, 1))
+                    begun += 1
+                trial = self._trial(candidate, points, self.clock.part(share))
                 with guard:
                     made[number, place] = trial
                     self.trials.append(trial)
@@ -190,25 +259,27 @@ class Search:
                         self.clock.end = -np.inf
 
         before = len(self.trials)
-        run(task, range(len(chains)), self._at_a_time(points))
+        run(task, range(len(chains)), threads)
         trials = [made[key] for key in sorted(made)]  # as if they had been made one after the other
         self.trials[before:] = trials
         return sorted(trials, key=lambda trial: trial.rank)
 
-    def _trial(self, candidate: Candidate, points: int) -> Trial:
+    def _trial(self, candidate: Candidate, points: int, clock: Clock) -> Trial:
+        """One trial, which ends with its clock; its parts are learned side by side where threads are left."""
         family, kernel, noise, per_column = candidate
-        began, parts = monotonic(), self._parts(points)
+        began, parts = now(), self._parts(points)
+        ends = clock.shares(len(parts)) if thread_count() == 1 else [clock.end] * len(parts)
         done: list[Any] = [None] * len(parts)
 
         def task(i: int) -> None:
             learn_on, score_on = parts[i]
-            learned = self._learn(family, kernel, noise, learn_on, not per_column)
+            learned = self._learn(family, kernel, noise, learn_on, not per_column, ends[i])
             done[i] = learned, self.score(learned.kernel, learned.noise, score_on)
 
         run(task, range(len(parts)))
         learned, _ = done[-1]
         score = _mean([score for _, score in done])
-        seconds = monotonic() - began
+        seconds = now() - began
         return Trial(learned.kernel, learned.noise, score, points, per_column, seconds, family, learned.value)
 
     def _at_a_time(self, points: int) -> int:
@@ -230,7 +301,13 @@ class Search:
         return [(first, second), (second, first)]
 
     def _learn(
-        self, family: Family, kernel: Kernel, noise: float | None, which: np.ndarray, tied: bool
+        self,
+        family: Family,
+        kernel: Kernel,
+        noise: float | None,
+        which: np.ndarray,
+        tied: bool,
+        end: float | None = None,
     ) -> Any:
         return learn(
             kernel,
@@ -240,7 +317,7 @@ class Search:
             noise,
             tied=tied,
             iterations=int(min(max(self.work / len(which), _STEPS[0]), _STEPS[1])),
-            deadline=self.clock.end,
+            deadline=self.clock.end if end is None else end,
         )
 
 
@@ -248,6 +325,11 @@ def affordable_points() -> int:
     """How many points may have the handful of matrices that learning takes."""
     half = _VECTORS / (2 * _MATRICES)
     return int(np.sqrt(half**2 + memory_budget() / (8 * _MATRICES)) - half)
+
+
+def _total(trials: Sequence[Trial]) -> float:
+    """Seconds of all of them."""
+    return sum(trial.seconds for trial in trials)
 
 
 def _mean(scores: list[Score]) -> Score:

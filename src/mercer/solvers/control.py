@@ -34,6 +34,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.clock import now
 from mercer.config import settings
 from mercer.errors import InputError
 from mercer.progress import Progress
@@ -53,7 +54,7 @@ class Control:
     ----------
     label : what is shown beside the bar
     total : iterations at most, when known
-    max_time : seconds
+    max_time : seconds, those of compiling not counted (`mercer.clock`)
     progress : as in ``mercer.config``; None takes what is configured
     checkpoint : path of the file that keeps the state, written aside and renamed
     resume : whether to go on from that file, if it exists
@@ -77,16 +78,19 @@ class Control:
         self._path = None if checkpoint is None else Path(checkpoint)
         self._resume = resume
         self._identity = identity
-        self._bar = Progress(total, label, settings().progress if progress is None else progress)
+        mode = settings().progress if progress is None else progress
+        self._bar = Progress(total, label, mode, limit=max_time)
         self._is_open = False
         self._interrupted = False
         self._state: Callable[[], State] | None = None  # of the last step, until it is saved
-        self._start = self._saved_at = perf_counter()
+        self._start, self._saved_at = now(), perf_counter()
+        self._end = self._limit()
         self._earlier = 0.0  # seconds spent before the checkpoint was written
         self._handler: Any = None
 
     def __enter__(self) -> Self:
-        self._start = self._saved_at = perf_counter()
+        self._start, self._saved_at = now(), perf_counter()
+        self._end = self._limit()
         if self._path is not None:
             _require_place(self._path)
             if self._resume and self._path.exists():
@@ -126,18 +130,21 @@ class Control:
             raise KeyboardInterrupt
         self._interrupted = True
 
+    def _limit(self) -> float:
+        """When the time will be over, on the clock that stands still while code is compiled."""
+        return np.inf if self._max_time is None else now() + self._max_time
+
     @property
     def stopped(self) -> str | None:
         """Why to stop, or None: "interrupted" by Ctrl-C, or "max_time" is over."""
         if self._interrupted:
             return "interrupted"
-        over = self._max_time is not None and self.seconds >= self._max_time
-        return "max_time" if over else None
+        return "max_time" if now() >= self._end else None
 
     @property
     def seconds(self) -> float:
-        """Time since the start."""
-        return perf_counter() - self._start
+        """Time since the start, in which nothing was compiled."""
+        return now() - self._start
 
     @property
     def total_seconds(self) -> float:

@@ -24,6 +24,9 @@ LEARNERS = {
     "regression": ("ridge", "svr"),
 }
 
+_SEARCH = 0.6  # of the time, where another learner comes after
+_LEAST = 0.3  # seconds for that
+
 
 def learner(name: str, task: str, *, kernel: Any, max_time: float | None, seed: int) -> Any:
     """An estimator for a task: the search alone, or the search and then another learner with its kernel."""
@@ -83,7 +86,7 @@ class AfterSearch(BaseEstimator):
     Attributes
     ----------
     model_, kernel_, expansion_, report_ : the learner, and its own
-    trials_, best_score_ : of the search
+    trials_, best_score_, search_report_ : of the search
     """
 
     def __init__(self, search: Any, name: str, *, kernel: Any = "auto") -> None:
@@ -96,9 +99,17 @@ class AfterSearch(BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Search, then fit the learner."""
-        search = clone(self.search).set_params(kernel=self.kernel).fit(X, y)
+        from mercer.selection.search import Clock
+
+        clock, limit = Clock(self.search.max_time), self.search.max_time
+        part = None if limit is None else _SEARCH * limit
+        search = clone(self.search).set_params(kernel=self.kernel, max_time=part).fit(X, y)
         self.trials_, self.best_score_ = search.trials_, search.best_score_
-        self.model_ = _estimator(self.name, search.kernel_, np.asarray(y)).fit(X, y)
+        self.search_report_ = search.report_
+        model = _estimator(self.name, search.kernel_, np.asarray(y))
+        if limit is not None and "max_time" in model.get_params():
+            model.set_params(max_time=max(clock.left, _LEAST))
+        self.model_ = model.fit(X, y)
         self.kernel_ = self.model_.kernel_
         self.expansion_ = getattr(self.model_, "expansion_", None)
         self.report_ = getattr(self.model_, "report_", None)

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -58,7 +59,8 @@ class TableModel(BaseEstimator):
     Parameters
     ----------
     estimator : an estimator with a parameter ``kernel``, such as `mercer.selection.AutoKernelClassifier`
-    features : a `TableFeatures`, or None for one with its defaults
+    features : a `TableFeatures`, or None for one with its defaults. ``FrozenEstimator(features)`` of
+        scikit-learn's, with fitted ones, keeps these in every fit: for a kernel with a value for each of them
 
     Attributes
     ----------
@@ -90,8 +92,8 @@ class TableModel(BaseEstimator):
             self.features_ = None
             Z = X
         else:
-            self.features_ = clone(self.features) if self.features is not None else TableFeatures()
-            Z = self.features_.fit(X, y).transform(X)
+            self.features_ = self._learned(X, y)
+            Z = self.features_.transform(X)
             if hasattr(estimator, "kernel"):
                 estimator.set_params(kernel=self._kernels(self.features_, estimator.kernel))
         self.estimator_ = estimator.fit(Z, y)
@@ -99,6 +101,14 @@ class TableModel(BaseEstimator):
         if hasattr(self.estimator_, "classes_"):
             self.classes_ = self.estimator_.classes_
         return self
+
+    def _learned(self, X: Any, y: Any) -> TableFeatures:
+        """The features of these rows; frozen ones stay those of the rows that they were learned from."""
+        if isinstance(self.features, FrozenEstimator):
+            known: TableFeatures = self.features.estimator
+            return known
+        features = clone(self.features) if self.features is not None else TableFeatures()
+        return features.fit(X, y)
 
     @staticmethod
     def _kernels(features: TableFeatures, given: Any) -> Any:

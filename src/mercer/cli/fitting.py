@@ -1,0 +1,200 @@
+r"""A model and its error within a time.
+
+The error must be of the way that made the model. So the first search leaves a part of the rows out, and has
+most of the time if it needs it:
+
+1. A search without the first fold (of a large table: without a tenth of the rows). Its error there is honest.
+2. If it came to its end, and there is time for another one, that is the search on all rows, which makes the
+   model. The other folds follow, each with a whole search, as long as there is time: a fold that would be
+   starved is not begun, and one that was is not counted.
+3. If not, the kernel that was found is fitted on all rows: model and error are of the same search.
+
+Where searches differ all the same, the result says how (`mercer.cli.honest.difference`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from mercer import data
+from mercer.cli.honest import Effort, Honest, difference, fitted_points, judged
+from mercer.cli.screen import Screen
+from mercer.clock import now
+from mercer.errors import MemoryBudgetError
+from mercer.tables.model import TableModel
+
+__all__ = ["Fitting", "refitted"]
+
+_FIRST = 0.7  # of the time, for the first search: what is left is for a fit on all rows
+_ALL = 1.6  # times that a search on all rows takes, of one on four fifths: as their square
+_LEAST = 1e-3  # seconds for a search, however little time is left
+_AGAIN = 1.2  # times that another fold may take, of the first
+_LONGER = 1.3  # times that the fit on all rows may take, of what is expected
+_POWERS = {"KernelRidge": 3.0}  # time of a fit as a power of the points; 2.2 of other machines
+
+
+@dataclass(eq=False)
+class _Judged:
+    """A search that left some rows out."""
+
+    model: TableModel
+    test: np.ndarray
+    predictions: np.ndarray
+    effort: Effort
+    seconds: float
+    warnings: list[str]
+
+
+@dataclass(eq=False)
+class Fitting:
+    """The way from a table to a model and its error, until ``end`` on the clock of `mercer.clock`."""
+
+    blank: TableModel
+    X: Any
+    y: np.ndarray
+    seed: int
+    screen: Screen
+    #: of all, where a time was given
+    end: float = np.inf
+    #: from which on no other fold is begun, where none was
+    patience: float = np.inf
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return max(self.end - now(), 0.0)
+
+    def by_held_out(self) -> tuple[TableModel, Honest]:
+        """One search without a tenth of the rows."""
+        self.screen.step("searching, with a tenth of the rows held out")
+        train, test = self._tenth()
+        found = self._searched(train, test)
+        how = f"a tenth of the rows, {len(test):,}, that the search did not see"
+        return self._on_all_rows(found, train, how)
+
+    def by_folds(self, folds: int) -> tuple[TableModel, Honest]:
+        """The searches of the module, over at most so many folds."""
+        kind = StratifiedKFold if is_classifier(self.blank) else KFold
+        splits = list(kind(folds, shuffle=True, random_state=self.seed).split(np.zeros(len(self.y)), self.y))
+        self.screen.step(f"searching, without fold 1 of {folds}")
+        first = self._searched(*splits[0])
+        if not first.effort.is_whole or _ALL * first.seconds > self.left:
+            how = f"1 of {folds} folds, {len(first.test):,} rows: time was short; "
+            return self._on_all_rows(first, splits[0][0], how + "the model is of the same search")
+        self.screen.step("searching, on all rows")
+        model, said = self._fit(np.arange(len(self.y)), self.left)
+        self._repeat(said)
+        found = [first]
+        for number, (train, test) in enumerate(splits[1:], start=2):
+            if _AGAIN * first.seconds > min(self.left, self.patience - now()):
+                break
+            self.screen.step(f"estimating the error: the search again without fold {number} of {folds}")
+            another = self._searched(train, test)
+            if not another.effort.is_whole:
+                break
+            found.append(another)
+        differs = difference(Effort.of(model, len(self.y)), [one.effort for one in found])
+        return model, self._judged(model, found, self._how(found, folds), self.y, differs)
+
+    # --- the steps -------------------------------------------------------------------------------------
+
+    def _searched(self, train: np.ndarray, test: np.ndarray) -> _Judged:
+        began = now()
+        model, said = self._fit(train, _FIRST * self.left)
+        seconds = now() - began
+        predictions = model.predict(data.take(self.X, test))
+        return _Judged(model, test, predictions, Effort.of(model, len(train)), seconds, said)
+
+    def _fit(self, train: np.ndarray, seconds: float) -> tuple[TableModel, list[str]]:
+        """A model of some rows, and what was warned about on the way."""
+        model = limited(self.blank, max(seconds, _LEAST) if np.isfinite(seconds) else None)
+        X = self.X if len(train) == len(self.y) else data.take(self.X, train)
+        with warnings.catch_warnings(record=True) as said:
+            model.fit(X, self.y[train])
+        return model, [str(warning.message) for warning in said]
+
+    def _on_all_rows(self, found: _Judged, train: np.ndarray, how: str) -> tuple[TableModel, Honest]:
+        """The kernel that was found, fitted on all rows; or the model as it is."""
+        model, n = found.model, len(self.y)
+        honest = self._judged(model, [found], how, self.y[train])
+        used = fitted_points(model, len(train))
+        inner = getattr(model.estimator_, "model_", None)
+        power = _POWERS.get(type(inner).__name__, 2.2)
+        seconds = _report(inner, "time", found.seconds) * (n / used) ** power
+        about_fit = {*_report(model.estimator_, "warnings", ()), *_report(inner, "warnings", ())}
+        self._repeat([text for text in found.warnings if text not in about_fit])
+        as_it_is = f"the model is fitted on {used:,} of {n:,}"
+        if _LONGER * seconds > self.left:
+            self.screen.note(f"no time is left to fit on all rows: {as_it_is}; a longer --time takes more")
+            return model, honest
+        self.screen.step("fitting on all rows, with the kernel that was found")
+        try:
+            return self._quietly(refitted, model, self.X, self.y), honest
+        except MemoryBudgetError as error:
+            self.screen.note(f"there is no room to fit on all rows, {as_it_is}: {error}")
+            return model, honest
+
+    def _judged(
+        self, model: TableModel, found: list[_Judged], how: str, seen: np.ndarray, differs: str = ""
+    ) -> Honest:
+        tests, predictions = [one.test for one in found], [one.predictions for one in found]
+        return judged(model, self.y, tests, predictions, how, seen, differs)
+
+    @staticmethod
+    def _how(found: list[_Judged], folds: int) -> str:
+        if len(found) == folds:
+            return f"{folds} folds, with the search done again in each"
+        rows = sum(len(one.test) for one in found)
+        short = f"{len(found)} of {folds} folds, {rows:,} rows: time was short; "
+        return short + "the search was done again in each"
+
+    def _repeat(self, said: list[str]) -> None:
+        for text in dict.fromkeys(said):
+            warnings.warn(text, stacklevel=2)
+
+    @staticmethod
+    def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*arguments)
+
+    def _tenth(self) -> tuple[np.ndarray, np.ndarray]:
+        kind = ShuffleSplit
+        if is_classifier(self.blank):
+            sizes = np.unique(self.y, return_counts=True)[1]
+            if sizes.min() >= 2 and len(self.y) >= 10 * len(sizes):  # every class is in both parts
+                kind = StratifiedShuffleSplit
+        ((train, test),) = kind(1, test_size=0.1, random_state=self.seed).split(np.zeros(len(self.y)), self.y)
+        return train, test
+
+
+def _report(estimator: Any, name: str, default: Any) -> Any:
+    return getattr(getattr(estimator, "report_", None), name, default)
+
+
+def limited(blank: TableModel, seconds: float | None) -> TableModel:
+    """A clone whose search takes at most so many seconds."""
+    model = clone(blank)
+    search = getattr(model.estimator, "search", model.estimator)
+    search.set_params(max_time=seconds)
+    return model
+
+
+def refitted(model: TableModel, X: Any, y: np.ndarray) -> TableModel:
+    """The same features, kernel and penalty on all rows; the error on what was held out stays honest."""
+    search = model.estimator_
+    inner = clone(search.model_).fit(model.transform(X), y)
+    search.model_, search.kernel_ = inner, inner.kernel_
+    for name in ("expansion_", "report_", "classes_"):
+        if hasattr(inner, name):
+            setattr(search, name, getattr(inner, name))
+    if hasattr(inner, "classes_"):
+        model.classes_ = inner.classes_
+    return model
