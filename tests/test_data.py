@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
+import mercer
 from mercer.data import (
     as_objects,
     as_vectors,
@@ -145,7 +146,8 @@ def test_frames_with_text_name_the_column(frames):
     assert refusal(as_vectors, X, "Y") == (
         "row 0 of column 'city' of Y is 'Bern': this argument must be free of strings and other objects "
         "that are "
-        "not numbers; encode them first, or use a kernel on objects"
+        "not numbers; encode them first, or take kernel=mercer.ColumnKernel(), or the features of "
+        "mercer.tables.TableFeatures"
     )
 
 
@@ -153,7 +155,9 @@ def test_frames_with_dates_name_the_column(frames):
     X = frames.DataFrame({"age": [1, 2], "born": [datetime.datetime(2000, 1, 1)] * 2})
     text = refusal(as_vectors, X)
     assert text.startswith("column 'born' of X must hold numbers, got datetime64[")
-    assert text.endswith("]: turn it into numbers first, or choose other columns")
+    assert text.endswith(
+        "or take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
+    )
 
 
 @pytest.mark.parametrize("values", [[1, None, 3], [True, None, False], [1.5, None, 2.5]])
@@ -566,3 +570,34 @@ def test_other_wrong_choices_of_columns():
     assert refusal(columns, 3, [0]) == "X must be a table, got a single int: pass a 2-D array or a data frame"
     assert "Reshape your data" in refusal(columns, [1, 2], [0])
     assert "rows of equal length" in refusal(columns, [[1, 2], [3]], [0])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_of_text_is_named_with_what_takes_it(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"age": [31.0, 45.0, 7.0, 8.0], "city": ["Rome", "Oslo", "Rome", "Oslo"]})
+    message = (
+        r"column 'city' of X .*mercer\.ColumnKernel\(\), or the features of mercer\.tables\.TableFeatures"
+    )
+    for task in (
+        lambda: mercer.SVC().fit(frame, [0, 1, 0, 1]),
+        lambda: mercer.KernelRidge().fit(frame, [0.0, 1.0, 0.0, 1.0]),
+        lambda: mercer.Gaussian(1.0)(frame),
+        lambda: mercer.KernelPCA().fit(frame),
+    ):
+        with pytest.raises(InputTypeError, match=message):
+            task()
+    assert mercer.SVC(kernel=mercer.ColumnKernel()).fit(frame, [0, 1, 0, 1]).predict(frame).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    "y", [["a", 1, "a", 1], ("a", 2.5, "a", 2.5), np.array(["a", 1, "a", 1], dtype=object), [1, "a", 1, "a"]]
+)
+def test_labels_of_two_types_are_refused_as_such(y):
+    X = np.arange(8.0).reshape(4, 2)
+    for name in ("SVC", "KernelPerceptron", "ParzenClassifier", "KernelLogisticRegression", "NuSVC"):
+        with pytest.raises(
+            InputTypeError, match=r"y must hold labels of one type, got str \('a'\) and (int|float)"
+        ):
+            getattr(mercer, name)().fit(X, y)
+    assert list(mercer.SVC().fit(X, [True, 0, 1, False]).classes_) == [0, 1]

@@ -1,6 +1,7 @@
 """Memory that fits borrow: used again, never by two at once, and given to the system when it is large."""
 
 import gc
+import subprocess
 import sys
 import weakref
 
@@ -93,3 +94,18 @@ def test_a_gram_that_is_gone_leaves_nothing_behind(rng):
     del K
     gc.collect()
     assert backend() is None
+
+
+@needs_pages
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is one of Linux")
+def test_a_small_limit_of_memory_is_a_memory_error():
+    """Under ulimit -v mapping fails with OSError, which nobody would take for want of memory."""
+    code = (
+        "import resource\n"
+        "from mercer.scratch import borrow\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))\n"
+        "try:\n    borrow(2**33)\n"
+        "except MemoryError as error:\n    print(error)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "8192 MiB of memory to give: raise the limit of the process (ulimit -v)" in said

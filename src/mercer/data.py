@@ -23,6 +23,7 @@ from scipy import sparse
 
 from mercer.column_names import find_columns
 from mercer.errors import InputError, InputTypeError
+from mercer.sparse_input import canonical, require_indices
 
 __all__ = [
     "Vectors",
@@ -31,13 +32,18 @@ __all__ = [
     "columns",
     "copied",
     "n_points",
+    "require_labels",
     "require_nonnegative",
+    "require_numbers",
     "require_same_names",
     "require_same_width",
     "single_column",
     "stack",
     "take",
 ]
+
+#: what takes columns of any kind
+_FOR_TABLES = "take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
 
 #: points as rows: a dense float array, or a CSR array with sorted indices
 Vectors: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array"
@@ -109,12 +115,10 @@ def _sparse_values(X: Any, name: str) -> sparse.csr_array:
     _require_table(X.shape, name)
     if X.dtype.kind == "c":
         _refuse_complex(name, X.dtype)
+    require_indices(X, name)
     real = _float_type(X.dtype)
     rows = X if isinstance(X, sparse.csr_array) and X.dtype == real else sparse.csr_array(X.astype(real))
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # sum_duplicates works in place, and the arrays may be the caller's
-        rows.sum_duplicates()
-    return rows
+    return canonical(rows)
 
 
 def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
@@ -127,16 +131,63 @@ def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
         if part.dtype.kind == "c":
             _refuse_complex(f"column {label!r} of {name}", part.dtype)
         if part.dtype.kind not in "biufO":
-            raise InputTypeError(
-                f"column {label!r} of {name} must hold numbers, got {part.dtype}: "
-                "turn it into numbers first, or choose other columns"
-            )
+            _refuse_column(part, name, label)
         parts.append(_object_values(part, name, label) if part.dtype == object else part)
     single = all(part.dtype == np.float32 for part in parts)
     values = np.empty((n, m), dtype=np.float32 if single else np.float64)
     for j, part in enumerate(parts):
         values[:, j] = part
     return values
+
+
+def require_numbers(X: Any, name: str = "X") -> None:
+    """Refuse a data frame with a column of texts or dates, by the name of the column.
+
+    >>> import pandas
+    >>> require_numbers(pandas.DataFrame({"age": [31, 45], "city": ["Rome", "Oslo"]}))
+    Traceback (most recent call last):
+    mercer.errors.InputTypeError: row 0 of column 'city' of X is 'Rome': this argument must be free of ...
+    """
+    if not _is_frame(X):
+        return
+    take_column = X.iloc.__getitem__ if _library(X) == "pandas" else X.__getitem__
+    for j, label in enumerate(X.columns):
+        column = take_column((slice(None), j))
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+            continue
+        part = column.to_numpy()
+        if part.dtype == object:
+            _object_values(part, name, label)
+        elif part.dtype.kind not in "biufc":
+            _refuse_column(part, name, label)
+
+
+def _refuse_column(part: NDArray[Any], name: str, label: Any) -> NoReturn:
+    raise InputTypeError(
+        f"column {label!r} of {name} must hold numbers, got {part.dtype}: turn it into numbers first, or "
+        f"{_FOR_TABLES}"
+    )
+
+
+def require_labels(y: Any) -> None:
+    """Refuse labels of which some are texts and some are numbers: NumPy would make texts of all.
+
+    >>> require_labels(["a", 1])
+    Traceback (most recent call last):
+    mercer.errors.InputTypeError: y must hold labels of one type, got str ('a') and int (1): pass ...
+    """
+    may_differ = isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", "") == "O"
+    labels = (y.tolist() if hasattr(y, "tolist") else y) if may_differ else ()
+    first: dict[bool, Any] = {}
+    for label in labels:
+        if isinstance(label, str | int | float | np.number | np.bool_) and label == label:
+            first.setdefault(isinstance(label, str), label)
+    if len(first) == 2:
+        text, number = first[True], first[False]
+        raise InputTypeError(
+            f"y must hold labels of one type, got str ({_shorten(text)}) and {type(number).__name__} "
+            f"({_shorten(number)}): pass texts for all, [str(label) for label in y], or numbers for all"
+        )
 
 
 def _tensor_values(X: Any, name: str) -> NDArray[Any]:
@@ -159,9 +210,10 @@ def _object_values(array: NDArray[Any], name: str, label: Any = None) -> NDArray
             flat[index] = np.nan if _is_missing(value) else _number(value)
         except (TypeError, ValueError):
             place = _place(array.shape, index, name, label)
+            instead = "use a kernel on objects" if label is None else _FOR_TABLES
             raise InputTypeError(
                 f"{place} is {_shorten(value)}: this argument must be free of strings and other objects "
-                "that are not numbers; encode them first, or use a kernel on objects"
+                f"that are not numbers; encode them first, or {instead}"
             ) from None
         except OverflowError:
             place = _place(array.shape, index, name, label)
@@ -435,7 +487,9 @@ def columns(X: Any, which: Any, name: str = "X") -> Any:
     Traceback (most recent call last):
     mercer.errors.InputError: X has no column 3: it has 3 columns, 0 to 2
     """
-    if not (_is_frame(X) or sparse.issparse(X)):
+    if sparse.issparse(X):
+        require_indices(X, name)
+    elif not _is_frame(X):
         X = _as_table(X, name)
     labels = list(X.columns) if _is_frame(X) else None
     positions = find_columns(which, X.shape[1], labels, name)

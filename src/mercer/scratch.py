@@ -12,7 +12,9 @@ short of memory, and until then writing to them costs nothing.
 
 from __future__ import annotations
 
+import errno
 import mmap
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,8 +34,9 @@ class Memory:
         self.size = size
         self.pages: mmap.mmap | np.ndarray
         if _CAN_KEEP:
-            self.pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            self.pages.madvise(getattr(mmap, "MADV_HUGEPAGE", mmap.MADV_NORMAL))
+            self.pages = _mapped(size)
+            with suppress(OSError):  # a kernel without huge pages: advice, and no more
+                self.pages.madvise(getattr(mmap, "MADV_HUGEPAGE", mmap.MADV_NORMAL))
         else:
             self.pages = np.empty(size, np.uint8)
 
@@ -63,6 +66,19 @@ class Memory:
             if self.size > _KEPT:
                 self.pages.madvise(mmap.MADV_DONTNEED, _KEPT)
         _idle.append(largest)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    """New pages. Where the system has none to give (``ulimit -v``), that is a MemoryError, as everywhere."""
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise MemoryError(
+            f"the system has no {size / 2**20:.0f} MiB of memory to give: raise the limit of the process "
+            "(ulimit -v), or lower mercer.config(memory=…)"
+        ) from None
 
 
 def borrow(size: int) -> Memory:

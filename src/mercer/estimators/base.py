@@ -19,6 +19,7 @@ from inspect import isfunction
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -36,6 +37,7 @@ from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Plan
+from mercer.sparse_input import canonical, require_indices
 from mercer.threads import by_our_threads
 
 __all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise", "with_matrix"]
@@ -118,13 +120,19 @@ class KernelMixin:
 
     def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         with_y = not _is_absent(y)
+        if with_y and is_classifier(self):
+            data.require_labels(y)
+        if sparse.issparse(X):
+            require_indices(X)
         if self._pairwise or domain in ("vectors", "nonnegative"):
+            data.require_numbers(X)
             accept = False if self._pairwise else "csr"
             options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
             if not with_y:
-                return validate_data(self, X, **options), y
-            X, y = validate_data(self, X, y, **options, **y_options)
-            return X, y
+                X = validate_data(self, X, **options)
+            else:
+                X, y = validate_data(self, X, y, **options, **y_options)
+            return canonical(X) if sparse.issparse(X) else X, y
         if with_y:
             y = _check_y(y, **y_options)
         if len(getattr(X, "shape", ())) == 2:  # a table: only the names and the number of its columns

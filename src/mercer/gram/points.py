@@ -27,6 +27,7 @@ from mercer.kernels.expression import Expression
 from mercer.kernels.one_point import is_one_object
 from mercer.kernels.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
 from mercer.kernels.program import Program
+from mercer.sparse_input import require_indices
 from mercer.threads import run
 
 __all__ = ["Side", "Sides", "ViewData", "point_values", "prepare"]
@@ -109,6 +110,8 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
         return data.as_objects(X, name)
     if data.n_points(X) == 0:
         raise InputError(f"{name} has no points: pass at least one")
+    if sparse.issparse(X):
+        require_indices(X, name)
     return X
 
 

@@ -79,7 +79,7 @@ class BagOfWords(FeatureKernel):
 
     objects = "documents"
     lemma = "the inner product of weighted counts of words"
-    n: int = whole(1)
+    n: int = whole(1, maximum=1000)
     shortest: int = whole(1)
     weighting: str | None = choice(None, ("binary", "log", "tf-idf"), optional=True)
     lowercase: bool = choice(True, (True, False))

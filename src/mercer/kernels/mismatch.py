@@ -47,7 +47,7 @@ class Mismatch(FeatureKernel):
 
     objects = "sequences"
     lemma = "the inner product of counts of neighbouring words"
-    k: int = whole(3)
+    k: int = whole(3, maximum=1000)
     m: int = whole(1, minimum=0)
     alphabet: Any = fixed(
         "data",

@@ -87,12 +87,13 @@ def real(default: Any = 0.0, **options: Any) -> Any:
     return Parameter(default, "a finite number", _is_number, "a real number", **options)
 
 
-def whole(default: Any, minimum: int = 1, **options: Any) -> Any:
-    """A whole number ≥ minimum."""
+def whole(default: Any, minimum: int = 1, maximum: int | None = None, **options: Any) -> Any:
+    """A whole number ≥ minimum, and ≤ maximum where more would only take time, or all of it."""
+    largest = np.inf if maximum is None else maximum
     return Parameter(
         default,
-        f"a whole number of at least {minimum}",
-        lambda v: _is_number(v) and is_whole(v) and v >= minimum,
+        f"a whole number of at least {minimum}" + (f" and at most {maximum}" if maximum is not None else ""),
+        lambda v: _is_number(v) and is_whole(v) and minimum <= v <= largest,
         f"{minimum}, {minimum + 1}, {minimum + 2}, …",
         **options,
     )

@@ -33,7 +33,7 @@ class RandomWalk(NodeComparison):
     Nine pairs of nodes, and sixteen pairs of steps at half the weight.
     """
 
-    length: int = whole(4, minimum=0)
+    length: int = whole(4, minimum=0, maximum=1000)
     decay: float = nonnegative(0.1)
     node: Any = node_kernel()
 

@@ -213,7 +213,7 @@ class BSpline(Kernel):
     """
 
     lemma = "B_m is an (m+1)-fold convolution of a box: its transform (sin(ω/2)/(ω/2))^{m+1} is ≥ 0 for odd m"
-    degree: int = whole(3, symbolic=False)
+    degree: int = whole(3, maximum=99, symbolic=False)
     scale: float = positive(1.0)
 
     def check(self) -> None:

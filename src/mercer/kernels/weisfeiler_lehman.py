@@ -125,7 +125,7 @@ class WeisfeilerLehman(GraphFeatures):
     three nodes of the ring.
     """
 
-    iterations: int = whole(5, minimum=0)
+    iterations: int = whole(5, minimum=0, maximum=1000)
     base: Any = fixed(
         None, "a kernel on graphs", _compares_graphs, "NodeLabels() or ShortestPath()", optional=True
     )

@@ -19,9 +19,10 @@ from typing import Any
 from mercer.errors import InputError
 from mercer.persist import archive, envelope
 from mercer.persist.known import trust
+from mercer.persist.trusted import trusted_types
 from mercer.persist.walk import pack, unpack
 
-__all__ = ["describe", "load", "save"]
+__all__ = ["describe", "load", "save", "trusted_types"]
 
 
 def save(model: Any, path: Any, *, trusted: Any = ()) -> None:

@@ -2,14 +2,15 @@ r"""The door to skops, which stores objects as their classes and attributes, in 
 
 skops constructs only what is trusted. Before it is asked to, every node of its schema is looked at here: the
 few kinds of nodes that mercer writes, classes that mercer knows, arrays as long as they say, nothing
-compressed. So neither a flaw in how skops reads other nodes nor a small file that unpacks to a large one
-matters.
+compressed, nothing that stands for something longer. So neither a flaw in how skops reads other nodes nor a
+small file that unpacks to a large one matters.
 """
 
 from __future__ import annotations
 
 import io
 import json
+from math import prod
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
@@ -18,6 +19,7 @@ import numpy as np
 from mercer.errors import InputError, require
 from mercer.persist.imports import ADAPTERS, refusing
 from mercer.persist.known import named_class
+from mercer.persist.rebuild import require_length
 
 __all__ = ["audit", "read", "write"]
 
@@ -49,16 +51,33 @@ def audit(payload: bytes, trusted: dict[str, Any]) -> set[str]:
     if type(schema.get("protocol")) is not int or schema["protocol"] < _OLDEST:
         raise ValueError(f"skops's protocol is {schema.get('protocol')!r}")
     found: set[str] = set()
-    waiting: list[Any] = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            if "__loader__" in part or "__module__" in part or "__class__" in part:
-                found |= _check_node(part, trusted)
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            waiting.extend(part)
+    owners: dict[Any, Any] = {}
+    lengths: dict[Any, int] = {}
+    for part, length in _parts(schema):
+        if not isinstance(part, dict):
+            continue
+        if "__loader__" in part or "__module__" in part or "__class__" in part:
+            found |= _check_node(part, trusted)
+            number = part.get("__id__")
+            if lengths.setdefault(number, length) != length and number is not None:
+                raise ValueError("a node stands for a longer one")  # which skops would follow every time
+        if part.get("__loader__") == "NdArrayNode":
+            _check_owner(part, owners)
     return found
+
+
+def _parts(schema: Any) -> list[tuple[Any, int]]:
+    """All that is in a JSON document, each with the number of things in it."""
+    parts: list[Any] = [schema]
+    parents = [-1]
+    for i, part in enumerate(parts):  # which grows meanwhile
+        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        parts.extend(inner)
+        parents.extend([i] * len(inner))
+    lengths = [1] * len(parts)
+    for i in range(len(parts) - 1, 0, -1):
+        lengths[parents[i]] += lengths[i]
+    return list(zip(parts, lengths, strict=True))
 
 
 def _check_node(node: dict[str, Any], trusted: dict[str, Any]) -> set[str]:
@@ -85,6 +104,13 @@ def _check_node(node: dict[str, Any], trusted: dict[str, Any]) -> set[str]:
     return {f"{module}.{name}"} if loader == "RandomStateNode" else set()
 
 
+def _check_owner(node: dict[str, Any], owners: dict[Any, Any]) -> None:
+    """That the bytes of an array become one array: skops would read them anew for every other node."""
+    name, number = node.get("file"), node.get("__id__")
+    if not isinstance(name, str) or type(number) is not int or owners.setdefault(name, number) != number:
+        raise ValueError("one array for the bytes of another")
+
+
 def _check_members(archive: ZipFile, size: int) -> None:
     """That the parts of an archive are no more than what is there, and arrays as long as their heads say."""
     members = archive.infolist()
@@ -101,8 +127,6 @@ def _check_members(archive: ZipFile, size: int) -> None:
                     (2, 0): np.lib.format.read_array_header_2_0,
                 }
                 shape, _, dtype = heads[version](file)
-                count = 1
-                for length in shape:
-                    count *= int(length)
-                if dtype.hasobject or file.tell() + count * dtype.itemsize != member.file_size:
+                if dtype.hasobject or file.tell() + prod(shape) * dtype.itemsize != member.file_size:
                     raise ValueError("an array is not as long as it says")
+                require_length(shape, dtype.itemsize)

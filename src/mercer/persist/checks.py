@@ -6,6 +6,7 @@ found here, when the file is loaded, and not later by whatever error a predictio
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
@@ -14,13 +15,21 @@ from sklearn.base import BaseEstimator
 
 from mercer.errors import InputError
 from mercer.expansion import Expansion
+from mercer.features.email.vocabulary import Vocabulary
 from mercer.kernels.base import Kernel
+from mercer.persist.sizes import mismatch
 
-__all__ = ["check"]
+__all__ = ["MOST_KERNELS", "check", "check_reads_nothing", "check_size"]
+
+#: that one kernel may be made of, each counted as often as it is used
+MOST_KERNELS = 10_000
+_MOST_JOBS = 1024
 
 
-def check(part: Any) -> None:
+def check(part: Any, sizes: dict[int, int] | None = None) -> None:
     """Refuse a kernel, a function or an estimator that is not whole.
+
+    ``sizes`` has the numbers of kernels that those looked at before are made of, by address.
 
     >>> from mercer import SVC
     >>> model = SVC()
@@ -31,12 +40,16 @@ def check(part: Any) -> None:
     """
     if isinstance(part, Kernel):
         _check_kernel(part)
+        check_size(part, {} if sizes is None else sizes)
     elif isinstance(part, Expansion):
         _require(part, "kernel", "anchors", "coef", "intercept")
         Expansion(part.kernel, part.anchors, part.coef, part.intercept)
     elif isinstance(part, BaseEstimator):
         _require(part, *type(part)._get_param_names())
+        check_reads_nothing(part)
         _check_fitted(part)
+    elif isinstance(part, Vocabulary):
+        _check_vocabulary(part)
 
 
 def _require(part: Any, *names: str) -> None:
@@ -58,6 +71,76 @@ def _check_kernel(kernel: Kernel) -> None:
     kernel.check()
 
 
+def check_size(kernel: Kernel, sizes: dict[int, int]) -> None:
+    """A kernel that is in two places of others is written once, and computed twice: not without limit."""
+    sizes[id(kernel)] = size = 1 + sum(sizes.get(id(part), 1) for part in _kernels_in(vars(kernel).values()))
+    if size > MOST_KERNELS:
+        raise InputError(
+            f"its kernel is made of {size} kernels, and a model file may have {MOST_KERNELS}: use fewer terms"
+        )
+
+
+def _kernels_in(values: Any) -> Iterator[Kernel]:
+    for value in values:
+        if isinstance(value, Kernel):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _kernels_in(value)
+        elif isinstance(value, dict):
+            yield from _kernels_in(value.values())
+
+
+def check_reads_nothing(model: Any) -> None:
+    """Refuse an estimator of scikit-learn that would open files that a model file names, or start a crowd."""
+    if not type(model).__module__.startswith("sklearn."):
+        return
+    found = vars(model)
+    kind = type(model).__name__
+    if found.get("input", "content") != "content":
+        raise InputError(
+            f"a {kind} with input={found['input']!r} opens files when it is used: a model file may have "
+            "input='content' alone"
+        )
+    if found.get("memory") is not None:
+        raise InputError(
+            f"a {kind} with memory={found['memory']!r} keeps files in a folder, and runs what is there: a "
+            "model file may have memory=None alone; call set_params(memory=None) first"
+        )
+    jobs = found.get("n_jobs")
+    if isinstance(jobs, Integral) and abs(int(jobs)) > _MOST_JOBS:
+        raise InputError(
+            f"a {kind} with n_jobs={jobs} would start that many processes: pass at most {_MOST_JOBS}"
+        )
+
+
+def _check_vocabulary(known: Vocabulary) -> None:
+    """That the columns of elements are 0, 1, …, with a weight each."""
+    _require(known, "columns", "worth", "unknown")
+    columns, worth = known.columns, known.worth
+    is_whole = isinstance(columns, dict) and isinstance(worth, np.ndarray) and worth.shape == (len(columns),)
+    if not is_whole or list(columns.values()) != list(range(len(columns))) or not np.isfinite(worth).all():
+        raise _damaged(known, "has not one weight for each of its columns")
+
+
+def _check_mails(model: Any) -> None:
+    """That a filter of mails has a coefficient for each known element of each aspect."""
+    parts = [vars(model).get(name) for name in ("vocabularies_", "coef_", "weights_")]
+    if parts[0] is None:
+        return  # not fitted
+    if not all(isinstance(part, dict) for part in parts) or len({frozenset(part) for part in parts}) != 1:
+        raise _damaged(model, "has not the same aspects everywhere")
+    for name, coef in model.coef_.items():
+        known = model.vocabularies_[name]
+        if (
+            not isinstance(known, Vocabulary)
+            or np.shape(coef) != (len(known),)
+            or not np.isfinite(coef).all()
+        ):
+            raise _damaged(model, f"has not one coefficient for each element of the {name}")
+    if len(model.classes_) != 2 or not np.isfinite([model.intercept_, model.threshold_, *model.curve_]).all():
+        raise _damaged(model, "has not two classes with a threshold between them")
+
+
 def _check_fitted(model: Any) -> None:
     """The attributes that predictions of any estimator rely on."""
     found = vars(model)
@@ -71,3 +154,10 @@ def _check_fitted(model: Any) -> None:
     shape: tuple[int, ...] = getattr(f.anchors, "shape", ()) if isinstance(f, Expansion) else ()
     if width is not None and len(shape) == 2 and width != shape[1]:
         raise _damaged(model, f"was fitted to {width} columns, and its points have {shape[1]}")
+    if (wrong := mismatch(model)) is not None:
+        raise _damaged(model, wrong)
+    inner = vars(found["model_"]).get("classes_") if "model_" in found else None
+    if inner is not None and "classes_" in found and not np.array_equal(found["classes_"], inner):
+        raise _damaged(model, "has other classes than the model in it")
+    if type(model).__name__ == "MailClassifier":
+        _check_mails(model)

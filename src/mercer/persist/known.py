@@ -1,7 +1,8 @@
 r"""What a model file may name: classes and functions that do nothing but compute.
 
 A file holds names, never code. A name is followed only if it is on this page, or if the user has passed the
-class or the function itself (``trusted``). So a file from a stranger can at worst be a bad model.
+class or the function itself (``trusted``). Nothing on this page opens files or asks the net. So a file from a
+stranger can at worst be a bad model.
 """
 
 from __future__ import annotations
@@ -31,9 +32,17 @@ __all__ = [
 #: parts of mercer whose classes are models, or parts of models
 # fmt: off
 _HOMES = frozenset((
-    "certify", "cli", "estimators", "expansion", "features", "kernels", "losses", "mail", "persist",
-    "report", "reporting", "selection", "solvers", "tables", "testing",
+    "certify", "estimators", "expansion", "features", "kernels", "losses", "persist", "report", "selection",
+    "solvers", "tables", "testing",
 ))
+#: modules of these that open files, or take files apart
+_READERS = frozenset((
+    "mercer.features.email.boxes", "mercer.kernels.graphs", "mercer.persist.archive",
+    "mercer.persist.envelope", "mercer.persist.imports", "mercer.persist.walk", "mercer.solvers.control",
+    "mercer.tables.arrays", "mercer.tables.formats", "mercer.tables.frames", "mercer.tables.source",
+))
+#: modules that have classes to be named, and functions that open files
+_READING_FUNCTIONS = frozenset(("mercer.features.email",))
 # fmt: on
 #: scikit-learn's classes: those that inherit from one of these, and those below
 _BASES = frozenset(
@@ -72,6 +81,9 @@ _NUMPY = frozenset((
 _TYPES = {
     f"builtins.{kind.__name__}": kind for kind in (bool, int, float, str, object, list, dict, set, tuple)
 }
+_NOT_OF_SKLEARN = frozenset(
+    ("tests", "conftest", "externals", "datasets", "experimental", "_testing", "_mocking")
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*")
 
 
@@ -127,14 +139,8 @@ def _may_be_loaded(module: str) -> bool:
     if not _IDENTIFIER.fullmatch(module) or any(part.startswith("__") for part in (first, *more)):
         return False
     if library == "mercer":
-        return first in _HOMES
-    return library == "sklearn" and not {first, *more} & {
-        "tests",
-        "conftest",
-        "externals",
-        "datasets",
-        "experimental",
-    }
+        return first in _HOMES and module not in _READERS
+    return library == "sklearn" and {first, *more}.isdisjoint(_NOT_OF_SKLEARN)
 
 
 def _find(module: str, name: str, load: bool = False) -> Any:
@@ -200,6 +206,8 @@ def named_or_none(module: Any, name: Any, trusted: Any = ()) -> Any:
         is_plain = isinstance(found, type(np.fliplr)) and module == "numpy" and name in _NUMPY
         return found if isinstance(found, np.ufunc) or is_plain else None
     if not f"{module}.".startswith(_FUNCTIONS) or not _may_be_loaded(module):
+        return None
+    if module in _READING_FUNCTIONS:
         return None
     found = _find(module, name, load=True)
     return found if isinstance(found, FunctionType) and found.__module__ == module else None

@@ -11,16 +11,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from mercer.errors import InputError
+from mercer.estimators.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
-from mercer.persist.checks import check
+from mercer.persist.checks import check, check_reads_nothing, check_size
 from mercer.persist.known import class_name
 from mercer.persist.plain import Plain, decode, encode, is_array
 
 __all__ = ["pack", "unpack"]
 
 _SCALARS = (bool, int, float, str)
+_PLACES = {"checkpoint": None, "resume": False}
 
 
 def pack(model: Any, trusted: dict[str, Any]) -> Any:
@@ -39,6 +42,7 @@ class _Packer:
         self._done: dict[
             int, tuple[Any, Any]
         ] = {}  # what was packed is kept: its address must not be used again
+        self._sizes: dict[int, int] = {}  # of kernels, by address
 
     def pack(self, value: Any, where: str) -> Any:
         if value is None or (type(value) in _SCALARS and not _is_huge(value)):
@@ -76,8 +80,20 @@ class _Packer:
         copy = object.__new__(type(value))
         self._done[id(value)] = (value, copy)
         names = value._names() if isinstance(value, Kernel) else tuple(vars(value))
-        vars(copy).update({name: self.pack(vars(value)[name], f"{where}.{name}") for name in names})
+        if isinstance(value, BaseEstimator):
+            check_reads_nothing(value)
+        parts = _without_places(value, {name: vars(value)[name] for name in names})
+        vars(copy).update({name: self.pack(part, f"{where}.{name}") for name, part in parts.items()})
+        if isinstance(value, Kernel):
+            check_size(value, self._sizes)
         return copy
+
+
+def _without_places(value: Any, parts: dict[str, Any]) -> dict[str, Any]:
+    """The attributes, without the file that a fit would write its state to: a stranger shall not name one."""
+    if not isinstance(value, IterativeMixin):
+        return parts
+    return parts | {name: none for name, none in _PLACES.items() if name in parts}
 
 
 def _is_huge(value: Any) -> bool:
@@ -89,6 +105,7 @@ class _Unpacker:
     def __init__(self, trusted: dict[str, Any]) -> None:
         self._trusted = trusted
         self._done: dict[int, tuple[Any, Any]] = {}
+        self._sizes: dict[int, int] = {}  # of kernels, by address
 
     def unpack(self, value: Any) -> Any:
         if id(value) in self._done:
@@ -98,8 +115,16 @@ class _Unpacker:
             self._done[id(value)] = (value, found)
             return found
         self._done[id(value)] = (value, value)
-        if class_name(type(value), self._trusted) is not None and hasattr(value, "__dict__"):
-            for name, part in list(vars(value).items()):
-                vars(value)[name] = self.unpack(part)
-            check(value)
+        if (
+            value is None
+            or type(value) in _SCALARS
+            or is_array(value)
+            or type(value) is np.random.RandomState
+        ):
+            return value
+        if class_name(type(value), self._trusted) is None or not hasattr(value, "__dict__"):
+            raise TypeError(f"a {type(value).__name__}, which is never written so")
+        for name, part in _without_places(value, dict(vars(value))).items():
+            vars(value)[name] = self.unpack(part)
+        check(value, self._sizes)
         return value
