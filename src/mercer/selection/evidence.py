@@ -22,7 +22,6 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lapack
 from scipy.optimize import minimize
@@ -33,7 +32,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import DistanceSlope
 from mercer.kernels.parameters import is_vector
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 from mercer.threads import limited_blas, single_threaded_blas
 
 __all__ = ["Learned", "evidence", "learn"]
