@@ -1,17 +1,29 @@
-r"""What all compiled code shares: how it is compiled, and the bits of floating-point numbers."""
+r"""What all compiled code shares: how it is compiled and kept, and the bits of floating-point numbers.
+
+Compiled functions are kept in the user's ``cache_folder`` (or in ``NUMBA_CACHE_DIR``, where that is set), and
+never beside the sources: these may be read-only, or everybody's. Without a folder they stay in memory.
+
+With ``NUMBA_DISABLE_JIT=1`` nothing is compiled: every function runs as Python, slowly, and a debugger can
+step through it.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import event
-from numba.extending import intrinsic
+from numba.core import caching, event
 
 from mercer import clock
+from mercer.cache_folder import cache_folder
 
-__all__ = ["FASTMATH", "INNER", "OPTIONS", "bits", "choose", "float_of"]
+__all__ = ["FASTMATH", "INNER", "OPTIONS", "bits", "choose", "compiles", "float_of", "intrinsic", "njit"]
 
 #: contraction to fused multiply-add and signless zeros, nothing that reorders
 FASTMATH = {"contract", "nsz"}
@@ -21,10 +33,71 @@ OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy"}
 INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+def compiles() -> bool:
+    """Whether functions are compiled at all: not with ``NUMBA_DISABLE_JIT=1``."""
+    return not numba.config.DISABLE_JIT
+
+
+# --- keeping what was compiled ---------------------------------------------------------------------
+
+
+class _Locator(caching.UserProvidedCacheLocator):
+    """The place of a function's compiled code in our folder."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        self._cache_path = os.path.join(str(cache_folder()), self.get_suitable_cache_subpath(py_file))
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        if cache_folder() is None:
+            return None
+        return super(caching.UserProvidedCacheLocator, cls).from_function(py_func, py_file)
+
+
+class _Implementation(caching.CompileResultCacheImpl):
+    _locator_classes = [caching.UserProvidedCacheLocator, _Locator]
+
+
+class _Kept(caching.FunctionCache):
+    """Numba's cache in our folder; a disk that is full, or gone, costs the time to compile and no more."""
+
+    _impl_class = _Implementation
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with suppress(OSError):
+            return super().load_overload(sig, target_context)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
+    """Numba's ``njit``; with ``cache`` the code is kept on disk where a disk is to be had, else in memory."""
+
+    def decorate(function: Any) -> Any:
+        if not compiles():
+            return np.errstate(all="ignore")(function)  # compiled code does not warn of overflows either
+        compiled = numba.njit(**options)(function)
+        if cache:
+            with suppress(RuntimeError):  # there is no folder that can be written
+                compiled._cache = _Kept(function)
+        return compiled
+
+    return decorate
+
+
 # --- reading and writing a float's bits ----------------------------------------------------------
 
 
-@intrinsic
+def intrinsic(python: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Numba's ``intrinsic``; where nothing is compiled, ``python`` is what runs."""
+    return numba.extending.intrinsic if compiles() else lambda function: python
+
+
+@intrinsic(lambda x: x.view(np.int64 if x.itemsize == 8 else np.int32))
 def bits(typingctx: Any, x: Any) -> Any:
     """The integer with the same bits as a float."""
     integer = types.int64 if x == types.float64 else types.int32
@@ -35,7 +108,7 @@ def bits(typingctx: Any, x: Any) -> Any:
     return integer(x), codegen
 
 
-@intrinsic
+@intrinsic(lambda i: i.view(np.float64 if i.itemsize == 8 else np.float32))
 def float_of(typingctx: Any, i: Any) -> Any:
     """The float with the same bits as an integer."""
     real = types.float64 if i == types.int64 else types.float32
@@ -46,7 +119,7 @@ def float_of(typingctx: Any, i: Any) -> Any:
     return real(i), codegen
 
 
-@intrinsic
+@intrinsic(lambda condition, a, b: a if condition else b)
 def choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
     """a if condition else b, as a select: never a branch."""
 

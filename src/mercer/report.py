@@ -14,6 +14,9 @@ __all__ = ["Journal", "Plan", "Report"]
 
 #: additions and multiplications per second and thread of a matrix product, about: for estimates of time only
 _RATE = {"float64": 4e10, "float32": 8e10}
+_UNCOMPILED = (
+    "NUMBA_DISABLE_JIT=1 forbids compiled code: NumPy and plain Python do its work, a hundred times slower"
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,12 @@ class Plan:
     iterative: bool = False
     dtype: str = field(default_factory=lambda: settings().dtype)
     threads: int = field(default_factory=thread_count)
+
+    def __post_init__(self) -> None:
+        from mercer.native import compiles
+
+        if not compiles() and _UNCOMPILED not in self.why:
+            object.__setattr__(self, "why", (*self.why, _UNCOMPILED))
 
     @property
     def seconds(self) -> float:

@@ -1,8 +1,8 @@
 """Printed code in real files, so that Numba can keep what it compiled.
 
-Files are named by their content, written aside and renamed, in a per-user folder that only the
-user may write; two processes may write the same file at once. Where no such folder can be
-had (a read-only home), the code lives in memory and is compiled again in each process.
+Files are named by their content, written aside and renamed, in the user's ``cache_folder``; two processes may
+write the same file at once. Where no such folder can be had (a read-only home), or its disk is full, the code
+lives in memory and is compiled again in each process.
 """
 
 from __future__ import annotations
@@ -18,32 +18,11 @@ from pathlib import Path
 from threading import RLock
 from types import ModuleType
 
+from mercer.cache_folder import cache_folder
+
 __all__ = ["load"]
 
 _CALLED = ("../native.py", "backends/bessel.py", "backends/elementary.py", "backends/loops.py")
-
-
-@cache
-def cache_folder() -> Path | None:
-    """The folder for generated code, made if need be; None where it cannot be written."""
-    if chosen := os.environ.get("MERCER_CACHE_DIR"):
-        folder = Path(chosen)
-    elif sys.platform == "win32":
-        folder = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "mercer"
-    elif sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Caches" / "mercer"
-    else:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mercer"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if hasattr(os, "getuid"):
-            status = folder.stat()
-            if status.st_uid != os.getuid() or status.st_mode & 0o022:
-                return None  # somebody else could plant code there
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:
-        return None
 
 
 @cache
@@ -92,6 +71,8 @@ def _load(name: str, source: str, in_memory: str) -> ModuleType:
     )  # Numba finds a function's module there
     try:
         spec.loader.exec_module(module)
+    except OSError:  # what was compiled could not be kept
+        return _load_in_memory(name, in_memory)
     except BaseException:
         del sys.modules[name]
         raise

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from mercer.kernels.lanes import LANES, paired, self_paired
 from mercer.kernels.parameters import nonnegative, positive
 from mercer.kernels.structured import ObjectKernel, Ragged, encode_sequences
-from mercer.native import INNER, OPTIONS
+from mercer.native import INNER, OPTIONS, njit
 
 __all__ = ["LocalAlignment"]
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from mercer import data
@@ -15,7 +14,7 @@ from mercer.errors import InputError, InputTypeError
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import Joint, Pair
 from mercer.kernels.structured import ObjectKernel, Ranges, encode_labels
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["Bags", "Intersection", "encode_bags"]
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["count"]
 

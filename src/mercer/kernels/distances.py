@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
 from mercer.errors import InputError
 from mercer.kernels.counting import count
 from mercer.kernels.graphs import Graphs
-from mercer.native import INNER, OPTIONS
+from mercer.native import INNER, OPTIONS, njit
 from mercer.threads import run
 
 __all__ = ["all_distances", "count_distances"]

@@ -13,13 +13,12 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from mercer.config import require_memory
 from mercer.kernels.counting import count
 from mercer.kernels.structured import Ragged
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = [
     "SPARE",

@@ -11,7 +11,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from mercer import data
@@ -20,7 +19,7 @@ from mercer.errors import InputError
 from mercer.kernels.kmers import Words, runs_of, table
 from mercer.kernels.parameters import fixed, whole
 from mercer.kernels.structured import FeatureKernel, Ragged, encode_sequences
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["Mismatch"]
 

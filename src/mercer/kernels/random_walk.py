@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from mercer.errors import InputError
 from mercer.kernels.node_comparison import ComparedGraphs, NodeComparison, node_kernel
 from mercer.kernels.parameters import nonnegative, whole
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["RandomWalk"]
 

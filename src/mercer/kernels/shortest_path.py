@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from mercer.errors import InputError
@@ -20,7 +19,7 @@ from mercer.kernels.node_comparison import ComparedGraphs, NodeComparison, node_
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import choice
 from mercer.kernels.weisfeiler_lehman import GraphFeatures
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["ShortestPath"]
 

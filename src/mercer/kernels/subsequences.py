@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from mercer.config import require_memory, thread_count
 from mercer.errors import InputError
 from mercer.kernels.lanes import LANES, paired, self_paired
 from mercer.kernels.parameters import positive, whole
 from mercer.kernels.structured import ObjectKernel, Ragged, encode_sequences
-from mercer.native import INNER, OPTIONS
+from mercer.native import INNER, OPTIONS, intrinsic, njit
 
 __all__ = ["Subsequence"]
 
@@ -130,7 +129,18 @@ def _row(builder: Any, context: Any, signature: Any, args: Any, is_last: bool) -
     return context.get_dummy_value()
 
 
-@intrinsic
+def _add_row(a: np.ndarray, B: np.ndarray, D: np.ndarray, decay: float, out: np.ndarray) -> None:
+    out += decay**2 * np.where(a == B, D[: len(B)], 0.0).sum(axis=0)
+
+
+def _next_row(a: np.ndarray, B: np.ndarray, D: np.ndarray, decay: float, out: np.ndarray) -> None:
+    R = np.zeros(LANES)
+    for j in range(len(B)):
+        R = decay * R + decay**2 * np.where(a == B[j], D[j], 0.0)
+        out[j] = decay * out[j] + R
+
+
+@intrinsic(_add_row)
 def add_row(typingctx: Any, a: Any, B: Any, D: Any, decay: Any, out: Any) -> Any:
     """out += Σⱼ M[j]: a and out are (LANES,), B and D (m, LANES)."""
 
@@ -140,7 +150,7 @@ def add_row(typingctx: Any, a: Any, B: Any, D: Any, decay: Any, out: Any) -> Any
     return types.none(a, B, D, decay, out), codegen
 
 
-@intrinsic
+@intrinsic(_next_row)
 def next_row(typingctx: Any, a: Any, B: Any, D: Any, decay: Any, out: Any) -> Any:
     """The next row of S into out (m, LANES), which holds the one before; D is that of the level below."""
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from mercer.kernels.waves import Mixture
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["Table", "tabulated"]
 

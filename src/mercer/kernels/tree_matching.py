@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from mercer.config import memory_budget, thread_count
 from mercer.kernels.structured import Ranges
 from mercer.kernels.trees import Trees
-from mercer.native import INNER, OPTIONS
+from mercer.native import INNER, OPTIONS, njit
 
 __all__ = ["Keyed", "number_nodes", "partial_trees", "subset_trees", "subtree_sizes"]
 

@@ -16,7 +16,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from mercer.errors import InputError
@@ -27,7 +26,7 @@ from mercer.kernels.graphs import Graph, Graphs, as_graph, encode_graphs
 from mercer.kernels.pair import Joint, Pair
 from mercer.kernels.parameters import choice, fixed, whole
 from mercer.kernels.structured import FeatureKernel
-from mercer.native import INNER, OPTIONS
+from mercer.native import INNER, OPTIONS, njit
 
 __all__ = ["GraphFeatures", "NodeLabels", "WeisfeilerLehman"]
 

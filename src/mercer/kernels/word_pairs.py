@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from mercer.kernels.kmers import SPARE, Words, numbered
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["Shifted", "add_products", "squares"]
 

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
@@ -33,7 +32,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import DistanceSlope
 from mercer.kernels.parameters import is_vector
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 from mercer.solvers.cholesky import factorise, inverse, solve
 from mercer.threads import single_threaded_blas
 

@@ -19,9 +19,8 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
-from numba import njit
 
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 from mercer.solvers.smo import LARGEST_BLOCK, measure, solve_rows
 from mercer.threads import run
 

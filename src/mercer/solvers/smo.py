@@ -22,9 +22,8 @@ training support vector machines, JMLR 6 (2005), 1889-1918.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mercer.native import INNER, OPTIONS, bits, choose, float_of
+from mercer.native import INNER, OPTIONS, bits, choose, float_of, njit
 
 __all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "select", "solve_rows"]
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mercer.errors import InputError
+
 if TYPE_CHECKING:
     from mercer.gram.backends.base import Backend
     from mercer.kernels.program import Program
@@ -23,12 +25,24 @@ BACKENDS = {
 
 
 def make_backend(name: str | None, program: Program, dtype: Any, device: str = "cpu") -> Backend:
-    """The backend of that name for a program; by default Numba on the CPU and Torch elsewhere."""
-    if name is None:
-        name = "numba" if device == "cpu" else "torch"
-    module, attribute = BACKENDS[name]
-    first = module not in sys.modules
+    """The backend of that name for a program; by default Numba on the CPU and Torch elsewhere.
+
+    Where nothing may be compiled (``NUMBA_DISABLE_JIT=1``), NumPy takes Numba's place.
+    """
+    if name is None and device != "cpu":
+        name = "torch"
+    first = "mercer.gram.backends.numba" not in sys.modules and name in (None, "numba")
     with _uncollected() if first else nullcontext():
+        if name in (None, "numba"):
+            from mercer.native import compiles
+
+            if name == "numba" and not compiles():
+                raise InputError(
+                    "backend='numba' compiles its code, got NUMBA_DISABLE_JIT=1, which forbids it: unset "
+                    "that variable, or let mercer choose (backend=None), which takes 'numpy' then"
+                )
+            name = "numba" if compiles() else "numpy"
+        module, attribute = BACKENDS[name]
         backend: Backend = getattr(import_module(module), attribute)(program, dtype, device)
     return backend
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from mercer.gram.backends.elementary import INNER, by_precision, exp, log, polynomial_of
+from mercer.gram.backends.elementary import by_precision, exp, log, polynomial_of
+from mercer.native import INNER, njit
 
 __all__ = ["matern_shape"]
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
-from mercer.native import INNER, bits, choose, float_of
+from mercer.native import INNER, bits, choose, float_of, njit
 
 __all__ = [
     "absolute",

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mercer.native import INNER, OPTIONS, bits
+from mercer.native import INNER, OPTIONS, bits, njit
 
 __all__ = [
     "DIRECT",

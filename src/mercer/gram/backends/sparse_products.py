@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from mercer.gram.sparse_rows import Columns
-from mercer.native import OPTIONS
+from mercer.native import OPTIONS, njit
 
 __all__ = ["sparse_products"]
 
