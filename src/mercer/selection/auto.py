@@ -119,7 +119,7 @@ class AutoMixin:
 
             def step(trial: Trial) -> bool:
                 best = min(search.trials, key=lambda t: (-t.points, t.rank))
-                control.step(tried=len(search.trials), best=best.name, error=best.score.error)
+                control.step(best=best.name, error=best.score.error, tried=len(search.trials))
                 return control.stopped != "interrupted"
 
             search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), work=work, step=step)
