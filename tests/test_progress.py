@@ -191,3 +191,28 @@ def test_a_clock_that_has_not_moved(terminal, clock):
     with config(progress=True), progress(2, "half") as bar:
         bar.advance()
     assert terminal.getvalue() == "\rhalf   50% [##########..........]  1/2  0/s  0:00\n"
+
+
+def test_time_passes_by_itself(terminal, monkeypatch):
+    """With a limit the bar is of the time, and is drawn while nothing is done."""
+    passed = [0.0]
+    monkeypatch.setattr(module, "now", lambda: passed[0])
+    monkeypatch.setattr(module, "_TICK", 0.01)
+    with Progress(None, "searching", limit=40.0) as bar:
+        passed[0] = 10.0
+        bar.advance(0, tried=3, best="Matern 1.5")
+        waited = threading.Event()
+        for _ in range(200):
+            if "best" in terminal.getvalue():
+                break
+            waited.wait(0.01)
+        line = terminal.getvalue().rpartition("\r")[2]
+        assert line.startswith("searching   25% [##........]  0:30 of 0:40 left")
+        assert "tried=3  best=Matern 1.5" in line and len(line) < 80
+        module.make_room()
+        assert terminal.getvalue().endswith("\r")
+    assert terminal.getvalue().endswith("\r") and not bar._ticker.is_alive()
+
+
+def test_room_is_made_only_for_a_bar():
+    module.make_room()

@@ -64,11 +64,15 @@ if TYPE_CHECKING:
     from mercer.kernels.tree_kernels import PartialTree, SubsetTree, SubtreeKernel
     from mercer.kernels.weisfeiler_lehman import NodeLabels, WeisfeilerLehman
     from mercer.persist import load, save
+    from mercer.selection.classifier import AutoKernelClassifier
     from mercer.selection.mail import MailClassifier
+    from mercer.selection.regressor import AutoKernelRegressor
 
 __version__ = "0.1.0"
 
 _LATER = {
+    "AutoKernelClassifier": "mercer.selection",
+    "AutoKernelRegressor": "mercer.selection",
     "BagOfWords": "mercer.kernels.documents",
     "BlendedSpectrum": "mercer.kernels.strings",
     "ColumnKernel": "mercer.kernels.columns",
@@ -133,6 +137,8 @@ _MODULES = (
 
 __all__ = [
     "ArcCosine",
+    "AutoKernelClassifier",
+    "AutoKernelRegressor",
     "BSpline",
     "BagOfWords",
     "BallIndicator",

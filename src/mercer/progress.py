@@ -173,8 +173,8 @@ class Progress:
 
     def _line_of_time(self, limit: float) -> str:
         passed = now() - self._began
-        parts = [self.label, _bar(passed / limit), f"{_clock(passed)} of {_clock(limit)}"]
-        parts.append(f"{_clock(max(limit - passed, 0.0))} left")
+        left = f"{_clock(max(limit - passed, 0.0))} of {_clock(limit)} left"
+        parts = [self.label, _bar(passed / limit, _WIDTH // 2), left]
         return "  ".join([*parts, *self._shown_facts()])
 
     def _shown_facts(self) -> list[str]:
@@ -184,15 +184,15 @@ class Progress:
         ]
 
 
-def _bar(share: float) -> str:
+def _bar(share: float, width: int = _WIDTH) -> str:
     """A share in percent and as a length.
 
     >>> _bar(0.5)
     ' 50% [##########..........]'
     """
     share = min(max(share, 0.0), 1.0)
-    full = int(share * _WIDTH)
-    return f"{share:4.0%} [{'#' * full}{'.' * (_WIDTH - full)}]"
+    full = int(share * width)
+    return f"{share:4.0%} [{'#' * full}{'.' * (width - full)}]"
 
 
 def _clock(seconds: float) -> str:

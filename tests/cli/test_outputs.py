@@ -248,3 +248,33 @@ def test_kernels_of_the_help(mercer, sine, kernel):
     status, out, _ = mercer("train", sine, "-t", "y", "--kernel", kernel, *QUICK[2:], "--json")
     assert status == 0
     assert json.loads(out)["error"] < 0.3
+
+
+def test_a_terminal_sees_the_time_pass(monkeypatch):
+    """The bar has the steps and the best kernel; notes and compiling are lines of their own."""
+    from mercer import clock
+    from mercer.cli.screen import Screen
+    from mercer.config import settings
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(clock, "_LONG", -1.0)
+    screen = Screen()
+    with screen.countdown(30.0):
+        screen.step("searching")
+        settings().progress({"label": "kernels", "facts": {"best": "Matern 1.5", "tried": 3}})
+        screen._bar._draw(0.0)
+        clock.compiles()
+        screen.note("a longer max_time")
+    said = terminal.getvalue()
+    assert "searching" in said and "of 0:30" in said and "best=Matern 1.5  tried=3" in said
+    assert "\rcompiling, once on this machine: it is not counted as time …\n" in said
+    assert "note: a longer --time\n" in said
+    before = len(said)
+    with Screen(quiet=True).countdown(30.0):
+        pass
+    assert len(terminal.getvalue()) == before

@@ -4,7 +4,7 @@ import os
 import signal
 import warnings
 from dataclasses import replace
-from time import monotonic
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
@@ -260,3 +260,60 @@ def test_the_evidence_of_what_is_kept_is_of_the_same_points(wave):
     before, after = search.evidence(trial, 2000), search.finish(trial, 2000).evidence
     assert after <= before <= search.evidence(replace(trial, kernel=Gaussian(sigma=0.1)), 2000)
     assert np.isnan(search.evidence(replace(trial, kernel=Linear(), noise=0.0), 2000))
+
+
+def test_a_slow_machine_compares_the_same_kernels_on_fewer_points(wave, monkeypatch):
+    """Trials that would take longer than there is time for take fewer points, and none takes all of it."""
+    X, Y = wave[0], wave[1][:, None]
+    slow = {"seconds": lambda which: 1e-6 * len(which) ** 2.3}
+    monkeypatch.setattr(Search, "_trial_seconds", lambda self, family, which: slow["seconds"](which))
+    families = [family(Gaussian(sigma=1.0)), family(Linear())]
+
+    def points(seconds):
+        search = Search(X, Y, lambda kernel, noise, which: Score(1.0, 1.0, noise), clock=Clock(seconds))
+        return search._affordable(families, 1000)
+
+    assert points(None) == points(1e6) == 1000
+    few = points(2.0)
+    assert 100 <= few < 1000 and points(0.2) < few
+    assert points(1e-3) == 100  # never fewer
+
+
+def test_every_trial_has_its_share_of_the_time(wave, monkeypatch):
+    X, Y = wave[0], wave[1][:, None]
+    ends, learn = [], Search._learn
+
+    def noted(self, *arguments):
+        ends.append(arguments[-1])
+        return learn(self, *arguments)
+
+    monkeypatch.setattr(Search, "_learn", noted)
+    search = Search(X, Y, lambda kernel, noise, which: Score(1.0, 1.0, noise), clock=Clock(1000.0))
+    search.run([family(Gaussian(sigma=1.0)) for _ in range(5)])
+    assert ends[0] < ends[1] < search.clock.end - 500 and max(ends) <= search.clock.end
+
+
+def test_compiling_is_not_charged(wave, monkeypatch):
+    """A search under a limit tries as much when each trial waits for the compiler first."""
+    from mercer.clock import standing_still
+
+    learn = Search._learn
+
+    def compiled(self, *arguments):
+        with standing_still():
+            sleep(0.3)
+        return learn(self, *arguments)
+
+    monkeypatch.setattr(Search, "_learn", compiled)
+    X, y = wave[0][:80], wave[1][:80]
+    model = AutoKernelRegressor(["rbf", "laplacian"], max_time=2.0).fit(X, y)
+    assert model.report_.stopped == "converged" and len(model.trials_) == 2
+
+
+def test_the_best_so_far_is_told_by_its_name(wave):
+    told = []
+    with config(progress=told.append):
+        AutoKernelRegressor(["rbf", "laplacian"]).fit(wave[0][:80], wave[1][:80])
+    named = [event["facts"] for event in told if "tried" in event["facts"]]
+    assert [facts["tried"] for facts in named] == [1, 2]
+    assert all(facts["best"].startswith(("Gaussian", "Laplacian")) for facts in named)

@@ -24,7 +24,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from mercer import data
-from mercer.cli.honest import Effort, Honest, difference, fitted_points, judged
+from mercer.cli.honest import Effort, Honest, difference, judged
 from mercer.cli.screen import Screen
 from mercer.clock import now
 from mercer.errors import MemoryBudgetError
@@ -33,7 +33,8 @@ from mercer.tables.model import TableModel
 __all__ = ["Fitting", "refitted"]
 
 _FIRST = 0.7  # of the time, for the first search: what is left is for a fit on all rows
-_ALL = 1.6  # times that a search on all rows takes, of one on four fifths: as their square
+_ALL = 2.0  # times that a search on all rows takes, of one on four fifths: as their square, and some more
+_SAME = "the model is of the same search"
 _LEAST = 1e-3  # seconds for a search, however little time is left
 _AGAIN = 1.2  # times that another fold may take, of the first
 _LONGER = 1.3  # times that the fit on all rows may take, of what is expected
@@ -86,10 +87,12 @@ class Fitting:
         self.screen.step(f"searching, without fold 1 of {folds}")
         first = self._searched(*splits[0])
         if not first.effort.is_whole or _ALL * first.seconds > self.left:
-            how = f"1 of {folds} folds, {len(first.test):,} rows: time was short; "
-            return self._on_all_rows(first, splits[0][0], how + "the model is of the same search")
+            return self._on_all_rows(first, splits[0][0], self._short([first], folds) + _SAME)
         self.screen.step("searching, on all rows")
-        model, said = self._fit(np.arange(len(self.y)), self.left)
+        kept = _LONGER * self._refit_seconds(first)
+        model, said = self._fit(np.arange(len(self.y)), self.left - kept)
+        if not Effort.of(model, len(self.y)).is_whole and kept < self.left:
+            return self._on_all_rows(first, splits[0][0], self._short([first], folds) + _SAME)
         self._repeat(said)
         found = [first]
         for number, (train, test) in enumerate(splits[1:], start=2):
@@ -120,18 +123,22 @@ class Fitting:
             model.fit(X, self.y[train])
         return model, [str(warning.message) for warning in said]
 
+    def _refit_seconds(self, found: _Judged) -> float:
+        """How long the machine that a search has found takes on all rows, about."""
+        inner = getattr(found.model.estimator_, "model_", None)
+        growth = (len(self.y) / found.effort.fitted) ** _POWERS.get(type(inner).__name__, 2.2)
+        return float(_report(inner, "time", found.seconds) * growth)
+
     def _on_all_rows(self, found: _Judged, train: np.ndarray, how: str) -> tuple[TableModel, Honest]:
         """The kernel that was found, fitted on all rows; or the model as it is."""
         model, n = found.model, len(self.y)
         honest = self._judged(model, [found], how, self.y[train])
-        used = fitted_points(model, len(train))
+        used = found.effort.fitted
         inner = getattr(model.estimator_, "model_", None)
-        power = _POWERS.get(type(inner).__name__, 2.2)
-        seconds = _report(inner, "time", found.seconds) * (n / used) ** power
         about_fit = {*_report(model.estimator_, "warnings", ()), *_report(inner, "warnings", ())}
         self._repeat([text for text in found.warnings if text not in about_fit])
         as_it_is = f"the model is fitted on {used:,} of {n:,}"
-        if _LONGER * seconds > self.left:
+        if _LONGER * self._refit_seconds(found) > self.left:
             self.screen.note(f"no time is left to fit on all rows: {as_it_is}; a longer --time takes more")
             return model, honest
         self.screen.step("fitting on all rows, with the kernel that was found")
@@ -151,9 +158,12 @@ class Fitting:
     def _how(found: list[_Judged], folds: int) -> str:
         if len(found) == folds:
             return f"{folds} folds, with the search done again in each"
+        return Fitting._short(found, folds) + "the search was done again in each"
+
+    @staticmethod
+    def _short(found: list[_Judged], folds: int) -> str:
         rows = sum(len(one.test) for one in found)
-        short = f"{len(found)} of {folds} folds, {rows:,} rows: time was short; "
-        return short + "the search was done again in each"
+        return f"{len(found)} of {folds} folds, {rows:,} rows: time was short; "
 
     def _repeat(self, said: list[str]) -> None:
         for text in dict.fromkeys(said):

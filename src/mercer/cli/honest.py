@@ -100,21 +100,30 @@ class Effort:
     is_whole: bool
     #: the kernel that won, by its short name
     kernel: str
-    #: the part of the rows it was given that the machine was fitted on
-    part: float
+    #: rows that it was given
+    rows: int
+    #: rows that the machine was fitted on
+    fitted: int
 
     @classmethod
-    def of(cls, model: TableModel, given: int) -> Effort:
+    def of(cls, model: TableModel, rows: int) -> Effort:
         search = model.estimator_
         report = getattr(search, "search_report_", None) or search.report_
-        trials = search.trials_
         return cls(
-            len(trials),
-            max(trial.points for trial in trials),
+            len(search.trials_),
+            max(trial.points for trial in search.trials_),
             report.stopped != "max_time",
             short_name(search.kernel_),
-            fitted_points(model, given) / given,
+            rows,
+            fitted_points(model, rows),
         )
+
+    def tried_less(self, other: Effort) -> bool:
+        """Whether it was cut short where the other was not, or sooner."""
+        if self.is_whole:
+            return False
+        fewer = self.points < _MUCH * min(other.points, self.rows)
+        return other.is_whole or fewer or self.trials < other.trials
 
 
 def fitted_points(model: TableModel, given: int) -> int:
@@ -124,9 +133,10 @@ def fitted_points(model: TableModel, given: int) -> int:
 
 
 def difference(of_model: Effort, of_folds: Sequence[Effort]) -> str:
-    """How the searches in the folds differ from that of the model, where time made them do so.
+    """How the searches that were judged differ from that of the model because of the time, in words.
 
-    >>> whole, cut = Effort(10, 1000, True, "Gaussian", 1.0), Effort(2, 300, False, "Matern 1.5", 1.0)
+    >>> whole = Effort(10, 1000, True, "Gaussian", 4000, 4000)
+    >>> cut = Effort(2, 300, False, "Matern 1.5", 4000, 4000)
     >>> difference(whole, [whole]), difference(cut, [cut])
     ('', '')
     >>> difference(whole, [cut])
@@ -134,39 +144,27 @@ def difference(of_model: Effort, of_folds: Sequence[Effort]) -> str:
     """
     words = []
     least = min(of_folds, key=lambda effort: (effort.points, effort.trials))
-    if of_model.is_whole and all(effort.is_whole for effort in of_folds):
-        pass  # other numbers of trials are what other rows do
-    elif _reach(least) < _reach(of_model):
+    for one, other, name, others, how in (
+        (least, of_model, "the search that was judged", "the model's", "better"),
+        (of_model, least, "the model's search", "the one that was judged", "worse"),
+    ):
+        if one.tried_less(other):
+            words.append(
+                f"time ended {name} after {_count(one.trials)} on {one.points:,} points ({others}: "
+                f"{other.trials} on {other.points:,}){_other(one, other)}; the model may be {how} than this "
+                "error says"
+            )
+    parts = float(np.mean([effort.fitted / effort.rows for effort in of_folds]))
+    part = of_model.fitted / of_model.rows
+    if min(parts, part) < _MUCH * max(parts, part):
         words.append(
-            f"time ended the search that was judged after {_count(least.trials)} on {least.points:,} points "
-            f"(the model's: {of_model.trials} on {of_model.points:,})"
-            + _other(least, of_model)
-            + "; the model may be better than this error says"
-        )
-    elif _reach(of_model) < _reach(least):
-        words.append(
-            f"time ended the model's search after {_count(of_model.trials)} on {of_model.points:,} points "
-            f"(the one that was judged: {least.trials} on {least.points:,})"
-            + _other(least, of_model)
-            + "; the model may be worse than this error says"
-        )
-    part = float(np.mean([effort.part for effort in of_folds]))
-    if min(part, of_model.part) < _MUCH * max(part, of_model.part):
-        words.append(
-            f"the machines that were judged are of {part:.0%} of their rows, the model's is of "
-            f"{of_model.part:.0%}"
+            f"the machines that were judged are of {parts:.0%} of their rows, the model's is of {part:.0%}"
         )
     return "; ".join(words)
 
 
-def _reach(effort: Effort) -> tuple[int, int]:
-    return effort.points, effort.trials
-
-
-def _other(judged: Effort, of_model: Effort) -> str:
-    if judged.kernel == of_model.kernel:
-        return ""
-    return f": it chose {judged.kernel}, the model's {of_model.kernel}"
+def _other(one: Effort, other: Effort) -> str:
+    return "" if one.kernel == other.kernel else f": it chose {one.kernel}, the other {other.kernel}"
 
 
 def _count(trials: int) -> str:

@@ -22,6 +22,8 @@ from mercer.verdict import percent
 
 __all__ = ["Screen", "percent"]
 
+_LABEL = 24  # characters of what is done now, in a bar
+
 
 class _Console(Console):
     """One whose reader may go away: the command ends then as for everything else that it prints."""
@@ -45,7 +47,8 @@ class Screen:
     def step(self, text: str) -> None:
         """What is being done now, on standard error."""
         if self._bar is not None:
-            self._bar.label, self._bar.facts = text, {}
+            label = text.partition(",")[0].partition(":")[0].partition(";")[0]  # the bar is to fit a line
+            self._bar.label, self._bar.facts = label[:_LABEL], {}
         elif not self.quiet:
             say(text)
 
@@ -71,7 +74,7 @@ class Screen:
 
     def _show(self, event: dict[str, Any]) -> None:
         """What a search tells of itself; the bars of its machines are not shown."""
-        if self._bar is not None and event["label"] == "kernels":
+        if self._bar is not None and "tried" in event["facts"]:
             self._bar.advance(0, **event["facts"])
 
     def facts(self, pairs: Iterable[tuple[str, str]], title: str = "") -> None:

@@ -152,7 +152,8 @@ def _check_fitted(model: Any) -> None:
             raise _damaged(model, f"has a {type(found[name]).__name__} as {name}")
     f, width = found.get("expansion_"), found.get("n_features_in_")
     shape: tuple[int, ...] = getattr(f.anchors, "shape", ()) if isinstance(f, Expansion) else ()
-    if width is not None and len(shape) == 2 and width != shape[1]:
+    is_direct = found.get("features_") is None  # else the points are what the features make of the columns
+    if width is not None and is_direct and len(shape) == 2 and width != shape[1]:
         raise _damaged(model, f"was fitted to {width} columns, and its points have {shape[1]}")
     if (wrong := mismatch(model)) is not None:
         raise _damaged(model, wrong)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from mercer import data
 from mercer.errors import InputError
@@ -32,6 +33,8 @@ class AutoMixin:
     """For estimators with the parameters kernel, max_time, random_state and progress."""
 
     kernel_: Kernel
+    #: a `mercer.tables.TableFeatures`, where the points were a frame with columns of several kinds
+    features_: Any
 
     def __init__(
         self,
@@ -46,10 +49,37 @@ class AutoMixin:
         self.random_state = random_state
         self.progress = progress
 
+    # --- frames with columns of several kinds --------------------------------------------------------------
+
+    def _validate_fit(self, X: Any, y: Any = "no_validation", *rest: Any, **options: Any) -> Any:
+        """As of every estimator, but that ``kernel="auto"`` takes texts, categories and dates.
+
+        A frame with such columns becomes numbers first, as `mercer.tables.TableFeatures` does it.
+        """
+        vars(self).pop("features_", None)
+        if not (isinstance(self.kernel, str) and self.kernel == "auto" and data.is_mixed_frame(X)):
+            return super()._validate_fit(X, y, *rest, **options)  # type: ignore[misc]
+        from mercer.tables.features import TableFeatures
+
+        targets = None if isinstance(y, str) else np.asarray(y)
+        check_consistent_length(X, targets)
+        self.features_ = TableFeatures().fit(X, targets)
+        found = super()._validate_fit(self.features_.transform(X), y, *rest, **options)  # type: ignore[misc]
+        validate_data(self, X, skip_check_array=True)  # the columns that are known are the frame's
+        return found
+
+    def _validate_new(self, X: Any) -> Any:
+        if not hasattr(self, "features_"):
+            return super()._validate_new(X)  # type: ignore[misc]
+        return self.features_.transform(X)
+
+    # --- kernels -------------------------------------------------------------------------------------------
+
     def _given(self) -> list[Kernel]:
         """The kernels that were asked for; none stands for the default ones."""
         if isinstance(self.kernel, str) and self.kernel == "auto":
-            return []
+            features = getattr(self, "features_", None)
+            return [] if features is None or not features.objects_ else features.kernels("auto")
         given = list(self.kernel) if isinstance(self.kernel, list | tuple) else [self.kernel]
         if not given:
             raise InputError("kernel is an empty list: pass 'auto', a kernel, or a list of at least one")
@@ -89,7 +119,7 @@ class AutoMixin:
 
             def step(trial: Trial) -> bool:
                 best = min(search.trials, key=lambda t: (-t.points, t.rank))
-                control.step(tried=len(search.trials), best=best.name, error=best.score.error)
+                control.step(best=best.name, error=best.score.error, tried=len(search.trials))
                 return control.stopped != "interrupted"
 
             search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), work=work, step=step)

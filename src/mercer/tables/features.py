@@ -29,6 +29,8 @@ from mercer.kernels.cells import gaps, is_date, values
 from mercer.kernels.column_kinds import choose
 from mercer.kernels.columns import ColumnKernel
 from mercer.kernels.compose import OnColumns
+from mercer.kernels.names import as_kernel
+from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.tables.codes import are_names
 from mercer.tables.dates import ORDERS, orders_of
 from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn
@@ -88,6 +90,23 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.least = least
         self.keep = keep
         self.dates = dates
+
+    # --- what was learned of each column -----------------------------------------------------------------
+
+    @property
+    def encoders_(self) -> list[Any]:
+        """What makes numbers of a column, for each that becomes numbers.
+
+        They are kept as plain lists of values: a file of ten thousand objects takes seconds to write.
+        """
+        if "encoders_" in vars(self):  # as in files of earlier versions
+            return list(vars(self)["encoders_"])
+        return [self._KNOWN[kind](*given) for kind, *given in self.recipes_]
+
+    @encoders_.setter
+    def encoders_(self, encoders: list[Any]) -> None:
+        kinds = {known: kind for kind, known in self._KNOWN.items()}
+        self.recipes_ = [[kinds[type(encoder)], *vars(encoder).values()] for encoder in encoders]
 
     # --- fitting -----------------------------------------------------------------------------------------
 
@@ -151,7 +170,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names, columns, _ = _columns_of(X)
         by_name = dict(zip(names, columns, strict=True))
-        used = [*(encoder.name for encoder in self.encoders_), *self.objects_]
+        encoders = self.encoders_
+        used = [*(encoder.name for encoder in encoders), *self.objects_]
         absent = [name for name in used if name not in by_name]
         if absent:
             which = ", ".join(map(repr, absent[:5])) + (" and more" if len(absent) > 5 else "")
@@ -160,10 +180,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"the table has no {noun} {which}, which the model was trained on: it has "
                 f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
             )
-        n, widths = len(columns[0]), [len(encoder.names()) for encoder in self.encoders_]
+        n, widths = len(columns[0]), [len(encoder.names()) for encoder in encoders]
         require_memory(8 * n * sum(widths), f"a table of {n:,} × {sum(widths):,} features", "pass fewer rows")
         Z, start = np.empty((n, sum(widths))), 0
-        for encoder, width in zip(self.encoders_, widths, strict=True):
+        for encoder, width in zip(encoders, widths, strict=True):
             encoder.write(by_name[encoder.name], Z[:, start : start + width])
             start += width
         if not self.objects_:
@@ -237,6 +257,24 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             return ColumnKernel(own)
         weights = None if weight == 1.0 else dict.fromkeys(own, weight)
         return ColumnKernel({tuple(range(width)): numbers, **own}, weights=weights)
+
+    def kernels(self, given: Any) -> list[Any]:
+        """What to choose from on what ``transform`` gives: texts and sets have kernels of their own.
+
+        ``given`` is a kernel, a name or "auto", or a list of such.
+        """
+        wanted = [
+            self.by_position(kernel) if isinstance(kernel, Kernel) else kernel
+            for kernel in (given if isinstance(given, list | tuple) else [given])
+        ]
+        if not self.objects_:
+            return wanted
+        if not self.encoders_:
+            return [self.kernel(Gaussian())]  # no numbers that another kernel could be for
+        if wanted == ["auto"]:
+            smooth, rough = Gaussian(sigma="median"), Laplacian(gamma="auto")
+            return [self.kernel(smooth), self.kernel(rough), self.kernel(rough, weight=4.0)]
+        return [self.kernel(as_kernel(kernel)) for kernel in wanted]
 
     def describe(self) -> dict[str, str]:
         """What becomes of each column, in words."""

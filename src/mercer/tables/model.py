@@ -22,9 +22,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.config import require_memory
 from mercer.errors import InputError
-from mercer.kernels.base import Kernel
-from mercer.kernels.names import as_kernel
-from mercer.kernels.stationary import Gaussian, Laplacian
 from mercer.tables.features import TableFeatures
 from mercer.tables.learners import with_task
 from mercer.tables.table import Table
@@ -95,7 +92,7 @@ class TableModel(BaseEstimator):
             self.features_ = self._learned(X, y)
             Z = self.features_.transform(X)
             if hasattr(estimator, "kernel"):
-                estimator.set_params(kernel=self._kernels(self.features_, estimator.kernel))
+                estimator.set_params(kernel=self._kernel_of(self.features_, estimator.kernel))
         self.estimator_ = estimator.fit(Z, y)
         self.n_features_in_ = int(X.shape[1]) if hasattr(X, "shape") else self.features_.n_features_in_  # type: ignore[union-attr]
         if hasattr(self.estimator_, "classes_"):
@@ -111,22 +108,10 @@ class TableModel(BaseEstimator):
         return features.fit(X, y)
 
     @staticmethod
-    def _kernels(features: TableFeatures, given: Any) -> Any:
-        """The kernels to choose from on what the features are; texts and sets have their own."""
-        several = isinstance(given, list | tuple)
-        wanted = [
-            features.by_position(kernel) if isinstance(kernel, Kernel) else kernel
-            for kernel in (given if several else [given])
-        ]
-        if not features.objects_:
-            return wanted if several else wanted[0]
-        if not features.encoders_:
-            return features.kernel(Gaussian())  # no numbers that another kernel could be for
-        if wanted == ["auto"]:
-            smooth, rough = Gaussian(sigma="median"), Laplacian(gamma="auto")
-            return [features.kernel(smooth), features.kernel(rough), features.kernel(rough, weight=4.0)]
-        kernels = [features.kernel(as_kernel(kernel)) for kernel in wanted]
-        return kernels if len(kernels) > 1 else kernels[0]
+    def _kernel_of(features: TableFeatures, given: Any) -> Any:
+        """The kernels to choose from on what the features are, in a list where one was given."""
+        kernels = features.kernels(given)
+        return kernels if isinstance(given, list | tuple) or len(kernels) > 1 else kernels[0]
 
     # --- new tables --------------------------------------------------------------------------------------
 

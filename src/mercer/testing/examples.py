@@ -94,6 +94,7 @@ def _examples() -> Iterator[Kernel]:
         WeisfeilerLehman,
         Wendland,
     )
+    from mercer.kernels.compose import Negative
 
     scales = [0.8, 2.0, 1.3]  # one per column of ``example_points``
     yield from (Linear(), Polynomial(), Polynomial(2, c=0.0, gamma=0.5), Polynomial(70, c=0.5, gamma=0.03))
@@ -110,6 +111,7 @@ def _examples() -> Iterator[Kernel]:
     yield from (Wendland(radius=3.0, smoothness=s) for s in (0, 1, 2))
     yield Wendland(radius=[3.0, 2.0, 4.0])
     yield from (BSpline(degree=m, scale=1.2) for m in (1, 3, 5))
+    yield Negative(Gaussian(sigma=1.3))
     yield from (BallIndicator(radius=1.5), Delta(), Min(), ChiSquared(gamma=0.5))
     yield from (Spectral(), Spectral((1.0, 0.5, 0.25), length_scale=1.3), Spectral((1.0, 2.0, 1.0)))
     yield Spectral(_bell)
