@@ -31,7 +31,6 @@ __all__ = [
     "as_vectors",
     "columns",
     "copied",
-    "is_mixed_frame",
     "n_points",
     "require_labels",
     "require_nonnegative",
@@ -526,22 +525,6 @@ def _library(X: Any) -> str | None:
         if library in ("pandas", "polars", "torch"):
             return library
     return None
-
-
-def is_mixed_frame(X: Any) -> bool:
-    """Whether X is a data frame with a column that holds other things than numbers.
-
-    >>> is_mixed_frame(np.array([["a", "b"]])), is_mixed_frame([[1.0, 2.0]])
-    (False, False)
-    """
-    if not _is_frame(X):
-        return False
-    for dtype in X.dtypes:
-        kind = getattr(dtype, "kind", None)  # pandas's
-        is_number = kind in "biuf" if kind is not None else dtype.is_numeric() or str(dtype) == "Boolean"
-        if not is_number:
-            return True
-    return False
 
 
 def _is_frame(X: Any) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.data import is_mixed_frame
+from mercer.selection.auto import is_mixed_frame
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")

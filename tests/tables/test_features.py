@@ -256,3 +256,25 @@ def test_features_stay_in_the_memory_budget():
 def test_numbers_too_large_to_be_squared():
     with pytest.raises(InputError, match=r"column 'x' is -1e\+200, too large to be squared, in row 2"):
         TableFeatures().fit(pl.DataFrame({"x": [1.0, -1e200, 3.0]}))
+
+
+def test_wide_tables_stay_small_in_files(tmp_path):
+    """What was learned of a column is a row of plain values there, and not an object with a node for each."""
+    pytest.importorskip("skops")
+    import mercer
+
+    X = np.random.default_rng(0).normal(size=(5, 300))
+    features = TableFeatures().fit(X)
+    mercer.save(features, tmp_path / "f.mercer")
+    assert (tmp_path / "f.mercer").stat().st_size < 300 * 400
+    assert np.array_equal(mercer.load(tmp_path / "f.mercer").transform(X), features.transform(X))
+
+
+def test_features_of_earlier_files_are_read():
+    """They hold the encoders themselves."""
+    X = np.array([[1.0, "a"], [2.0, "b"], [4.0, "a"], [7.0, "b"]], dtype=object)
+    features = TableFeatures().fit(X)
+    Z, encoders = features.transform(X), features.encoders_
+    del features.recipes_
+    vars(features)["encoders_"] = encoders
+    assert np.array_equal(features.transform(X), Z)

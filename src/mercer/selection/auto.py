@@ -22,11 +22,27 @@ from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
 from mercer.solvers.control import Control
 
-__all__ = ["AUTO", "AutoMixin"]
+__all__ = ["AUTO", "AutoMixin", "is_mixed_frame"]
 
 AUTO = {name: IterativeMixin.CONTROL[name] for name in ("max_time", "progress")}
 
 _FEWEST = 4  # points
+
+
+def is_mixed_frame(X: Any) -> bool:
+    """Whether X is a data frame with a column that holds other things than numbers.
+
+    >>> is_mixed_frame(np.array([["a", "b"]])), is_mixed_frame([[1.0, 2.0]])
+    (False, False)
+    """
+    if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
+        return False
+    for dtype in X.dtypes:
+        kind = getattr(dtype, "kind", None)  # pandas's
+        is_number = kind in "biuf" if kind is not None else dtype.is_numeric() or str(dtype) == "Boolean"
+        if not is_number:
+            return True
+    return False
 
 
 class AutoMixin:
@@ -57,7 +73,7 @@ class AutoMixin:
         A frame with such columns becomes numbers first, as `mercer.tables.TableFeatures` does it.
         """
         vars(self).pop("features_", None)
-        if not (isinstance(self.kernel, str) and self.kernel == "auto" and data.is_mixed_frame(X)):
+        if not (isinstance(self.kernel, str) and self.kernel == "auto" and is_mixed_frame(X)):
             return super()._validate_fit(X, y, *rest, **options)  # type: ignore[misc]
         from mercer.tables.features import TableFeatures
 

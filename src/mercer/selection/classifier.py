@@ -28,9 +28,8 @@ _WORK = 8000  # points times steps uphill of a trial: labels as ±1 are not what
 _LEARNED = 2000  # points that the parameters of the winner are learned on
 _LAST = 0.7  # of the time that the search leaves, to learn the winner on more points and race its widths
 _COMPARED = 1280  # points on which the winner is compared with what it was before
-#: the last fit under a time limit: its points, at first, or four times those of the search where these are
-#: few; its time is as their number to this power; it is repeated for so many times the points at least, and
-#: at most
+#: the last fit under a time limit: its points, at first, or those of the search where these are fewer; its
+#: time is as their number to this power; it is repeated for so many times the points at least, and at most
 _FEWEST, _POWER, _WORTH, _MOST = 2000, 2.2, 1.5, 8.0
 _LEAST = 0.3  # seconds for it, however little time is left
 #: errors that a nat of evidence per point is worth: folds of a few hundred points alone are misled
@@ -114,16 +113,21 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             return SVC(kernel=kernel, C=self.C_).fit(X, y)
         _, first = np.unique(y[order], return_index=True)
         order = np.concatenate([order[first], np.delete(order, first)])  # some of each class
-        points = min(n, max(min(_FEWEST, 4 * trial.points), len(first)))
+        points = min(n, max(min(_FEWEST, trial.points), 2 * len(first)))
+        model, fitted = None, 0
         while True:
             began = now()
             which = np.sort(order[:points])
             some = (X, y) if points == n else (data.take(X, which), y[which])
-            model = SVC(kernel=kernel, C=self.C_, max_time=max(clock.left, _LEAST)).fit(*some)
+            machine = SVC(kernel=kernel, C=self.C_, max_time=max(clock.left, _LEAST))
+            another = machine.fit(*some) if model is None else self._quietly(machine.fit, *some)
+            if model is None or another.report_.stopped != "max_time":
+                model, fitted = another, points
             growth = (max(clock.left, 0.0) / (2 * (now() - began))) ** (1 / _POWER)
-            if points == n or growth < _WORTH:
+            if points == n or growth < _WORTH or another is not model:
                 break
             points = int(min(n, min(growth, _MOST) * points))
+        points = fitted
         if points < n:
             self._tell_of_fewer(points, n, journal)
         return model.set_params(max_time=None)
@@ -156,7 +160,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             trial = self._relearned(score, trial, search)
         widths = _WIDTHS if has_width and not search.clock.is_over else (1.0,)
         kernels = [widened(trial.kernel, trial.family.names, width) for width in widths]
-        winner = race(score, kernels, search.order[-affordable_points() :], search.clock)
+        winner = race(score, kernels, search.order[-affordable_points() :], search.clock, search.first)
         return replace(
             trial,
             kernel=kernels[winner.number],

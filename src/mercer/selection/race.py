@@ -40,11 +40,17 @@ class Winner:
     points: int
 
 
-def race(score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clock: Clock) -> Winner:
-    """The best of the kernels and its C, on the last of the points in this order."""
+def race(
+    score: MachineErrors,
+    kernels: Sequence[Kernel],
+    order: np.ndarray,
+    clock: Clock,
+    first: int = _RUNGS[0],
+) -> Winner:
+    """The best of the kernels and its C, on the last of the points in this order, ``first`` of them first."""
     alive = np.ones((len(kernels), len(PENALTIES)), dtype=bool)
     table, seconds = _Table(score, kernels, order[:0], clock), 0.0
-    for points in _rungs(len(order)):
+    for points in _rungs(len(order), first):
         if len(table.which) and clock.left < _LONGER * seconds:
             return table.winner(table.best(1))
         began = now()
@@ -128,6 +134,12 @@ class _Table:
         return Winner(int(number), found, len(self.which))
 
 
-def _rungs(n: int) -> list[int]:
-    """Numbers of points, up to n."""
-    return [*(points for points in _RUNGS if points < n / 1.5), min(n, _RUNGS[-1])]
+def _rungs(n: int, first: int = _RUNGS[0]) -> list[int]:
+    """Numbers of points, up to n: from where a slow machine had to begin, twice as many each time.
+
+    >>> _rungs(3000), _rungs(3000, 300), _rungs(500)
+    ([1280, 3000], [320, 640, 1280, 3000], [500])
+    """
+    before = [_RUNGS[0] // 2**k for k in range(6, 0, -1)]
+    steps = [*(points for points in before if points >= first), *_RUNGS]
+    return [*(points for points in steps if points < n / 1.5), min(n, _RUNGS[-1])]

@@ -152,6 +152,8 @@ class Search:
         #: told of every trial; False ends the search
         self.step = step
         self.trials: list[Trial] = []
+        #: points that whoever goes on begins with: many, unless time made the trials take fewer
+        self.first = 2 * _RUNGS[-1]
         #: as in a report
         self.stopped = "converged"
 
@@ -159,6 +161,8 @@ class Search:
         """All trials; those of the last rung, the best first."""
         usual = self._points(_RUNGS[0])
         first = self._affordable(families, usual)
+        if first < usual:
+            self.first = first
         best = self._rung([self._first(family, first) for family in families], first, 2 * len(families))
         for points in [usual] * (first < usual) + [
             p for p in _RUNGS[1:] if p <= self._points(len(self.Y) - 1)
