@@ -163,7 +163,7 @@ class _Run:
                 self._advance(together)
             for problem, _ in pairs:
                 if problem.stopped is None and problem.worst > self.tol:
-                    problem.watch()
+                    problem.watch(self.tol)
             working = [p for p in working if p.stopped is None]
             self.rounds += 1
             if (

@@ -21,13 +21,16 @@ __all__ = ["WHOLE", "Problem", "Program", "Solution"]
 
 #: variables up to which a problem is one working set
 WHOLE = 512
-_TURNS = 50  # of pairs and Newton's step, on a problem that is one working set
+_TURNS = 200  # of pairs and Newton's steps, on a problem that is one working set
 _REFRESHES = 3  # times that slopes are computed anew, at most
 _UNTAKEN = np.zeros(0, np.bool_)
 _TINY = 128  # variables up to which a problem is solved beyond its tolerance
 _SMALLEST = 1024  # working set of the first rounds
 _LOOSE = 0.03  # a working set is solved to this part of the violation
 _STALLED = 50  # rounds without progress after which rounding is blamed
+_STALLED_WHOLE = 4  # the same, where a round is many turns on all variables
+_PROGRESS = 1e-3  # of the objective, in such a round
+_TRIFLE = 1e-6  # of the gap that the tolerance allows for, in such a round
 _STRIP = 8192  # columns of an update that one thread takes
 _FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0
 
@@ -185,7 +188,7 @@ class Problem:
         )
         left = max_iter - self.steps
         if whole:
-            steps = self._solve_whole(small, p.c[chosen], tol, left)
+            steps = self._solve_whole(small, p.c[chosen], local, tol, left)
         else:
             steps, _ = small.solve(max(0.5 * tol, _LOOSE * self.worst), left, 2)
         change = gamma - self.gamma[chosen]
@@ -202,19 +205,21 @@ class Problem:
         moved = np.flatnonzero(change)
         return chosen[moved], change[moved]
 
-    def _solve_whole(self, small: Block, c: np.ndarray, tol: float, most: int) -> int:
+    def _solve_whole(self, small: Block, c: np.ndarray, local: np.ndarray, tol: float, most: int) -> int:
         """Solve a problem that is one working set, beyond its tolerance if it is tiny: that costs nothing."""
-        steps, is_done = small.solve(tol, most, _TURNS)
+        safest = _Safest(small, c, local, tol)
+        steps, is_done = small.solve(tol, most, _TURNS, safest.note)
         # each step leaves a rounding error in the slopes
         size = float(np.abs(small.gamma).max() * np.abs(small.diag).max())
         for _ in range(_REFRESHES if np.sqrt(steps) * size * 2.0**-52 > 0.1 * tol else 0):
             small.refresh(c)
-            more, is_done = small.solve(tol, most - steps, _TURNS)
+            more, is_done = small.solve(tol, most - steps, _TURNS, safest.note)
             steps += more
             if more == 0:
                 break
         if is_done and self.size <= _TINY:
             steps += small.solve(min(tol, 1e-10 * float(np.abs(small.slopes).max())), most - steps, 2)[0]
+        safest.settle()
         return steps
 
     def _violation(self) -> float:
@@ -262,19 +267,26 @@ class Problem:
         square = (self.gamma * self.values[self.program.position]).sum()
         return bool(total > 0 and not square > _FLAT * self.diag.max() * total**2)  # also where it overflowed
 
-    def watch(self) -> None:
+    def watch(self, tol: float) -> None:
         """Notice when rounding, or the absence of a minimum, keeps the rounds from getting anywhere."""
         if self.is_unbounded():
             self.stopped = "unbounded"
             return
         objective = self.objective()
         violation, lowest = self.best
-        if self.worst < 0.9 * violation or objective < lowest - 1e-15 * abs(lowest):
+        is_whole = len(self.last) == self.size
+        # γᵀKγ is a sum of terms that may be much larger than itself
+        terms = float((np.abs(self.gamma) * self.sizes[self.program.position]).sum()) ** 2
+        least = max((_PROGRESS if is_whole else 1e-15) * abs(lowest), 2.0**-52 * terms)
+        if is_whole:
+            width = self.program.hi - self.program.lo
+            least = max(least, _TRIFLE * tol * float(width[np.isfinite(width)].sum()))
+        if self.worst < 0.9 * violation or lowest == np.inf or objective < lowest - least:
             self.stalled = 0
             self.best = (min(self.worst, violation), min(objective, lowest))
         else:
             self.stalled += 1
-            if self.stalled >= _STALLED:
+            if self.stalled >= (_STALLED_WHOLE if is_whole else _STALLED):
                 self.stopped = "rounding"
 
     def solution(self, stopped: str, tau: float, single: bool) -> Solution:
@@ -295,6 +307,63 @@ class Problem:
             self.gamma, self.values, level, objective, sum(gap), max(violation), max(bound), blur,
             self.steps, stopped,
         )  # fmt: skip
+
+
+class _Safest:
+    """Of the points that a solver passes, the one whose objective is the lowest for certain.
+
+    The rounding of K adds up to ½ε(Σ sᵢ|γᵢ|)², over the points i, to the objective that is seen; for two
+    variables of a point their sum counts. Where it moves slopes by more than the tolerance, later points
+    are not always better ones: what is seen may be rounding alone. A γ that may be made smaller as a whole
+    (all sums are 0) is, as far as this lowers the sum of both.
+    """
+
+    def __init__(self, small: Block, c: np.ndarray, local: np.ndarray, tol: float) -> None:
+        self.small, self.c, self.local, self.tol = small, c, local, tol
+        self.s = np.zeros(int(local.max(initial=-1)) + 1)
+        self.s[local] = np.sqrt(np.abs(small.diag))
+        sums = small.gamma[: small.split].sum(), small.gamma[small.split :].sum()
+        self.shrinks = not any(sums) and bool((small.lo <= 0).all() and (small.hi >= 0).all())
+        self.start = small.gamma.copy()
+        self.bound, self.gamma = np.inf, self.start
+        self.lost = False
+
+    def note(self) -> None:
+        """Look at the point where the solver is, once rounding moves slopes by more than the tolerance."""
+        total = float((np.sqrt(np.abs(self.small.diag)) * np.abs(self.small.gamma)).sum())
+        self.lost |= 2.0**-52 * float(self.s.max(initial=0.0)) * total > self.tol
+        if self.lost:
+            self.small.refresh(self.c)
+            self._compare(self.small.gamma)
+
+    def settle(self) -> None:
+        """Go to the safest point, where that is another one; the slopes are then those of its γ, as it is."""
+        self.note()
+        if not self.lost:
+            self.small.refresh(self.c)
+        else:
+            self._go(self.start)
+            self._compare(self.start)
+            self._go(self.gamma)
+
+    def _total(self, gamma: np.ndarray) -> float:
+        """Σ sᵢ|γᵢ|."""
+        return float((self.s * np.abs(np.bincount(self.local, gamma, minlength=len(self.s)))).sum())
+
+    def _go(self, gamma: np.ndarray) -> None:
+        self.small.gamma[:] = gamma
+        self.small.refresh(self.c)
+
+    def _compare(self, gamma: np.ndarray) -> None:
+        gain = float((self.c * gamma).sum())
+        energy = gain - float((gamma * self.small.slopes).sum())
+        above = max(energy, 0.0) + 2.0**-52 * self._total(gamma) ** 2
+        part = 1.0
+        if self.shrinks and above > 0:
+            part = float(np.clip(gain / above, 0.0, 1.0))
+        bound = 0.5 * part**2 * above - part * gain
+        if bound < self.bound:
+            self.bound, self.gamma = bound, part * gamma
 
 
 def _at_bounds(gamma: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

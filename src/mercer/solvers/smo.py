@@ -9,7 +9,7 @@ With the slope vₜ = cₜ - (Bγ)ₜ, moving γᵢ up and γⱼ down by δ chan
 so a pair of one group with vᵢ > vⱼ, γᵢ < hiᵢ and γⱼ > loⱼ lowers it. Each step takes the i with the largest
 vᵢ, and for it the j with the largest gain (vᵢ - vⱼ)²/ηᵢⱼ, moves to the minimum along the pair or to the first
 bound, and ends when no pair differs by more than ``tol``. A pair with ηᵢⱼ ≤ 0 (duplicates, or a B that is
-no kernel's) moves to the bound.
+no kernel's) moves to the bound. All this is the same in any units of any γ: points may be of any sizes.
 
 An argmax is the maximum of integers: the bits of a float order like the float, and its lowest bits make room
 for the position. LLVM turns that into SIMD code; a comparison with a branch it does not.
@@ -30,7 +30,8 @@ __all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "select", "
 #: variables of a block, at most: positions have eleven bits
 LARGEST_BLOCK = 2048
 _PLACE = np.int64(LARGEST_BLOCK - 1)
-_FLAT = 1e-12  # an η below this fraction of the largest diagonal entry counts as this
+_FLAT = 1e-12  # an η below this part of Bᵢᵢ + Bⱼⱼ counts as this: points may be of very different sizes
+_LEAST = np.float32(1e-35)  # an η in its units, in float32
 _NONE = np.int64(-(2**63))
 #: a γ within this part of its range of a bound is there
 EDGE = 1e-12
@@ -66,7 +67,7 @@ def _move(v, up, first, second, step):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, **INNER)
-def _partner(v, down, row, diag, top, own, flattest, scale, unit):  # type: ignore[no-untyped-def]
+def _partner(v, down, row, diag, top, own, flattest, flat, scale, unit):  # type: ignore[no-untyped-def]
     """For a variable of slope ``top``: the position of the best partner, and the largest difference."""
     widest = _NONE
     best = np.int32(-1)
@@ -77,10 +78,13 @@ def _partner(v, down, row, diag, top, own, flattest, scale, unit):  # type: igno
         b = bits(difference)
         widest = choose(b > widest, b, widest)
         eta = own + diag[t] - two * row[t]
-        eta = choose(eta > flattest, eta, flattest)
+        floor = flat * (abs(own) + abs(diag[t])) + flattest
+        eta = choose(eta > floor, eta, floor)
         d = np.float32(difference * scale)
         d = choose(d > zero, d, zero)
-        key = np.int32((bits(d * d / np.float32(eta * unit)) & value) | np.int32(t))
+        e = np.float32(eta * unit)
+        e = choose(e > _LEAST, e, _LEAST)
+        key = np.int32((bits(d * d / e) & value) | np.int32(t))
         best = choose(key > best, key, best)
     return np.int64(best & place), float_of(widest) if widest > 0 else 0.0
 
@@ -128,7 +132,9 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
         row = _row(B, ready, rows, slots, columns, tops[0])
         for t in range(q):
             largest = max(largest, abs(np.float64(row[t])))
-    flattest = max(_FLAT * largest, 1e-300)
+        flattest = max(_FLAT * largest, 1e-300)
+    else:
+        flattest = 1e-300
     unit = 1.0 / max(largest, 1e-300)
     steps = 0
     while steps < most:
@@ -140,7 +146,9 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             # gains are compared in float32, in units that keep them of the order of 1
             scale = 1.0 / reach[g]
             row = _row(B, ready, rows, slots, columns, a)
-            b, width = _partner(v[s:e], down[s:e], row[s:e], diag[s:e], v[a], diag[a], flattest, scale, unit)
+            b, width = _partner(
+                v[s:e], down[s:e], row[s:e], diag[s:e], v[a], diag[a], flattest, _FLAT, scale, unit
+            )
             reach[g] = width if width > 0.0 else reach[g]
             if width > worst:
                 worst, i, j = width, a, s + b
@@ -149,7 +157,8 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
         first = _row(B, ready, rows, slots, columns, i)
         second = _row(B, ready, rows, slots, columns, j)
         eta = diag[i] + diag[j] - 2.0 * first[j]
-        step = (v[i] - v[j]) / max(eta, flattest)
+        floor = _FLAT * (abs(diag[i]) + abs(diag[j])) + flattest
+        step = (v[i] - v[j]) / max(eta, floor)
         rise, fall = hi[i] - gamma[i], gamma[j] - lo[j]
         step = min(step, rise, fall)
         high, low = gamma[i] + step, gamma[j] - step
@@ -164,7 +173,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             s, e = starts[g], stops[g]
             tops[g] = s + _move(v[s:e], up[s:e], first[s:e], second[s:e], step)
         steps += 1
-        if eta <= flattest and rise == np.inf and fall == np.inf:
+        if eta <= floor and rise == np.inf and fall == np.inf:
             break  # nothing bounds the objective from below
     return steps
 
@@ -277,9 +286,8 @@ def measure(v, gamma, lo, hi, error):  # type: ignore[no-untyped-def]
         level = bottom
     gap = 0.0
     for t in range(v.shape[0]):
-        edge = EDGE * (hi[t] - lo[t]) if hi[t] - lo[t] < np.inf else 0.0
-        above = v[t] + error[t] > level and hi[t] - gamma[t] > edge
-        below = v[t] - error[t] < level and gamma[t] - lo[t] > edge
+        above = v[t] + error[t] > level and hi[t] > gamma[t]
+        below = v[t] - error[t] < level and gamma[t] > lo[t]
         rise = (hi[t] - gamma[t]) * (v[t] + error[t] - level) if above else 0.0
         fall = (gamma[t] - lo[t]) * (level - v[t] + error[t]) if below else 0.0
         gap += max(rise, fall)  # the true slope is on one side of the level
