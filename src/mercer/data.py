@@ -32,7 +32,6 @@ __all__ = [
     "columns",
     "copied",
     "n_points",
-    "require_labels",
     "require_nonnegative",
     "require_numbers",
     "require_same_names",
@@ -123,71 +122,31 @@ def _sparse_values(X: Any, name: str) -> sparse.csr_array:
 
 def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
     """The columns of a pandas or polars frame, each checked under its own name."""
-    n, m = X.shape
-    take_column = X.iloc.__getitem__ if _library(X) == "pandas" else X.__getitem__
-    parts = []
-    for j, label in enumerate(X.columns):
-        part = take_column((slice(None), j)).to_numpy()
-        if part.dtype.kind == "c":
-            _refuse_complex(f"column {label!r} of {name}", part.dtype)
-        if part.dtype.kind not in "biufO":
-            _refuse_column(part, name, label)
-        parts.append(_object_values(part, name, label) if part.dtype == object else part)
+    parts = [_column_values(X, j, name) for j in range(X.shape[1])]
     single = all(part.dtype == np.float32 for part in parts)
-    values = np.empty((n, m), dtype=np.float32 if single else np.float64)
+    values = np.empty(X.shape, dtype=np.float32 if single else np.float64)
     for j, part in enumerate(parts):
         values[:, j] = part
     return values
 
 
-def require_numbers(X: Any, name: str = "X") -> None:
-    """Refuse a data frame with a column of texts or dates, by the name of the column.
-
-    >>> import pandas
-    >>> require_numbers(pandas.DataFrame({"age": [31, 45], "city": ["Rome", "Oslo"]}))
-    Traceback (most recent call last):
-    mercer.errors.InputTypeError: row 0 of column 'city' of X is 'Rome': this argument must be free of ...
-    """
-    if not _is_frame(X):
-        return
-    take_column = X.iloc.__getitem__ if _library(X) == "pandas" else X.__getitem__
-    for j, label in enumerate(X.columns):
-        column = take_column((slice(None), j))
-        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
-            continue
-        part = column.to_numpy()
-        if part.dtype == object:
-            _object_values(part, name, label)
-        elif part.dtype.kind not in "biufc":
-            _refuse_column(part, name, label)
-
-
-def _refuse_column(part: NDArray[Any], name: str, label: Any) -> NoReturn:
-    raise InputTypeError(
-        f"column {label!r} of {name} must hold numbers, got {part.dtype}: turn it into numbers first, or "
-        f"{_FOR_TABLES}"
-    )
-
-
-def require_labels(y: Any) -> None:
-    """Refuse labels of which some are texts and some are numbers: NumPy would make texts of all.
-
-    >>> require_labels(["a", 1])
-    Traceback (most recent call last):
-    mercer.errors.InputTypeError: y must hold labels of one type, got str ('a') and int (1): pass ...
-    """
-    may_differ = isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", "") == "O"
-    labels = (y.tolist() if hasattr(y, "tolist") else y) if may_differ else ()
-    first: dict[bool, Any] = {}
-    for label in labels:
-        if isinstance(label, str | int | float | np.number | np.bool_) and label == label:
-            first.setdefault(isinstance(label, str), label)
-    if len(first) == 2:
-        text, number = first[True], first[False]
+def _column_values(X: Any, j: int, name: str) -> NDArray[Any]:
+    label = X.columns[j]
+    part = (X.iloc[:, j] if _library(X) == "pandas" else X[:, j]).to_numpy()
+    if part.dtype.kind == "c":
+        _refuse_complex(f"column {label!r} of {name}", part.dtype)
+    if part.dtype.kind not in "biufO":
         raise InputTypeError(
-            f"y must hold labels of one type, got str ({_shorten(text)}) and {type(number).__name__} "
-            f"({_shorten(number)}): pass texts for all, [str(label) for label in y], or numbers for all"
+            f"column {label!r} of {name} must hold numbers, got {part.dtype}: turn it into numbers first, or "
+            f"{_FOR_TABLES}"
         )
+    return _object_values(part, name, label) if part.dtype == object else part
+
+
+def require_numbers(X: Any, name: str = "X") -> None:
+    """Refuse a data frame with a column of texts or dates, by the name of the column."""
+    for j in range(X.shape[1] if _is_frame(X) else 0):
+        _column_values(X, j, name)
 
 
 def _tensor_values(X: Any, name: str) -> NDArray[Any]:

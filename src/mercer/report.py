@@ -2,7 +2,8 @@ r"""What a fit will do, and what it did: ``estimator.plan(X)`` before, ``estimat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Any
 
@@ -10,7 +11,7 @@ from mercer.clock import now
 from mercer.config import format_bytes, memory_budget, settings, thread_count
 from mercer.errors import MemoryBudgetError, warn_user
 
-__all__ = ["Journal", "Plan", "Report"]
+__all__ = ["Journal", "Plan", "Report", "note"]
 
 #: additions and multiplications per second and thread of a matrix product, about: for estimates of time only
 _RATE = {"float64": 4e10, "float32": 8e10}
@@ -109,19 +110,36 @@ class Report:
         return "\n  ".join([*parts, *(f"warning: {text}" for text in self.warnings)])
 
 
+def note(text: str) -> None:
+    """A word about the data for the report of the fit that is under way, where there is one: no warning."""
+    journal = _CURRENT.get()
+    if journal is not None:
+        journal.notes.append(text)
+
+
 class Journal:
     """Kept during a fit: the time, and what was warned about."""
 
     def __init__(self) -> None:
         self._start = now()
         self.warnings: list[str] = []
+        self.notes: list[str] = []
+        _CURRENT.set(self)
 
     def warn(self, message: str, category: type[Warning] = UserWarning) -> None:
         """Warn the user, and keep the text for the report."""
         self.warnings.append(message)
         warn_user(message, category)
 
+    def noted(self, plan: Plan) -> Plan:
+        """The plan, with what was noted about the data among its reasons."""
+        return replace(plan, why=(*plan.why, *self.notes)) if self.notes else plan
+
     def report(self, plan: Plan, stopped: str = "converged", **facts: Any) -> Report:
         """The report of the fit that ends here."""
         facts.setdefault("time", now() - self._start)
-        return Report(plan=plan, stopped=stopped, warnings=tuple(self.warnings), **facts)
+        return Report(plan=self.noted(plan), stopped=stopped, warnings=tuple(self.warnings), **facts)
+
+
+#: the journal of the fit that began last in this thread
+_CURRENT: ContextVar[Journal | None] = ContextVar("journal", default=None)

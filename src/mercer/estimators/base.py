@@ -34,9 +34,10 @@ from mercer.errors import InputError
 from mercer.gram.points import check_domain
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
-from mercer.kernels.objects import Precomputed
+from mercer.kernels.objects import Precomputed, asymmetry
 from mercer.kernels.parameters import Parameter, fixed
-from mercer.report import Plan
+from mercer.labels import require_labels
+from mercer.report import Journal, Plan, note
 from mercer.sparse_input import canonical, require_indices
 from mercer.threads import by_our_threads
 
@@ -100,7 +101,7 @@ class KernelMixin:
                     "kernel values of the training points with each other, and to predict those of the new "
                     "points (rows) with the training points (columns)"
                 )
-            kernel, X = with_matrix(kernel, X), np.arange(X.shape[0])
+            kernel, X = with_matrix(kernel, _symmetric(X)), np.arange(X.shape[0])
         # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
@@ -121,7 +122,7 @@ class KernelMixin:
     def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         with_y = not _is_absent(y)
         if with_y and is_classifier(self):
-            data.require_labels(y)
+            require_labels(y)
         if sparse.issparse(X):
             require_indices(X)
         if self._pairwise or domain in ("vectors", "nonnegative"):
@@ -150,10 +151,10 @@ class KernelMixin:
 
     def plan(self, X: Any, y: Any = None) -> Plan:
         """What ``fit(X, y)`` would do: solver, memory, expected time, and why. Nothing is fitted."""
-        probe = clone(self)
+        probe, journal = clone(self), Journal()
         X = probe._validate_fit(X)
         n_outputs = 1 if y is None else probe._count_outputs(np.asarray(y))
-        return probe._plan(X, n_outputs)
+        return journal.noted(probe._plan(X, n_outputs))
 
     def _count_outputs(self, y: np.ndarray) -> int:
         """The number of functions that are learned from the targets y."""
@@ -197,6 +198,24 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
 def is_pairwise(kernel: Kernel) -> bool:
     """Whether X holds kernel values; a Precomputed that has its matrix takes indices instead."""
     return any(isinstance(part, Precomputed) and part.matrix is None for part in kernel.parts())
+
+
+def _symmetric(K: np.ndarray) -> np.ndarray:
+    """(K + Kᵀ)/2 where rounding has made K a little asymmetric, and a word about it in the report.
+
+    More than a little is refused by the kernel that takes the matrix.
+    """
+    if not np.isfinite(K).all():
+        return K  # refused by the kernel too
+    difference, largest, (i, j) = asymmetry(K)
+    if difference == 0:
+        return K
+    Precomputed(K)  # refuses what is clearly asymmetric
+    note(
+        f"K was made symmetric, (K + Kᵀ)/2: its entries differed by up to {difference:.2g}, "
+        f"{difference / largest:.1g} of the largest, at ({i}, {j})"
+    )
+    return (K + K.T) / 2
 
 
 def with_matrix(kernel: Kernel, K: np.ndarray) -> Kernel:

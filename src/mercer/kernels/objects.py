@@ -61,6 +61,12 @@ class FromFunction(Kernel):
         return number
 
 
+_ROWS = 1024  # of a matrix, looked at together
+#: shares of the largest entry that kᵢⱼ and kⱼᵢ may differ by. Sums in float32 are off by some 2⁻²⁴ for each
+#: of a few terms, also where they were written down in float64; those kept in float32 may be by its √ε
+_SLACK, _SLACK_SINGLE = 16 * 2.0**-23, 2.0**-11.5
+
+
 class Precomputed(Kernel):
     """A Gram matrix that is already there: k(i, j) = K[i, j].
 
@@ -90,18 +96,17 @@ class Precomputed(Kernel):
         K = np.asarray(self.matrix)
         if K.dtype.kind not in "fiub":
             raise InputError(f"matrix must hold real numbers, got {K.dtype}: pass an array of floats")
-        slack = np.sqrt(np.finfo(K.dtype if K.dtype.kind == "f" else np.float64).eps)
-        for start in range(0, len(K), 1024):
-            rows, columns = K[start : start + 1024], K[:, start : start + 1024].T
-            if not np.isfinite(rows).all():
+        for start in range(0, len(K), _ROWS):
+            if not np.isfinite(K[start : start + _ROWS]).all():
                 raise InputError(
                     "matrix must be finite, got NaN or infinite kernel values: leave those points out"
                 )
-            if np.abs(rows - columns).max() > slack * np.abs(rows).max():
-                raise InputError(
-                    "matrix must be symmetric, got values with k(i, j) ≠ k(j, i): "
-                    "pass (K + K.T) / 2 if that is meant"
-                )
+        difference, largest, (i, j) = asymmetry(K)
+        if difference > (_SLACK_SINGLE if K.dtype == np.float32 else _SLACK) * largest:
+            raise InputError(
+                f"matrix must be symmetric, got k({i}, {j}) = {K[i, j].item()!r} and k({j}, {i}) = "
+                f"{K[j, i].item()!r}, the largest of the differences: pass (K + K.T) / 2 if that is meant"
+            )
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return (pair or Pair()).external(self)
@@ -133,6 +138,23 @@ class Precomputed(Kernel):
             raise InputError("k(x, x) of a new point is not in its row of kernel values")
         K = self._matrix()
         return K[_index(index, len(K)), _index(index, len(K))]
+
+
+def asymmetry(K: np.ndarray) -> tuple[float, float, tuple[int, int]]:
+    """max |Kᵢⱼ - Kⱼᵢ|, max |Kᵢⱼ|, and the first place of the former; a few rows at a time.
+
+    >>> asymmetry(np.array([[1.0, 2.0], [2.5, 4.0]]))
+    (0.5, 4.0, (0, 1))
+    """
+    most, largest, place = 0.0, 0.0, (0, 0)
+    for start in range(0, len(K), _ROWS):
+        rows, columns = K[start : start + _ROWS], K[:, start : start + _ROWS].T
+        apart = np.abs(rows - columns) if K.dtype.kind == "f" else np.abs(rows.astype(float) - columns)
+        largest = max(largest, float(np.abs(rows).max()))
+        at = int(apart.argmax())
+        if apart.flat[at] > most:
+            most, place = float(apart.flat[at]), (start + at // len(K), at % len(K))
+    return most, largest, place
 
 
 def _index(values: np.ndarray, n: int) -> np.ndarray:
