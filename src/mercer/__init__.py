@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from mercer.kernels.weisfeiler_lehman import NodeLabels, WeisfeilerLehman
     from mercer.persist import load, save
     from mercer.selection.mail import MailClassifier
+    from mercer.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -111,6 +112,7 @@ _LATER = {
     "rotations": "mercer.kernels.images",
     "save": "mercer.persist",
     "shifts": "mercer.kernels.images",
+    "show_versions": "mercer.versions",
     "slants": "mercer.kernels.images",
     "smoothness": "mercer.certify.smoothness",
     "strokes": "mercer.kernels.images",
@@ -192,6 +194,7 @@ __all__ = [
     "rotations",
     "save",
     "shifts",
+    "show_versions",
     "slants",
     "smoothness",
     "strokes",
