@@ -2,13 +2,17 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import mercer
 
@@ -16,6 +20,7 @@ SOURCE = Path(mercer.__file__).parent
 NOBODY = 65534
 
 
+ROOT = Path(__file__).parents[1]
 LIBRARIES = Path(np.__file__).parents[1]
 
 
@@ -180,3 +185,71 @@ def test_it_works_without_compiling():
     kernels = (mercer.Subsequence(3), mercer.Mismatch(3, 1), mercer.LocalAlignment(), mercer.Spectrum(2))
     for line, kernel in zip(lines, kernels, strict=True):
         assert np.array(line.split(), dtype=float) == pytest.approx(kernel(texts).ravel(), abs=1e-6)
+
+
+# --- what is declared --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def test_the_lowest_versions_are_those_that_are_tested(project):
+    """Every minimum of what the tests install is a line of constraints-lowest.txt, and the reverse."""
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["project"]["dependencies"], *extras["test"], *extras["cli"], *extras["models"]]
+    wanted = [Requirement(text) for text in [*wanted, *extras["plot"]]]
+    declared = {
+        (requirement.name, Version(lowest.version))
+        for requirement in wanted
+        if requirement.name != "mercer"
+        for lowest in requirement.specifier
+        if lowest.operator == ">="
+    }
+    lines = (ROOT / "constraints-lowest.txt").read_text("utf-8").splitlines()
+    pins = (Requirement(line) for line in lines if not line.startswith("#"))
+    assert {(pin.name, Version(next(iter(pin.specifier)).version)) for pin in pins} == declared
+
+
+def test_the_source_distribution_has_what_the_readme_names(project):
+    included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    text = (ROOT / "README.md").read_text("utf-8")
+    named = {word.strip("`.,;:()[]/").partition("/")[0] for word in re.split(r"[\s`()\[\]]+", text)}
+    named &= {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    assert {"DESIGN.md", "CONTRIBUTING.md", "docs", "benchmarks"} <= named
+    assert {f"/{name}" for name in named} <= set(included)
+    needed = {"/pyproject.toml"} | {f"/{path.name}" for path in ROOT.glob("constraints*.txt")}
+    assert needed | {"/conftest.py", "/Makefile", "/src", "/tests"} <= set(included)
+    for name in included:
+        assert (ROOT / name[1:]).exists(), name
+
+
+# --- what a report of a problem begins with ----------------------------------------------------------
+
+
+def test_show_versions(capsys, project):
+    mercer.show_versions()
+    out = capsys.readouterr().out
+    lines = dict(line.strip().partition(": ")[::2] for line in out.splitlines())
+    assert lines["mercer"] == mercer.__version__
+    assert lines["numpy"] == np.__version__
+    assert re.fullmatch(r"\d+ of \d+ may be used, \d+ threads are", lines["cores"])
+    assert re.search(r"^  blas, \w+: \d+ threads", out, re.M)
+    extras = project["project"]["optional-dependencies"]
+    users = [text for name in ("torch", "dask", "plot", "models", "cli") for text in extras[name]]
+    for text in [*project["project"]["dependencies"], *users, "pandas", "networkx"]:
+        name = Requirement(text).name
+        assert name == "mercer" or name in lines
+
+
+def test_show_versions_tells_where_code_is_kept(tmp_path):
+    script = "import mercer; mercer.show_versions()"
+    assert f"compiled code: kept in {tmp_path}, which can be written" in run(
+        script, MERCER_CACHE_DIR=str(tmp_path)
+    )
+    blocker = tmp_path / "file"
+    blocker.write_text("not a folder")
+    told = run(script, MERCER_CACHE_DIR=str(blocker))
+    assert f"compiled code: stays in memory: {blocker} cannot be written, or others may write there" in told
+    assert "compiled code: none: NUMBA_DISABLE_JIT=1 forbids it" in run(script, NUMBA_DISABLE_JIT="1")

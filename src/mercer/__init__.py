@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from mercer.selection.classifier import AutoKernelClassifier
     from mercer.selection.mail import MailClassifier
     from mercer.selection.regressor import AutoKernelRegressor
+    from mercer.versions import show_versions
 
 __version__ = "0.1.0"
 
@@ -116,6 +117,7 @@ _LATER = {
     "rotations": "mercer.kernels.images",
     "save": "mercer.persist",
     "shifts": "mercer.kernels.images",
+    "show_versions": "mercer.versions",
     "slants": "mercer.kernels.images",
     "smoothness": "mercer.certify.smoothness",
     "strokes": "mercer.kernels.images",
@@ -212,6 +214,7 @@ __all__ = [
     "rotations",
     "save",
     "shifts",
+    "show_versions",
     "slants",
     "smoothness",
     "strokes",

@@ -544,3 +544,27 @@ def test_a_factor_that_is_there_is_used_whatever_the_clock_says(rng):
         model = KernelRidge(0.1, solver="mixed", max_time=1e-9).fit(X, y)
     assert model.predict(X) == pytest.approx(exact.predict(X), abs=1e-4)
     assert model.report_.stopped == ("converged" if model.report_.iterations != 1 else "max_time")
+
+
+@pytest.mark.parametrize("solver", ["primal", "cholesky", "auto"])
+@pytest.mark.parametrize("targets", [0, 1, 3])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_the_weights_of_a_linear_kernel(rng, solver, targets, form):
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=(40, targets) if targets else 40)
+    for fit_intercept in (True, False):
+        peer = Ridge(alpha=0.5, fit_intercept=fit_intercept).fit(X, y)
+        model = KernelRidge(0.5, kernel="linear", solver=solver, fit_intercept=fit_intercept).fit(form(X), y)
+        assert model.coef_.shape == peer.coef_.reshape(model.coef_.shape).shape == (*y.shape[1:], 3)
+        assert model.coef_ == pytest.approx(peer.coef_.reshape(*y.shape[1:], 3))
+        assert model.predict(form(X)) == pytest.approx(X @ model.coef_.T + model.intercept_)
+    dual = Peer(alpha=0.5, kernel="linear").fit(X, y).dual_coef_
+    assert model.dual_coef_.shape == dual.shape
+    assert model.dual_coef_ == pytest.approx(dual, abs=1e-9)
+    assert X.T @ model.dual_coef_ == pytest.approx(model.coef_.T)
+
+
+def test_other_kernels_have_no_weights(rng):
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    assert not hasattr(KernelRidge(), "coef_")
+    with pytest.raises(AttributeError, match="coef_ is there after the fit of a linear kernel alone"):
+        _ = KernelRidge().fit(X, y).coef_

@@ -12,7 +12,7 @@ from mercer import SVC, Linear, MailClassifier, Precomputed
 from mercer.errors import InputError, InputTypeError
 from mercer.features.email import ASPECTS, read
 from mercer.features.email.vocabulary import Vocabulary
-from mercer.selection.mail import _sample, _upper_end
+from mercer.selection.mail import _folds, _sample, _upper_end
 from mercer.selection.mixture import learn_weights, left_out_loss
 
 GOOD = ["meet", "lunch", "report", "meeting", "kernel", "paper", "draft"]
@@ -329,3 +329,14 @@ def test_a_vocabulary_forgets_without_changing_rows():
     np.testing.assert_allclose(kept.rows(bags).toarray()[:, 0], known.rows(bags).toarray()[:, 1])
     np.testing.assert_allclose((known.rows(bags).toarray() ** 2).sum(axis=1), [1, 1, 0])
     assert Vocabulary.of([]).rows([{"x": 1}]).shape == (1, 0)
+
+
+def test_folds_have_some_of_both_and_keep_groups_together(rng):
+    for _ in range(200):
+        groups = rng.integers(0, 12, size=40)
+        groups[:6] = np.arange(6)
+        signs = np.where(groups % 2 == 0, 1, -1)
+        fold = _folds(signs, groups, 3, rng)
+        for f in range(3):
+            assert set(signs[fold == f]) == set(signs[fold != f]) == {-1, 1}
+        assert all(len(set(fold[groups == group])) == 1 for group in groups)

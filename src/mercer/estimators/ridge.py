@@ -40,6 +40,7 @@ class _Solution:
     intercept: np.ndarray  # (targets,)
     objective: np.ndarray  # (targets,)
     errors: np.ndarray | None = None  # (n, targets) left out
+    dual: np.ndarray | None = None  # (n, targets) a, where ``coef`` is something else
     facts: dict[str, Any] = field(default_factory=dict)
 
 
@@ -57,6 +58,16 @@ class KernelRegressorMixin(RegressorMixin):
     def dual_coef_(self) -> np.ndarray:
         """The coefficients of ``expansion_``, under scikit-learn's name."""
         return self.expansion_.coef
+
+    @property
+    def coef_(self) -> np.ndarray:  # (d,) or (targets, d)
+        """w of f(x) = ⟨w, x⟩ + b, for the linear kernel; as in scikit-learn's ``Ridge``."""
+        if "expansion_" in vars(self) and self.kernel_ == Linear():
+            return np.asarray(self.expansion_.anchors.T @ self.expansion_.coef).T
+        raise AttributeError(
+            "coef_ is there after the fit of a linear kernel alone, which has a vector of weights: see "
+            "expansion_ for the function of any other"
+        )
 
     @property
     def intercept_(self) -> Any:
@@ -108,7 +119,8 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
     ----------
     expansion_ : f, an Expansion on the training points (of a linear kernel solved in the primal, on the
         vector of weights); for several targets one column of ``coef`` each
-    dual_coef_, intercept_ : its coefficients and b
+    dual_coef_, intercept_ : a, a row per training point with a weight, as in scikit-learn's KernelRidge; b
+    coef_ : (d,) or (targets, d), of the linear kernel only: w of f(x) = ⟨w, x⟩ + b, as in ``Ridge``
     loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ and the same α, for every i; computed when
         asked for
     report_ : how the fit went
@@ -189,6 +201,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         self._require_definite(points, self.fit_intercept)
         solution = self._solve(plan, points, Y, alphas, weight, journal)
         self._keep(solution.anchors, solution.coef, solution.intercept, y.ndim == 1)
+        self._dual = solution.dual if solution.dual is None or y.ndim == 2 else solution.dual[:, 0]
         self._left_out: dict[str, Any] = {"errors": solution.errors}
         if solution.errors is None:  # computed when asked for, from these
             given = {"coef": solution.coef, "alphas": alphas, "weight": weight}
@@ -198,6 +211,12 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         )
         self.n_iter_ = max(1, self.report_.iterations)
         return self
+
+    @property
+    def dual_coef_(self) -> np.ndarray:  # (n,) or (n, targets)
+        """a = W (y - f - b) / α, one row per training point with a weight; under scikit-learn's name."""
+        check_is_fitted(self)
+        return self.expansion_.coef if self._dual is None else self._dual
 
     @property
     def loo_residuals_(self) -> np.ndarray:  # (n,) or (n, targets)
@@ -330,7 +349,8 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         """In the primal; None where the expansion on the points would not give the same function."""
         Phi = explicit_features(self.kernel_, X)
         result = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept)
-        rest = result.intercept, result.objective, result.errors
+        dual = weight[:, None] * (Y - Phi @ result.weights - result.intercept) / alphas
+        rest = result.intercept, result.objective, result.errors, dual
         if self.kernel_ == Linear():  # v is a point itself: f = k(v, ·)
             anchors = result.weights.T
             anchors = sparse.csr_array(anchors) if sparse.issparse(X) else anchors
@@ -395,7 +415,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             "gap": gap,
             "time": control.total_seconds,
         }
-        return _Solution(X, root * Z, intercept, objective, None, facts)
+        return _Solution(X, root * Z, intercept, objective, facts=facts)
 
 
 _MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64

@@ -24,7 +24,6 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InputError, InputTypeError
@@ -260,10 +259,9 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         kernel = Precomputed(K)
         penalties = _PENALTIES if self.C == "auto" else (float(self.C),)
         values = np.empty((len(penalties), len(some)))
-        splitter = StratifiedGroupKFold(
-            min(self.folds, fewest), shuffle=True, random_state=seed_of(self.random_state)
-        )
-        for train, test in splitter.split(signs, signs, groups):
+        count = min(int(self.folds), fewest)
+        fold = _folds(signs, groups, count, np.random.default_rng(seed_of(self.random_state)))
+        for train, test in ((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(count)):
             for i, model in enumerate(SVC(kernel=kernel).path(train, signs[train], penalties)):
                 values[i, test] = model.decision_function(test)
         is_ham = signs < 0
@@ -392,6 +390,24 @@ def _upper_end(values: np.ndarray, share: float) -> float:
         return float(np.quantile(values, 1 - share))
     largest = np.sort(values)[-m - 1 :]
     return float(largest[0] + (largest[1:] - largest[0]).mean() * np.log(_TAIL / share))
+
+
+def _folds(
+    signs: np.ndarray, groups: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:  # (messages,)
+    """The fold of each message: whole groups, which are of one kind, dealt out by size, spams and hams apart.
+
+    Where there are ``count`` ≥ 2 groups or more of each, every fold has some of both and leaves some of both.
+    """
+    fold = np.empty(len(signs), np.int64)
+    for sign in (-1, 1):
+        _, group, sizes = np.unique(groups[signs == sign], return_inverse=True, return_counts=True)
+        order = rng.permutation(len(sizes))
+        order = order[np.argsort(-sizes[order], kind="stable")]  # the largest first
+        dealt = np.empty(len(sizes), np.int64)
+        dealt[order] = np.arange(len(sizes)) % count
+        fold[signs == sign] = dealt[group]
+    return fold
 
 
 def _sample(signs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
