@@ -1,6 +1,7 @@
 """Before any test: which doctests are left out because a library is missing, and which tests need PyTorch."""
 
 import os
+import re
 from importlib.util import find_spec
 
 import pytest
@@ -30,7 +31,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # type: ignore[no-untyped-def]
     """A test that is skipped for want of PyTorch without the mark would never run anywhere: it fails."""
     report = yield
-    if report.skipped and "torch" in str(report.longrepr).lower() and not item.get_closest_marker("torch"):
+    is_missing = report.skipped and re.search(
+        "PyTorch is not|import 'torch'|named 'torch'", str(report.longrepr)
+    )
+    if is_missing and not item.get_closest_marker("torch"):
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} needs PyTorch: give it @pytest.mark.torch"
     return report

@@ -10,13 +10,12 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import mercer
+from mercer.agreement import require_nonnegative, require_same_width
 from mercer.data import (
     as_objects,
     as_vectors,
     columns,
     n_points,
-    require_nonnegative,
-    require_same_width,
     take,
 )
 from mercer.errors import InputError, InputTypeError

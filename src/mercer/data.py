@@ -31,13 +31,13 @@ __all__ = [
     "as_vectors",
     "columns",
     "copied",
+    "is_frame",
     "n_points",
-    "require_nonnegative",
+    "position",
     "require_numbers",
-    "require_same_names",
-    "require_same_width",
     "single_column",
     "stack",
+    "stored",
     "take",
 ]
 
@@ -75,7 +75,7 @@ def as_vectors(X: Any, name: str = "X") -> Vectors:
     if sparse.issparse(X):
         array = _sparse_values(X, name)
     else:
-        if _is_frame(X):
+        if is_frame(X):
             labels = list(X.columns)
             X = _frame_values(X, name)
         elif _library(X) == "torch":
@@ -145,7 +145,7 @@ def _column_values(X: Any, j: int, name: str) -> NDArray[Any]:
 
 def require_numbers(X: Any, name: str = "X") -> None:
     """Refuse a data frame with a column of texts or dates, by the name of the column."""
-    for j in range(X.shape[1] if _is_frame(X) else 0):
+    for j in range(X.shape[1] if is_frame(X) else 0):
         _column_values(X, j, name)
 
 
@@ -218,7 +218,7 @@ def _require_table(shape: tuple[int, ...], name: str) -> None:
 
 
 def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> None:
-    values = _stored(X)
+    values = stored(X)
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
             return
@@ -229,7 +229,7 @@ def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> N
     counts = " and ".join(
         f"{count} {what}" for count, what in ((nans, "NaN"), (bad.size - nans, "inf")) if count
     )
-    row, column = _position(X, int(bad[0]))
+    row, column = position(X, int(bad[0]))
     place = f"{name}[{row}, {column}]" if labels is None else f"row {row} of column {labels[column]!r}"
     remedy = "drop those rows or fill the gaps (for example with sklearn.impute.SimpleImputer)"
     if not nans:
@@ -237,12 +237,12 @@ def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> N
     raise InputError(f"{name} contains {counts}, the first at {place}: {remedy}")
 
 
-def _stored(X: Any) -> NDArray[Any]:
+def stored(X: Any) -> NDArray[Any]:
     """The values that are kept: all of them, or the non-zero ones of a sparse array."""
     return np.asarray(X.data if sparse.issparse(X) else X)
 
 
-def _position(X: Any, index: int) -> tuple[int, int]:
+def position(X: Any, index: int) -> tuple[int, int]:
     """Row and column of the index-th stored value."""
     if sparse.issparse(X):
         return int(np.searchsorted(X.indptr, index, side="right")) - 1, int(X.indices[index])
@@ -296,7 +296,7 @@ def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
         raise InputTypeError(
             f"{name} must be a list of objects, got the single text {_shorten(X)}: pass [text]"
         )
-    if _is_frame(X):
+    if is_frame(X):
         raise InputTypeError(
             f"{name} must be a list of objects, got a {type(X).__name__}: "
             f"pass one of its columns, {name}['column']"
@@ -318,55 +318,7 @@ def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
     return objects
 
 
-# --- what two tables, or a kernel and a table, ask of each other ----------------------------------
-
-
-def require_nonnegative(X: Vectors, name: str, kernel_name: str) -> None:
-    """Refuse negative values, for kernels on ℝ₊.
-
-    >>> require_nonnegative(np.array([[1.0, -2.0]]), "X", "HistogramIntersection")
-    Traceback (most recent call last):
-    mercer.errors.InputError: Negative values in data: HistogramIntersection compares histograms, got X[0, 1]
-    = -2.0 as the smallest value; pass counts or other values that are zero or more
-    """
-    values = _stored(X)
-    if values.size == 0:
-        return
-    index = int(np.argmin(values))
-    smallest = float(values.flat[index])
-    if smallest < 0:
-        row, column = _position(X, index)
-        raise InputError(
-            f"Negative values in data: {kernel_name} compares histograms, got {name}[{row}, {column}] = "
-            f"{smallest} as the smallest value; pass counts or other values that are zero or more"
-        )
-
-
-def require_same_width(X: Vectors, Y: Vectors, name_x: str = "X", name_y: str = "Y") -> None:
-    """Refuse two tables whose rows cannot be compared.
-
-    >>> require_same_width(np.ones((2, 3)), np.ones((2, 4)))
-    Traceback (most recent call last):
-    mercer.errors.InputError: X and Y must have the same number of columns, got 3 and 4: pass points described
-    by the same columns
-    """
-    if X.shape[1] != Y.shape[1]:
-        raise InputError(
-            f"{name_x} and {name_y} must have the same number of columns, got {X.shape[1]} and {Y.shape[1]}: "
-            "pass points described by the same columns"
-        )
-
-
 # --- parts of a table -------------------------------------------------------------------------------
-
-
-def require_same_names(X: Any, Y: Any, name_x: str = "X", name_y: str = "Y") -> None:
-    """Refuse two data frames whose columns are not the same, in the same order."""
-    if _is_frame(X) and _is_frame(Y) and list(X.columns) != list(Y.columns):
-        raise InputError(
-            f"{name_x} and {name_y} must have the same columns in the same order, got {list(X.columns)} and "
-            f"{list(Y.columns)}: pass {name_y}[{name_x}.columns]"
-        )
 
 
 def n_points(X: Any) -> int:
@@ -448,9 +400,9 @@ def columns(X: Any, which: Any, name: str = "X") -> Any:
     """
     if sparse.issparse(X):
         require_indices(X, name)
-    elif not _is_frame(X):
+    elif not is_frame(X):
         X = _as_table(X, name)
-    labels = list(X.columns) if _is_frame(X) else None
+    labels = list(X.columns) if is_frame(X) else None
     positions = find_columns(which, X.shape[1], labels, name)
     if _library(X) == "pandas":
         return X.iloc[:, positions]
@@ -486,5 +438,6 @@ def _library(X: Any) -> str | None:
     return None
 
 
-def _is_frame(X: Any) -> bool:
+def is_frame(X: Any) -> bool:
+    """Whether it is a data frame of pandas or polars."""
     return _library(X) in ("pandas", "polars") and len(getattr(X, "shape", ())) == 2

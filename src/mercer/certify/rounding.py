@@ -29,7 +29,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from mercer import data
+from mercer import agreement, data
 from mercer.errors import SlowPathWarning
 from mercer.gram.points import _label_codes as label_codes
 from mercer.kernels.expression import OPERATIONS, Apply, Expression, Number
@@ -155,7 +155,7 @@ class _Evaluation:
             X = self._seen(view)[side]
             matrix: Any = label_codes(X, self.codes) if view.labels else data.as_vectors(X)
             if view.nonnegative_for:
-                data.require_nonnegative(matrix, "points", view.nonnegative_for)
+                agreement.require_nonnegative(matrix, "points", view.nonnegative_for)
             dense = matrix.toarray() if sparse.issparse(matrix) else matrix
             self._matrices[view, side] = np.asarray(dense, dtype=np.float64)
         return self._matrices[view, side]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
+from mercer import agreement, data
 from mercer.config import config, require_memory, settings
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
@@ -61,7 +61,7 @@ class Gram:
             raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
         kernel = kernel.__sklearn_clone__()  # a later set_params must not reach this Gram
         if Y is not None and kernel.domain in ("vectors", "nonnegative"):
-            data.require_same_names(X, Y)
+            agreement.require_same_names(X, Y)
         X = check_domain(kernel, X, "X")
         Y = None if Y is None else check_domain(kernel, Y, "Y")
         if not kernel.is_resolved():

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer import data
+from mercer import agreement, data
 from mercer.errors import InputError, InputTypeError
 from mercer.gram.sparse_rows import Columns, sort_columns
 from mercer.kernels.base import Kernel
@@ -129,7 +129,7 @@ def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
     left = right if Y is None else matrices(0, "X")
     for v, view in enumerate(program.views if Y is not None else ()):
         if _is_numeric(view, program):
-            data.require_same_width(left[v], right[v], "X", "Y")
+            agreement.require_same_width(left[v], right[v], "X", "Y")
             if sparse.issparse(left[v]) != sparse.issparse(right[v]):
                 left[v], right[v] = (sparse.csr_array(matrix) for matrix in (left[v], right[v]))
             if left[v].dtype != right[v].dtype:
@@ -160,7 +160,7 @@ def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes) -> An
         return _label_codes(X, codes)
     matrix = data.as_vectors(X, name)
     if view.nonnegative_for:
-        data.require_nonnegative(matrix, name, view.nonnegative_for)
+        agreement.require_nonnegative(matrix, name, view.nonnegative_for)
     if sparse.issparse(matrix):
         return sparse.csr_array(matrix, dtype=np.float64)
     return matrix

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer import data
+from mercer import agreement, data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import Joint, Pair
@@ -133,7 +133,7 @@ class _ReadBags(Joint):
             kind = X.dtype.kind if sparse.issparse(X) else np.asarray(X).dtype.kind
             if kind in "biuf" or X.shape[1] != 1:
                 counts = data.as_vectors(X)
-                data.require_nonnegative(counts, "X", "Intersection")
+                agreement.require_nonnegative(counts, "X", "Intersection")
                 return sparse.csr_array(counts, dtype=np.float64)
         return data.as_objects(data.single_column(X))
 
@@ -143,7 +143,7 @@ class _ReadBags(Joint):
                 "a table of counts cannot be compared with a list of bags: pass both as one kind"
             )
         if sparse.issparse(X):
-            data.require_same_width(X, Y)
+            agreement.require_same_width(X, Y)
         return data.stack(X, Y)
 
 

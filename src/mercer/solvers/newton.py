@@ -32,7 +32,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from mercer import threads
 from mercer.config import memory_budget
 from mercer.errors import InputError
 from mercer.solvers.cholesky import factorise, solve
@@ -48,6 +47,7 @@ from mercer.solvers.objective import (
     line_search,
     shift_hessian,
 )
+from mercer.threads import run as on_threads
 
 __all__ = ["NewtonResult", "Risk", "best_intercept", "newton", "require_solvable"]
 
@@ -341,7 +341,7 @@ class _Run(Problem):
         parts = [slice(i, min(i + rows, size)) for i in range(0, size, rows)]
         for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):  # K may be indefinite by rounding
             B = np.empty((size, size))
-            threads.run(partial(self.scaled, B, active, s), parts)
+            on_threads(partial(self.scaled, B, active, s), parts)
             B[np.diag_indices(size)] += self.penalty + jitter * size * B.diagonal().max()
             try:  # B is symmetric: its transpose is the column-major array that LAPACK can overwrite
                 factor = factorise(B.T)
