@@ -57,7 +57,6 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     (array([ 1, -1]), array([0.6]))
     """
 
-    _sums_to_zero = False
     _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SupportMixin._shared}
 
     def __init__(
@@ -96,6 +95,10 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
         self.progress = progress
         self.checkpoint = checkpoint
         self.resume = resume
+
+    @property
+    def _sums_to_zero(self) -> bool:
+        return False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region of the points X, with weights; y is not used."""

@@ -78,10 +78,13 @@ class SupportMixin(IterativeMixin, KernelMixin):
     #: of a path: Grams that its fits share, by precision
     _grams: dict[str, Gram] | None = None
     _takes_matrices = False
-    #: whether Σγ = 0 in the dual: there is a b that nothing penalises
-    _sums_to_zero = True
     #: the origin that ⟨x, x'⟩ was computed from, where that matters
     _centre: np.ndarray | None = None
+
+    @property
+    def _sums_to_zero(self) -> bool:
+        """Whether Σγ = 0 in the dual: there is a b that nothing penalises."""
+        return bool(getattr(self, "fit_intercept", True))
 
     # --- data in -----------------------------------------------------------------------------------------
 

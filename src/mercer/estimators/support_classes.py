@@ -265,7 +265,14 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
 
             try:
                 values = calibration.left_out(
-                    machine.coef, machine.values, machine.lo, machine.hi, block, diagonal[here], part=part
+                    machine.coef,
+                    machine.values,
+                    machine.lo,
+                    machine.hi,
+                    block,
+                    diagonal[here],
+                    part=part,
+                    intercept=self._sums_to_zero,
                 )
             except _StoppedError:
                 values = machine.values

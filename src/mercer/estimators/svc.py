@@ -63,6 +63,7 @@ class SVC(SupportClassifier):
         It saves steps, as a rule, when the points are the same, in the same order, and C or little else has
         changed; what is found is the same, to within ``tol``. A last solution that does not fit is not used
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    fit_intercept : whether f has an intercept b; without it b = 0, and the dual has no Σᵢ yᵢαᵢ = 0
 
     Attributes
     ----------
@@ -100,6 +101,7 @@ class SVC(SupportClassifier):
     _declared: ClassVar[dict[str, Parameter]] = {
         "C": PENALTY,
         "average": flag(False),
+        "fit_intercept": flag(True),
         **SupportClassifier._choices,
     }
 
@@ -129,6 +131,7 @@ class SVC(SupportClassifier):
         progress: Any = None,
         checkpoint: Any = None,
         resume: bool = False,
+        fit_intercept: bool = True,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -153,6 +156,7 @@ class SVC(SupportClassifier):
         self.progress = progress
         self.checkpoint = checkpoint
         self.resume = resume
+        self.fit_intercept = fit_intercept
 
     def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
         """Fitted estimators for each of ``Cs``, in order, each from the solution of the last, on one Gram."""
@@ -165,7 +169,8 @@ class SVC(SupportClassifier):
         self, gram: Gram, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
     ) -> list[Machine]:
         def make(p: int, C: float) -> Task:
-            return c_svc(problems.signs(p), C * weight[problems.points(p)], problems.segment(p))
+            upper = C * weight[problems.points(p)]
+            return c_svc(problems.signs(p), upper, problems.segment(p), bool(self.fit_intercept))
 
         options = {**self._options(), "bounds": problems.bounds}
         if np.isinf(self.C):

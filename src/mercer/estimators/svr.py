@@ -88,6 +88,7 @@ class SVR(_SupportRegressor):
         have changed; what is found is the same, to within ``tol``. A last solution that does not fit is not
         used, nor any where C is infinite
     max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    fit_intercept : whether f has an intercept b; without it b = 0, and the dual has no Σᵢ γᵢ = 0
 
     Attributes
     ----------
@@ -113,6 +114,7 @@ class SVR(_SupportRegressor):
         "C": PENALTY,
         "epsilon": nonnegative(0.1),
         "average": flag(False),
+        "fit_intercept": flag(True),
         **SupportMixin._shared,
     }
 
@@ -137,6 +139,7 @@ class SVR(_SupportRegressor):
         progress: Any = None,
         checkpoint: Any = None,
         resume: bool = False,
+        fit_intercept: bool = True,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -156,13 +159,14 @@ class SVR(_SupportRegressor):
         self.progress = progress
         self.checkpoint = checkpoint
         self.resume = resume
+        self.fit_intercept = fit_intercept
 
     def _solve(self, gram: Gram, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
         if np.isinf(self.C):
             spread = float(np.ptp(y)) or 1.0
             [machine] = separate(
                 gram,
-                lambda C, which: [svr(y, C * weight, self.epsilon)],
+                lambda C, which: [svr(y, C * weight, self.epsilon, bool(self.fit_intercept))],
                 1,
                 spread * self._unit(gram),
                 spread=spread,
@@ -170,7 +174,8 @@ class SVR(_SupportRegressor):
                 **self._options(),
             )
             return machine
-        tasks = self._warmed([svr(y, self._finite_penalty(weight) * weight, self.epsilon)])
+        upper = self._finite_penalty(weight) * weight
+        tasks = self._warmed([svr(y, upper, self.epsilon, bool(self.fit_intercept))])
         return fit(gram, tasks, control=control, **self._options())[0]
 
 

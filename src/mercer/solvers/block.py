@@ -41,6 +41,7 @@ class Block:
     diag, slopes, gamma, lo, hi : (q,) see ``smo``
     split : size of the first group
     rows, slots, columns : K[a, b] = rows[slots[a], columns[b]], when they are given
+    balanced : whether the sum of each group is fixed
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Block:
         rows: np.ndarray | None = None,
         slots: np.ndarray | None = None,
         columns: np.ndarray | None = None,
+        balanced: bool = True,
     ) -> None:
         nowhere = np.empty(0, np.int64)
         self.K, self.ready = K, np.full(len(gamma), rows is None)
@@ -62,7 +64,7 @@ class Block:
         self.slots = nowhere if slots is None else slots
         self.columns = nowhere if columns is None else columns
         self.diag, self.slopes, self.gamma, self.lo, self.hi = diag, slopes, gamma, lo, hi
-        self.split = split
+        self.split, self.balanced = split, balanced
         self.blocked = False
 
     def solve(
@@ -77,12 +79,12 @@ class Block:
         for turn in range(turns):
             patience = _PATIENCE if turn == 0 or turns <= 2 else _BETWEEN
             patience = min(patience * len(self.gamma), most - steps)
-            taken = int(
-                smo.solve_rows(
-                    self.K, self.ready, self.rows, self.slots, self.columns, self.diag,
-                    self.slopes, self.gamma, self.lo, self.hi, self.split, tol, patience,
-                )
-            )  # fmt: skip
+            where = (self.K, self.ready, self.rows, self.slots, self.columns, self.diag)
+            state = (self.slopes, self.gamma, self.lo, self.hi)
+            if self.balanced:
+                taken = int(smo.solve_rows(*where, *state, self.split, tol, patience))
+            else:
+                taken = int(smo.solve_alone(*where, *state, tol, patience))
             steps += taken
             note()
             if taken < patience:
@@ -106,7 +108,7 @@ class Block:
         if len(free) > _LARGEST:
             return False
         K = self._rows_of(free)
-        groups = np.unique(free >= self.split)
+        groups = np.unique(free >= self.split) if self.balanced else np.zeros(0, np.bool_)
         E = ((free >= self.split)[:, None] == groups).astype(np.float64)
         f, g = E.shape
         if f <= g:
@@ -182,7 +184,7 @@ def _way_down(A: np.ndarray, E: np.ndarray, v: np.ndarray, noise: float) -> tupl
             except linalg.LinAlgError:
                 return np.zeros(f), 1.0
         return found[:f], 1.0
-    Q = np.linalg.qr(E, mode="complete")[0][:, g:]  # all δ are Qz
+    Q = np.linalg.qr(E, mode="complete")[0][:, g:] if g else np.eye(f)  # all δ are Qz
     try:
         values, U = np.linalg.eigh(Q.T @ A @ Q)
     except np.linalg.LinAlgError:

@@ -1,6 +1,7 @@
 r"""Probabilities of a support vector classifier, from its one fit, that agree with what it predicts.
 
-Given     f = Σ γᵢ k(xᵢ, ·) + b, the solution with lo ≤ γ ≤ hi, Σγ = 0, and its values at the training points
+Given     f = Σ γᵢ k(xᵢ, ·) + b, the solution with lo ≤ γ ≤ hi, Σγ = 0, and its values at the training points;
+          or without b, for any Σγ: the origin then joins the points on the margin below
 Find      P(y = +1 | f(x)), with P > ½ exactly where f(x) > 0; for several classes p(x), with argmax p the
           prediction
 
@@ -87,6 +88,7 @@ def left_out(
     diagonal: Any,  # (n,)
     *,
     part: int = PART,
+    intercept: bool = True,
 ) -> np.ndarray:  # (n,)
     """f₋ᵢ(xᵢ), the value at each training point of the classifier trained without it, by the span rule.
 
@@ -101,6 +103,7 @@ def left_out(
     block : ``block(rows, columns)`` returns K[rows][:, columns]; at most part × part entries
     diagonal : k(xᵢ, xᵢ)
     part : points on the margin that are taken together, at most
+    intercept : whether f has one; without it λ need not sum to 1, as if the origin were on the margin too
 
     Where fewer than two points are on the margin, the two nearest to it are taken as if they were: they are
     the first that have to move. A singular K (duplicates, few features) gets a ridge of the size of its
@@ -139,16 +142,31 @@ def left_out(
     if len(margin) < 2:
         nearest = np.argsort(away, kind="stable")[:2]
         margin = np.sort(nearest[np.isfinite(away[nearest])])
-    hard = np.zeros(len(gamma))
-    shift = gamma * _spans(block, diagonal, margin, hard, np.flatnonzero(gamma), part)
+    hard, n = np.zeros(len(gamma)), len(gamma)
+    if not intercept:  # one more point, φ = 0
+        block, diagonal, hard = _with_origin(block, n), np.append(diagonal, 0.0), np.append(hard, 0.0)
+        margin = np.append(margin, n)
+    shift = gamma * _spans(block, diagonal, margin, hard, np.flatnonzero(gamma), part)[:n]
     far = np.flatnonzero(np.abs(shift) > 2 * _BAND)
     if len(far):
         bound = np.minimum(np.maximum(-lo, hi), np.abs(gamma).max())
-        soft = 2 * _BAND / np.where(bound > 0, bound, 1.0)
+        soft = np.append(2 * _BAND / np.where(bound > 0, bound, 1.0), hard[n:])
         band = np.union1d(margin, np.flatnonzero(away <= _BAND))
         banded = gamma[far] * _spans(block, diagonal, band, soft, far, part)[far]
         shift[far] = np.where(np.abs(banded) < np.abs(shift[far]), banded, shift[far])
     return values - shift
+
+
+def _with_origin(block: Block, n: int) -> Block:
+    """K of n points and the origin of feature space, which comes last."""
+
+    def bordered(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        K = np.zeros((len(rows), len(columns)))
+        real = np.ix_(rows < n, columns < n)
+        K[real] = block(rows[rows < n], columns[columns < n])
+        return K
+
+    return bordered
 
 
 def _spans(

@@ -1,6 +1,7 @@
 r"""Quadratic programs of support vector machines, by decomposition: one solver for all of them.
 
-Minimise  ½ γᵀKγ - cᵀγ   over   lo ≤ γ ≤ hi,   with  Σγ  fixed in each of one or two groups of variables
+Minimise  ½ γᵀKγ - cᵀγ   over   lo ≤ γ ≤ hi,   with  Σγ  fixed in each of one or two groups of variables,
+          or in none: then λ = 0 below, and a violation is a vᵢ > 0 or a -vⱼ > 0 that may move
 
 Given     K, by rows (a variable belongs to a point; two variables may share one); c, lo, hi; a feasible γ
 Slopes    vₜ = cₜ - (Kγ)ₜ: how fast the objective falls as γₜ rises
@@ -203,6 +204,7 @@ class _Run:
             np.zeros(len(active)),
             position,
             int(np.count_nonzero(active < p.split)),
+            balanced=p.balanced,
         )
         (found,) = solve(
             self.K.restrict(problem.points[points]),

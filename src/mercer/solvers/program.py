@@ -50,6 +50,8 @@ class Program:
     position: np.ndarray  # (l,)
     split: int  # size of the first group; l when there is only one
     segments: tuple[int, ...] = (0,)
+    #: whether Σγ of each group is fixed; if not, there is one group
+    balanced: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +121,17 @@ class Problem:
         taken = np.zeros(self.size, np.bool_)
         taken[kept] = True
         count, worst = smo.select(
-            p.c, self.values, p.position, self.gamma, p.lo, p.hi, p.split, taken, len(kept), chosen
+            p.c,
+            self.values,
+            p.position,
+            self.gamma,
+            p.lo,
+            p.hi,
+            p.split,
+            taken,
+            len(kept),
+            chosen,
+            p.balanced,
         )
         self.worst = float(worst.max())
         taken[:] = False
@@ -143,6 +155,7 @@ class Problem:
             if g.start < g.stop:
                 at_lo, at_hi = self.gamma[g] <= p.lo[g], self.gamma[g] >= p.hi[g]
                 middle = 0.5 * (v[g][~at_hi].max(initial=-np.inf) + v[g][~at_lo].min(initial=np.inf))
+                middle = middle if p.balanced else 0.0
                 rests[g] = (at_lo & (v[g] < middle - self.worst)) | (at_hi & (v[g] > middle + self.worst))
         return np.flatnonzero(~rests)
 
@@ -185,6 +198,7 @@ class Problem:
             p.hi[chosen],
             split,
             *(() if rows is None else (rows.values, rows.places(points), points)),
+            balanced=p.balanced,
         )
         left = max_iter - self.steps
         if whole:
@@ -225,7 +239,7 @@ class Problem:
     def _violation(self) -> float:
         p, nothing = self.program, np.empty(0, np.int64)
         _, worst = smo.select(
-            p.c, self.values, p.position, self.gamma, p.lo, p.hi, p.split, _UNTAKEN, 0, nothing
+            p.c, self.values, p.position, self.gamma, p.lo, p.hi, p.split, _UNTAKEN, 0, nothing, p.balanced
         )
         return float(worst.max())
 
@@ -298,7 +312,7 @@ class Problem:
         error = error[p.position]
         groups = [slice(0, p.split), slice(p.split, self.size)]
         found = [
-            smo.measure(v[g], self.gamma[g], p.lo[g], p.hi[g], error[g])
+            smo.measure(v[g], self.gamma[g], p.lo[g], p.hi[g], error[g], p.balanced)
             for g in groups[: 1 if p.split == self.size else 2]
         ]
         level, violation, gap, bound = zip(*found, strict=True)
@@ -323,7 +337,9 @@ class _Safest:
         self.s = np.zeros(int(local.max(initial=-1)) + 1)
         self.s[local] = np.sqrt(np.abs(small.diag))
         sums = small.gamma[: small.split].sum(), small.gamma[small.split :].sum()
-        self.shrinks = not any(sums) and bool((small.lo <= 0).all() and (small.hi >= 0).all())
+        self.shrinks = not (small.balanced and any(sums)) and bool(
+            (small.lo <= 0).all() and (small.hi >= 0).all()
+        )
         self.start = small.gamma.copy()
         self.bound, self.gamma = np.inf, self.start
         self.lost = False

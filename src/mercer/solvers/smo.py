@@ -11,6 +11,9 @@ vᵢ, and for it the j with the largest gain (vᵢ - vⱼ)²/ηᵢⱼ, moves to 
 bound, and ends when no pair differs by more than ``tol``. A pair with ηᵢⱼ ≤ 0 (duplicates, or a B that is
 no kernel's) moves to the bound. All this is the same in any units of any γ: points may be of any sizes.
 
+Where no sum is fixed, every variable moves on its own, to vₜ = 0 or to its bound: a pair with the origin, a
+point with k = 0 whose slope is 0 and whose γ is of no account. The level of the slopes is then 0.
+
 An argmax is the maximum of integers: the bits of a float order like the float, and its lowest bits make room
 for the position. LLVM turns that into SIMD code; a comparison with a branch it does not.
 
@@ -25,7 +28,7 @@ import numpy as np
 
 from mercer.native import INNER, OPTIONS, bits, choose, float_of, njit
 
-__all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "select", "solve_rows"]
+__all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "select", "solve_alone", "solve_rows"]
 
 #: variables of a block, at most: positions have eleven bits
 LARGEST_BLOCK = 2048
@@ -178,15 +181,51 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
     return steps
 
 
+@njit(nogil=True, cache=True, **OPTIONS)
+def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, most):  # type: ignore[no-untyped-def]
+    """``solve_rows`` where no sum is fixed: each step moves the variable with the largest gain vₜ²/Bₜₜ."""
+    q = v.shape[0]
+    largest = 0.0
+    for t in range(q):
+        largest = max(largest, abs(diag[t]))
+    flattest = max(_FLAT * largest, 1e-300)
+    steps = 0
+    while steps < most:
+        best, i = 0.0, -1
+        for t in range(q):
+            slope = v[t]
+            if (slope > 0.0 and gamma[t] < hi[t]) or (slope < 0.0 and gamma[t] > lo[t]):
+                gain = slope * slope / max(diag[t], 1e-12 * flattest)
+                if abs(slope) > tol and gain > best:
+                    best, i = gain, t
+        if i < 0:
+            break
+        if diag[i] > 0.0:
+            target = gamma[i] + v[i] / diag[i]
+        else:
+            target = np.inf if v[i] > 0.0 else -np.inf
+        target = min(max(target, lo[i]), hi[i])
+        step = target - gamma[i]
+        if step == 0.0 or not np.isfinite(step):
+            break  # less than rounding, or nothing bounds the objective from below
+        row = _row(B, ready, rows, slots, columns, i)
+        gamma[i] = target
+        for t in range(q):
+            v[t] -= step * row[t]
+        steps += 1
+    return steps
+
+
 _BINS = 1024
 _FEW = 8  # variables: fewer all go to the group that needs them more
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
-def select(c, values, position, gamma, lo, hi, split, taken, count, out):  # type: ignore[no-untyped-def]
+def select(c, values, position, gamma, lo, hi, split, taken, count, out, balanced=True):  # type: ignore[no-untyped-def]
     """Fill ``out``, of which the first ``count`` are there already, with the variables that violate most.
 
-    ``taken`` marks those that are there. Returns the new count and the violations of the two groups.
+    ``taken`` marks those that are there. Returns the new count and the violations of the two groups. Where
+    nothing is ``balanced``, no sum is fixed, and the level of the slopes is 0.
     """
     l, size = gamma.shape[0], out.shape[0]
     tops, bottoms, worst = np.full(2, -np.inf), np.full(2, np.inf), np.zeros(2)
@@ -197,8 +236,12 @@ def select(c, values, position, gamma, lo, hi, split, taken, count, out):  # typ
             tops[g] = v
         if gamma[t] > lo[t] and v < bottoms[g]:
             bottoms[g] = v
+    if not balanced:
+        tops[0], bottoms[0] = max(tops[0], 0.0), min(bottoms[0], 0.0)
     for g in range(2):
         worst[g] = max(tops[g] - bottoms[g], 0.0)
+    if not balanced:
+        worst[0] = max(tops[0], -bottoms[0])
     room = size - count
     shares = np.array([room, 0]) if worst[0] >= worst[1] else np.array([0, room])
     if worst.min() > 0.0 and room >= _FEW:
@@ -252,11 +295,11 @@ def select(c, values, position, gamma, lo, hi, split, taken, count, out):  # typ
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
-def measure(v, gamma, lo, hi, error):  # type: ignore[no-untyped-def]
+def measure(v, gamma, lo, hi, error, balanced=True):  # type: ignore[no-untyped-def]
     """Level, violation, and what violation and gap may be at most, of a group of variables.
 
     Their slopes are known as v, each to within its ``error``. Any level gives a primal value, so that the
-    gap to it is one for the true slopes too.
+    gap to it is one for the true slopes too. Where nothing is ``balanced``, the level is 0.
 
     The level is the mean slope of variables between their bounds, else the middle of what bounds it. One that
     is between them by rounding alone says nothing.
@@ -276,7 +319,10 @@ def measure(v, gamma, lo, hi, error):  # type: ignore[no-untyped-def]
             total += v[t]
             free += 1
     level = 0.0
-    if free:
+    if not balanced:
+        top, bottom = max(top, 0.0), min(bottom, 0.0)
+        highest, lowest = max(highest, 0.0), min(lowest, 0.0)
+    elif free:
         level = total / free
     elif top > -np.inf and bottom < np.inf:
         level = 0.5 * (top + bottom)
@@ -291,6 +337,8 @@ def measure(v, gamma, lo, hi, error):  # type: ignore[no-untyped-def]
         rise = (hi[t] - gamma[t]) * (v[t] + error[t] - level) if above else 0.0
         fall = (gamma[t] - lo[t]) * (level - v[t] + error[t]) if below else 0.0
         gap += max(rise, fall)  # the true slope is on one side of the level
+    if not balanced:
+        return level, max(top, -bottom), gap, max(highest, -lowest)
     return level, max(top - bottom, 0.0), gap, max(highest - lowest, 0.0)
 
 

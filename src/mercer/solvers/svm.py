@@ -9,7 +9,8 @@ With γᵢ = yᵢαᵢ, f = Σ γᵢ k(xᵢ, ·) + b and uppers Cᵢ (C times th
     one class  min ½‖f‖² - νWρ + Σ wᵢ ξᵢ       Σγ k(xᵢ, ·) ≥ ρ - ξᵢ,  b = -ρ
 
 with ξ ≥ 0 and W = Σw. Their duals have the form of ``decomposition.Program``: ν sets the sum of γ in one or
-two groups, b and ε (or r) come from the groups' levels. Scalings are LIBSVM's.
+two groups, b and ε (or r) come from the groups' levels. Scalings are LIBSVM's. C-SVC and ε-SVR may do without
+b: then no sum of γ is fixed.
 
 Hard margin: C = ∞. The problems of growing C are solved, each from the last solution, until no γ is at its
 bound: then C does not matter any more. Any feasible γ bounds the margin of what separates,
@@ -173,8 +174,8 @@ class Task:
 # --- the five problems -------------------------------------------------------------------------------
 
 
-def c_svc(y: np.ndarray, upper: np.ndarray, segments: tuple[int, ...] = (0,)) -> Task:
-    """Classes y = ±1, slacks paid for at the rate of ``upper``.
+def c_svc(y: np.ndarray, upper: np.ndarray, segments: tuple[int, ...] = (0,), intercept: bool = True) -> Task:
+    """Classes y = ±1, slacks paid for at the rate of ``upper``; without an ``intercept`` b = 0.
 
     Two points, one unit on either side of 0: f(x) = x.
 
@@ -186,7 +187,8 @@ def c_svc(y: np.ndarray, upper: np.ndarray, segments: tuple[int, ...] = (0,)) ->
     """
     n = len(y)
     lo, hi = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
-    return Task("c_svc", Program(y.astype(np.float64), lo, hi, np.zeros(n), np.arange(n), n, segments), n)
+    program = Program(y.astype(np.float64), lo, hi, np.zeros(n), np.arange(n), n, segments, intercept)
+    return Task("c_svc", program, n)
 
 
 def nu_svc(y: np.ndarray, upper: np.ndarray, nu: float, segments: tuple[int, ...] = (0,)) -> Task:
@@ -202,10 +204,10 @@ def nu_svc(y: np.ndarray, upper: np.ndarray, nu: float, segments: tuple[int, ...
     return Task("nu_svc", program, len(y), total)
 
 
-def svr(y: np.ndarray, upper: np.ndarray, epsilon: float) -> Task:
+def svr(y: np.ndarray, upper: np.ndarray, epsilon: float, intercept: bool = True) -> Task:
     """Targets y; errors below ε are free, others paid for at the rate of ``upper``."""
     n = len(y)
-    shift = float(np.median(y))  # slopes far from 0 would lose digits
+    shift = float(np.median(y)) if intercept else 0.0  # slopes far from 0 would lose digits
     y = y - shift
     zero = np.zeros(n)
     program = Program(
@@ -215,6 +217,7 @@ def svr(y: np.ndarray, upper: np.ndarray, epsilon: float) -> Task:
         np.zeros(2 * n),
         np.tile(np.arange(n), 2),
         2 * n,
+        balanced=intercept,
     )
     return Task("svr", program, n, shift=shift)
 
@@ -319,6 +322,8 @@ def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
         if gain <= 0:
             return task  # 0 is better
         inside = np.clip(min(gain / energy if energy > 0 else 1.0, most) * gamma, p.lo, p.hi)
+    if not p.balanced:
+        return task.from_start(inside)
     sums = [float(np.abs(inside[side]).sum()) for side in sides]
     least = min(*sums, task.total) if task.total > 0 else min(sums)
     if least == 0:
@@ -449,9 +454,11 @@ def _without_bounds(task: Task, machine: Machine) -> Machine:
     gain = float((task.program.c * machine.gamma).sum())
     if task.kind != "c_svc" or not machine.energy > 0:
         return replace(machine, lo=lo, hi=hi)
-    # with the best b, f/m has no slack, where 2m is the distance of the classes' values
+    # with the best b, f/m has no slack, where 2m is the distance of the classes' values; without b, where m
+    # is the least y f(x)
     positive = task.program.c > 0
-    m = (machine.values[positive].min() - machine.values[~positive].max()) / 2 - machine.noise / 2
+    least, most = machine.values[positive].min(), machine.values[~positive].max()
+    m = ((least - most) / 2 if task.program.balanced else min(least, -most)) - machine.noise / 2
     objective = (machine.square + machine.blur) / (2 * m**2) if m > 0 else np.inf
     gap = max(objective - gain**2 / (2 * (machine.energy + machine.blur)), 0.0)
     return replace(machine, lo=lo, hi=hi, objective=objective, gap=gap)
