@@ -41,7 +41,10 @@ def compiles() -> bool:
 # --- keeping what was compiled ---------------------------------------------------------------------
 
 
-class _Locator(caching.UserProvidedCacheLocator):
+_Named = caching.CompileResultCacheImpl._locator_classes[0]  # by NUMBA_CACHE_DIR; its name differs by version
+
+
+class _Locator(_Named):  # type: ignore[misc, valid-type]
     """The place of a function's compiled code in our folder."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
@@ -52,11 +55,11 @@ class _Locator(caching.UserProvidedCacheLocator):
     def from_function(cls, py_func: Any, py_file: str) -> Any:
         if cache_folder() is None:
             return None
-        return super(caching.UserProvidedCacheLocator, cls).from_function(py_func, py_file)
+        return super(_Named, cls).from_function(py_func, py_file)
 
 
 class _Implementation(caching.CompileResultCacheImpl):
-    _locator_classes = [caching.UserProvidedCacheLocator, _Locator]
+    _locator_classes = [_Named, _Locator]
 
 
 class _Kept(caching.FunctionCache):
