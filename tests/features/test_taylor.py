@@ -115,14 +115,14 @@ def test_a_map_that_does_not_fit_is_refused():
 @pytest.mark.parametrize("sigma", [0, -0.5, math.inf, "median", None])
 def test_wrong_widths(sigma):
     with pytest.raises(InputError) as caught:
-        GaussianTaylorMap(sigma, 3)
+        GaussianTaylorMap(sigma, 3).n_features(2)
     assert str(caught.value) == f"sigma must be positive, got {sigma!r}: pass a positive number"
 
 
 @pytest.mark.parametrize("order", [-1, 1.5, "2"])
 def test_wrong_orders(order):
     with pytest.raises(InputError) as caught:
-        GaussianTaylorMap(1.0, order)
+        GaussianTaylorMap(1.0, order).n_features(2)
     assert str(caught.value) == f"order must be a whole number of at least 0, got {order!r}: pass 0, 1, 2, …"
 
 

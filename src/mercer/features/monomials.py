@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import FrozenInstanceError, fields
 from decimal import Decimal
 from itertools import combinations_with_replacement
 from typing import Any, Self
@@ -147,12 +147,9 @@ class MonomialMap(TransformerMixin, BaseEstimator):
     """What the maps made of monomials share: a value that is called like Φ, and a step of a pipeline.
 
     A subclass is a dataclass with ``check``, ``n_features``, ``feature_names``, ``__call__``. Its parameters
-    change by ``set_params`` alone. There is nothing to learn from data: ``fit`` only remembers the columns,
-    and ``transform`` works without it.
+    change by ``set_params`` alone, and are checked when they are used. There is nothing to learn from data:
+    ``fit`` only remembers the columns, and ``transform`` works without it.
     """
-
-    def __post_init__(self) -> None:
-        self.check()
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -198,7 +195,6 @@ class MonomialMap(TransformerMixin, BaseEstimator):
                 raise InputError(
                     f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(known)}"
                 )
-        replace(self, **params)  # raises before anything is changed
         self.__dict__.update(params)
         return self
 
@@ -213,6 +209,7 @@ class MonomialMap(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the number and the names of the columns."""
+        self.check()
         self._validate(X, reset=True)
         return self
 

@@ -64,6 +64,7 @@ class PolynomialMap(MonomialMap):
         require_real("c", self.c)
 
     def n_features(self, m: int) -> int:
+        self.check()
         return count(self._variables(m), int(self.degree))
 
     def __call__(self, X: Any) -> NDArray[np.floating[Any]]:

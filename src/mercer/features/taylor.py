@@ -68,6 +68,7 @@ class GaussianTaylorMap(MonomialMap):
         require_whole("order", self.order, minimum=0)
 
     def n_features(self, m: int) -> int:
+        self.check()
         return math.comb(m + int(self.order), m)
 
     def __call__(self, X: Any) -> NDArray[np.floating[Any]]:
@@ -119,6 +120,7 @@ class GaussianTaylorMap(MonomialMap):
         """
         from scipy.special import gammainc
 
+        self.check()
         require_real("radius", radius)
         return float(gammainc(int(self.order) + 1, (radius / self.sigma) * (radius / self.sigma)))
 
