@@ -87,3 +87,35 @@ def test_a_matrix_and_labels_is_what_it_was():
 def test_what_is_no_list_of_edges(given, error, words):
     with pytest.raises(error, match=words):
         as_graph(given)
+
+
+class Peer:
+    """What GraKeL's ``Graph`` answers: tried with grakel 0.1.11, which the tests do not install."""
+
+    def __init__(self, edges, **labels):
+        self.edges, self.labels = edges, labels
+
+    def get_edge_dictionary(self):
+        return self.edges
+
+    def get_labels(self, label_type="vertex", purpose="adjacency", return_none=False):
+        assert purpose == "dictionary" and return_none
+        return self.labels.get(label_type)
+
+
+def test_an_object_of_grakel():
+    edges = {"a": {"b": 1.0}, "b": {"a": 1.0, "c": 2.0}, "c": {}, "alone": {}}
+    graph = as_graph(Peer(edges))
+    assert graph.adjacency.toarray().tolist() == [[0, 1, 0, 0], [1, 0, 2, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    labelled = Peer(
+        edges,
+        vertex={"a": 1, "b": 2, "c": 3, "alone": 4},
+        edge={("a", "b"): "x", ("b", "a"): "x", ("b", "c"): "y"},
+    )
+    assert as_graph(labelled).labels == [1, 2, 3, 4]
+    same = as_graph([edges, labelled.labels["vertex"], labelled.labels["edge"]])
+    assert as_graph(labelled).adjacency.toarray().tolist() == same.adjacency.toarray().tolist()
+
+
+def test_nodes_without_edges_count():
+    assert as_graph({0: [1], 1: [0], 2: []}).adjacency.shape == (3, 3)

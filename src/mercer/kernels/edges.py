@@ -37,8 +37,8 @@ def is_edges(G: Any) -> bool:
 
 
 def is_grakel(G: Any) -> bool:
-    """Whether a graph is given as GraKeL has it: a dict of edges, or edges beside dicts of labels."""
-    if isinstance(G, Mapping):
+    """Whether a graph is of GraKeL, or given as there: a dict of edges, or edges beside dicts of labels."""
+    if isinstance(G, Mapping) or _is_object(G):
         return True
     if not isinstance(G, list | tuple) or not 1 <= len(G) <= 3:
         return False
@@ -46,6 +46,11 @@ def is_grakel(G: Any) -> bool:
     if isinstance(edges, Mapping | Set):
         return all(map(_is_labels, labels))
     return bool(labels) and isinstance(labels[0], Mapping) and (len(labels) == 1 or _is_labels(labels[1]))
+
+
+def _is_object(G: Any) -> bool:
+    """Whether it is an instance of GraKeL's class, which is never imported here."""
+    return not isinstance(G, type) and hasattr(G, "get_edge_dictionary") and hasattr(G, "get_labels")
 
 
 def _is_labels(part: Any) -> bool:
@@ -71,7 +76,7 @@ def from_edges(edges: Any, labels: Any = None, edge_labels: Any = None, directed
                     f"a graph has the edge {way!r} with the lengths {lengths[way]} and {length}: "
                     "keep one of them"
                 )
-    nodes = dict.fromkeys([*(labels or ()), *(node for pair in lengths for node in pair)])
+    nodes = dict.fromkeys([*(labels or ()), *_alone(edges), *(node for pair in lengths for node in pair)])
     place = {node: i for i, node in enumerate(nodes)}
     ends = sorted((place[u], place[v], (u, v)) for u, v in lengths)
     shape = (len(nodes), len(nodes))
@@ -83,7 +88,11 @@ def from_edges(edges: Any, labels: Any = None, edge_labels: Any = None, directed
 
 
 def from_grakel(G: Any) -> Graph:
-    """A graph from GraKeL's ``[edges, node labels, edge labels]``, or from its dict of edges."""
+    """A graph from GraKeL's ``[edges, node labels, edge labels]``, its dict of edges, or its ``Graph``."""
+    if _is_object(G):
+        kinds = ("vertex", "edge")
+        labels = (G.get_labels(label_type=kind, purpose="dictionary", return_none=True) for kind in kinds)
+        return from_grakel([G.get_edge_dictionary(), *labels])
     edges, labels, edge_labels = (G, None, None) if isinstance(G, Mapping) else (*G, None, None)[:3]
     if isinstance(edges, Mapping | Set) or is_edges(edges):
         return from_edges(edges, labels or None, edge_labels or None, directed=True)
@@ -112,6 +121,13 @@ def _triples(edges: Any) -> Iterable[tuple[Any, Any, float]]:
         except (TypeError, ValueError):
             raise InputTypeError(f"{_PAIR}, with nodes that are hashable, got {edge!r}") from None
         yield edge[0], edge[1], length
+
+
+def _alone(edges: Any) -> list[Any]:
+    """The nodes u of {u: {v: length}} or {u: [v, …]}: some may have no edge."""
+    if not isinstance(edges, Mapping):
+        return []
+    return [u for u, ends in edges.items() if isinstance(ends, Mapping | list | tuple | Set | np.ndarray)]
 
 
 def _of_dict(edges: Mapping[Any, Any]) -> Iterable[tuple[Any, ...]]:
