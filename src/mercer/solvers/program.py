@@ -15,6 +15,7 @@ from mercer.solvers.block import Block
 from mercer.solvers.matrix import WritableRows
 from mercer.solvers.rounding import slope_errors
 from mercer.solvers.rows import KeptRows
+from mercer.solvers.safest import Safest
 from mercer.threads import run
 
 __all__ = ["WHOLE", "Problem", "Program", "Solution"]
@@ -197,7 +198,9 @@ class Problem:
             p.lo[chosen],
             p.hi[chosen],
             split,
-            *(() if rows is None else (rows.values, rows.places(points), points)),
+            rows=None if rows is None else rows.values,
+            slots=None if rows is None else rows.places(points),
+            columns=None if rows is None else points,
             balanced=p.balanced,
         )
         left = max_iter - self.steps
@@ -221,7 +224,7 @@ class Problem:
 
     def _solve_whole(self, small: Block, c: np.ndarray, local: np.ndarray, tol: float, most: int) -> int:
         """Solve a problem that is one working set, beyond its tolerance if it is tiny: that costs nothing."""
-        safest = _Safest(small, c, local, tol)
+        safest = Safest(small, c, local, tol)
         steps, is_done = small.solve(tol, most, _TURNS, safest.note)
         # each step leaves a rounding error in the slopes
         size = float(np.abs(small.gamma).max() * np.abs(small.diag).max())
@@ -321,65 +324,6 @@ class Problem:
             self.gamma, self.values, level, objective, sum(gap), max(violation), max(bound), blur,
             self.steps, stopped,
         )  # fmt: skip
-
-
-class _Safest:
-    """Of the points that a solver passes, the one whose objective is the lowest for certain.
-
-    The rounding of K adds up to ½ε(Σ sᵢ|γᵢ|)², over the points i, to the objective that is seen; for two
-    variables of a point their sum counts. Where it moves slopes by more than the tolerance, later points
-    are not always better ones: what is seen may be rounding alone. A γ that may be made smaller as a whole
-    (all sums are 0) is, as far as this lowers the sum of both.
-    """
-
-    def __init__(self, small: Block, c: np.ndarray, local: np.ndarray, tol: float) -> None:
-        self.small, self.c, self.local, self.tol = small, c, local, tol
-        self.s = np.zeros(int(local.max(initial=-1)) + 1)
-        self.s[local] = np.sqrt(np.abs(small.diag))
-        sums = small.gamma[: small.split].sum(), small.gamma[small.split :].sum()
-        self.shrinks = not (small.balanced and any(sums)) and bool(
-            (small.lo <= 0).all() and (small.hi >= 0).all()
-        )
-        self.start = small.gamma.copy()
-        self.bound, self.gamma = np.inf, self.start
-        self.lost = False
-
-    def note(self) -> None:
-        """Look at the point where the solver is, once rounding moves slopes by more than the tolerance."""
-        total = float((np.sqrt(np.abs(self.small.diag)) * np.abs(self.small.gamma)).sum())
-        self.lost |= 2.0**-52 * float(self.s.max(initial=0.0)) * total > self.tol
-        if self.lost:
-            self.small.refresh(self.c)
-            self._compare(self.small.gamma)
-
-    def settle(self) -> None:
-        """Go to the safest point, where that is another one; the slopes are then those of its γ, as it is."""
-        self.note()
-        if not self.lost:
-            self.small.refresh(self.c)
-        else:
-            self._go(self.start)
-            self._compare(self.start)
-            self._go(self.gamma)
-
-    def _total(self, gamma: np.ndarray) -> float:
-        """Σ sᵢ|γᵢ|."""
-        return float((self.s * np.abs(np.bincount(self.local, gamma, minlength=len(self.s)))).sum())
-
-    def _go(self, gamma: np.ndarray) -> None:
-        self.small.gamma[:] = gamma
-        self.small.refresh(self.c)
-
-    def _compare(self, gamma: np.ndarray) -> None:
-        gain = float((self.c * gamma).sum())
-        energy = gain - float((gamma * self.small.slopes).sum())
-        above = max(energy, 0.0) + 2.0**-52 * self._total(gamma) ** 2
-        part = 1.0
-        if self.shrinks and above > 0:
-            part = float(np.clip(gain / above, 0.0, 1.0))
-        bound = 0.5 * part**2 * above - part * gain
-        if bound < self.bound:
-            self.bound, self.gamma = bound, part * gamma
 
 
 def _at_bounds(gamma: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
