@@ -85,6 +85,8 @@ class Regions:
 
 def _between(values: np.ndarray, times: int) -> np.ndarray:
     """Values on a grid that is so many times finer, by linear interpolation along both axes."""
+    if times == 1:
+        return values
     for axis in (0, 1):
         n = values.shape[axis]
         at = np.linspace(0, n - 1, times * (n - 1) + 1)

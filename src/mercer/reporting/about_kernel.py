@@ -15,6 +15,8 @@ __all__ = ["matrix_section", "plane_section"]
 _SHOWN = 300
 _SPECTRUM = 500
 _PLANE = 400
+#: classes whose regions have colours that can be told apart
+_CLASSES = 12
 
 
 def matrix_section(case: Case, pictures: Pictures) -> list[Html]:
@@ -56,7 +58,9 @@ def matrix_section(case: Case, pictures: Pictures) -> list[Html]:
 def plane_section(case: Case, pictures: Pictures) -> list[Html]:
     """f on planes of feature space, where its values are exact and its level lines straight."""
     y = case.y if case.is_class or (case.is_regression and case.y.ndim == 1) else None
-
+    classes = len(set(case.y.tolist())) if case.is_class else 0
+    if classes > _CLASSES:
+        return [paragraph(f"The regions of {classes} classes are too many to be told apart in a picture.")]
     most = min(case.afford(_PLANE, 1.0), case.afford_values(_PLANE, 1.0))
 
     def plane(kind: str, what: str, caption: str) -> Html:

@@ -106,7 +106,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     ) -> SVC:
         """The machine of all points; with a time limit, of as many as there is time for.
 
-        A machine of many points that is cut short is worse than a whole one of fewer.
+        A machine of many points that is cut short is worse than a whole one of fewer; the first one, of few
+        points, is never cut short.
         """
         n, kernel = len(y), trial.kernel
         if self.max_time is None:
@@ -119,7 +120,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             began = now()
             which = np.sort(order[:points])
             some = (X, y) if points == n else (data.take(X, which), y[which])
-            machine = SVC(kernel=kernel, C=self.C_, max_time=max(clock.left, _LEAST))
+            limit = None if model is None else max(clock.left, _LEAST)
+            machine = SVC(kernel=kernel, C=self.C_, max_time=limit)
             another = machine.fit(*some) if model is None else self._quietly(machine.fit, *some)
             if model is None or another.report_.stopped != "max_time":
                 model, fitted = another, points
