@@ -25,7 +25,7 @@ WHOLE = 512
 _TURNS = 200  # of pairs and Newton's steps, on a problem that is one working set
 _REFRESHES = 3  # times that slopes are computed anew, at most
 _UNTAKEN = np.zeros(0, np.bool_)
-_TINY = 128  # variables up to which a problem is solved beyond its tolerance
+_TINY = 192  # variables up to which a problem is solved beyond its tolerance
 _SMALLEST = 1024  # working set of the first rounds
 _LOOSE = 0.03  # a working set is solved to this part of the violation
 _STALLED = 50  # rounds without progress after which rounding is blamed
@@ -93,6 +93,7 @@ class Problem:
         self.steps = 0
         self.best = (np.inf, np.inf)  # violation, objective
         self.stalled = 0
+        self.lost = False  # whether rounding has moved slopes by more than the tolerance
         self.stopped: str | None = None
         self.block: np.ndarray | None = None
         self.memory = [np.empty(0), np.empty(0)]
@@ -237,6 +238,7 @@ class Problem:
         if is_done and self.size <= _TINY:
             steps += small.solve(min(tol, 1e-10 * float(np.abs(small.slopes).max())), most - steps, 2)[0]
         safest.settle()
+        self.lost |= safest.lost
         return steps
 
     def _violation(self) -> float:
@@ -303,7 +305,7 @@ class Problem:
             self.best = (min(self.worst, violation), min(objective, lowest))
         else:
             self.stalled += 1
-            if self.stalled >= (_STALLED_WHOLE if is_whole else _STALLED):
+            if self.stalled >= ((1 if self.lost else _STALLED_WHOLE) if is_whole else _STALLED):
                 self.stopped = "rounding"
 
     def solution(self, stopped: str, tau: float, single: bool) -> Solution:
