@@ -115,7 +115,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         _, first = np.unique(y[order], return_index=True)
         order = np.concatenate([order[first], np.delete(order, first)])  # some of each class
         points = min(n, max(min(_FEWEST, trial.points), 2 * len(first)))
-        model, fitted = None, 0
+        model: SVC | None = None
+        fitted = 0
         while True:
             began = now()
             which = np.sort(order[:points])
@@ -129,9 +130,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             if points == n or growth < _WORTH or another is not model:
                 break
             points = int(min(n, min(growth, _MOST) * points))
-        points = fitted
-        if points < n:
-            self._tell_of_fewer(points, n, journal)
+        if fitted < n:
+            self._tell_of_fewer(fitted, n, journal)
         return model.set_params(max_time=None)
 
     def _finalists(self, best: list[Trial], n: int) -> list[Trial]:
