@@ -126,7 +126,7 @@ def _spoil(X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, str]:
 
 
 def dual_value(problem: Problem, model: Any) -> float:
-    """½γᵀKγ - cᵀγ at the coefficients of a fitted model, less what breaks Σγ = 0.
+    """½γᵀKγ - cᵀγ at the coefficients of a fitted model, with Σγ = 0 exactly where that is asked for.
 
     γ of ν-SVC is scaled back to Σ|γ| = νn: both libraries divide by the margin they found.
     """
@@ -137,9 +137,9 @@ def dual_value(problem: Problem, model: Any) -> float:
     if problem.machine == "NuSVC" and total > 0:
         gamma *= problem.parameters["nu"] * n / total
     exact = [Fraction(value) for value in gamma.tolist()]
-    if problem.machine != "OneClassSVM":
-        mean = sum(exact, Fraction(0)) / n
-        exact = [value - mean for value in exact]
+    if problem.machine != "OneClassSVM":  # what breaks Σγ = 0 is put right where it does least
+        smallest = int(np.square(problem.X - problem.X.mean(axis=0)).sum(axis=1).argmin())
+        exact[smallest] -= sum(exact, Fraction(0))
     value = _energy(problem, model, exact) / 2
     y = problem.y
     if problem.machine == "SVC":

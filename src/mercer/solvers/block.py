@@ -107,7 +107,7 @@ class Block:
         free = np.flatnonzero(self._free())
         if len(free) > _LARGEST:
             return False
-        K = self._rows_of(free)
+        K = self.rows_of(free)
         groups = np.unique(free >= self.split) if self.balanced else np.zeros(0, np.bool_)
         E = ((free >= self.split)[:, None] == groups).astype(np.float64)
         f, g = E.shape
@@ -153,9 +153,10 @@ class Block:
     def refresh(self, c: np.ndarray) -> None:
         """The slopes c - Kγ computed anew: the steps have left rounding errors in them."""
         support = np.flatnonzero(self.gamma)
-        self.slopes[:] = c - self._rows_of(support).T @ self.gamma[support]
+        self.slopes[:] = c - self.rows_of(support).T @ self.gamma[support]
 
-    def _rows_of(self, some: np.ndarray) -> np.ndarray:  # (some, q)
+    def rows_of(self, some: np.ndarray) -> np.ndarray:  # (some, q)
+        """Rows of K, in float64."""
         missing = some[~self.ready[some]]
         if len(missing):
             part = np.empty((len(missing), len(self.gamma)), self.K.dtype)

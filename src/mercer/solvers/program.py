@@ -23,6 +23,7 @@ __all__ = ["WHOLE", "Problem", "Program", "Solution"]
 #: variables up to which a problem is one working set
 WHOLE = 512
 _TURNS = 200  # of pairs and Newton's steps, on a problem that is one working set
+_FURTHER = 20  # of those, beyond the tolerance
 _REFRESHES = 3  # times that slopes are computed anew, at most
 _UNTAKEN = np.zeros(0, np.bool_)
 _TINY = 192  # variables up to which a problem is solved beyond its tolerance
@@ -236,7 +237,8 @@ class Problem:
             if more == 0:
                 break
         if is_done and self.size <= _TINY:
-            steps += small.solve(min(tol, 1e-10 * float(np.abs(small.slopes).max())), most - steps, 2)[0]
+            finer = min(tol, 1e-10 * float(np.abs(small.slopes).max()))
+            steps += small.solve(finer, most - steps, _FURTHER)[0]
         safest.settle()
         self.lost |= safest.lost
         return steps

@@ -28,13 +28,15 @@ class Safest:
         )
         self.start = small.gamma.copy()
         self.bound, self.gamma = np.inf, self.start
-        self.lost = False
+        self.lost = self.merged = False
 
     def note(self) -> None:
         """Look at the point where the solver is, once rounding moves slopes by more than the tolerance."""
         total = float((np.sqrt(np.abs(self.small.diag)) * np.abs(self.small.gamma)).sum())
         self.lost |= 2.0**-52 * float(self.s.max(initial=0.0)) * total > self.tol
         if self.lost:
+            if not self.merged:
+                self._merge()
             self.small.refresh(self.c)
             self._compare(self.small.gamma)
 
@@ -51,6 +53,14 @@ class Safest:
     def _total(self, gamma: np.ndarray) -> float:
         """Σ sᵢ|γᵢ|."""
         return float((self.s * np.abs(np.bincount(self.local, gamma, minlength=len(self.s)))).sum())
+
+    def _merge(self) -> None:
+        """Points with equal rows of K count as one: what rounding does to them is the same."""
+        rows = self.small.rows_of(np.arange(len(self.local)))
+        _, self.local = np.unique(rows, axis=0, return_inverse=True)
+        self.s = np.zeros(int(self.local.max()) + 1)
+        self.s[self.local] = np.sqrt(np.abs(self.small.diag))
+        self.merged = True
 
     def _go(self, gamma: np.ndarray) -> None:
         self.small.gamma[:] = gamma

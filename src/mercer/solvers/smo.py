@@ -110,7 +110,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
 
     Rows of B are taken from elsewhere when they are first needed, B[a, b] = rows[slots[a], columns[b]];
     ``ready`` marks those that are there. Returns the steps taken, at most ``most``: fewer where no pair
-    violates by more than ``tol``, or a step is lost in rounding.
+    violates by more than ``tol``, or steps are lost in rounding.
     """
     q = v.shape[0]
     up, down = np.empty(q), np.empty(q)
@@ -167,7 +167,12 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
         high, low = gamma[i] + step, gamma[j] - step
         high, low = hi[i] if step == rise else high, lo[j] if step == fall else low
         if high == gamma[i] and low == gamma[j]:
-            break  # less than rounding
+            # less than rounding: others may go up instead
+            up[i] = -np.inf
+            g = 0 if i < split else 1
+            s, e = starts[g], stops[g]
+            tops[g] = s + _highest(v[s:e], up[s:e])
+            continue
         gamma[i], gamma[j] = high, low
         for moved in (i, j):
             up[moved] = 0.0 if gamma[moved] < hi[moved] else -np.inf
