@@ -252,7 +252,9 @@ def test_a_penalty_below_the_rounding_of_float32(rng, alpha):
     model = KernelRidge(alpha, kernel=Gaussian(2.0), solver="mixed", tol=1e-9).fit(X, y)
     exact = KernelRidge(alpha, kernel=Gaussian(2.0), solver="cholesky").fit(X, y)
     assert model.report_.stopped == "converged"
-    assert np.linalg.norm(model.predict(X) - exact.predict(X)) <= 1e-7 * np.linalg.norm(y)
+    # Cholesky's own solution is that of K + E with ‖E‖ of about ε‖K‖, which moves Kα by ‖Eα‖ at most
+    rounding = np.finfo(float).eps * len(X) * np.linalg.norm(exact.dual_coef_)
+    assert np.linalg.norm(model.predict(X) - exact.predict(X)) <= 1e-7 * np.linalg.norm(y) + rounding
 
 
 def test_many_points_are_solved_in_float32_and_refined_where_the_penalty_allows_it(rng):

@@ -239,7 +239,7 @@ def test_large_models_take_little_time(rng, path):
     texts = [f"word{i} word{i % 97} word{i % 31}" for i in range(10_000)]
     g = Expansion(BagOfWords(weighting="tf-idf").resolve(texts), texts, rng.normal(size=10_000))
     for model, size in ((f, 4.2e6), (g, 2e6)):
-        start = time.perf_counter()
+        start = time.process_time()
         there_and_back(model, path)
-        assert time.perf_counter() - start < 2.0  # 0.1 s, and 0.4 s for the texts
+        assert time.process_time() - start < 2.0  # 0.1 s, and 0.4 s for the texts
         assert path.stat().st_size < size

@@ -293,18 +293,24 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
     def _plans(self, X: Any, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
         """What each solver would take."""
         product = 1.0 * n * n * (20 + 2 * n_outputs)
-        vectors = 8 * n * (n_outputs + 1) * 10 + 2**21 * thread_count()
+        vectors = 8 * n * (n_outputs + 1) * 10
+        tiles = 2**21 * min(thread_count(), -(-n // _ROWS))
         plans = {
             "cholesky": dense_plan(
                 _CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
             "cg": Plan(
-                _CG, n, vectors, 50 * product, ("K is computed anew in each iteration",), iterative=True
+                _CG,
+                n,
+                vectors + tiles,
+                50 * product,
+                ("K is computed anew in each iteration",),
+                iterative=True,
             ),
             "mixed": Plan(
                 _MIXED,
                 n,
-                4 * n * n + 2 * vectors,
+                4 * n * n + 2 * vectors + tiles,
                 float(n) ** 3 / 3 + 16 * product,  # a product in float64 counts twice
                 ("a factor in float32 takes half the time and memory of one in float64",),
                 iterative=True,
@@ -418,6 +424,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         return _Solution(X, root * Z, intercept, objective, facts=facts)
 
 
+_ROWS = 496  # of K that a thread has at a time in a product, at most
 _MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64
 _CHOLESKY = "Cholesky factorisation"
 _PRIMAL = "Cholesky factorisation in the features"

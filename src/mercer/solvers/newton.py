@@ -337,7 +337,7 @@ class _Run(Problem):
     def factor(self, active: np.ndarray, s: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """B⁻¹ for B = λI + SKS on the active points."""
         size = len(active)
-        rows = max(1, 2**19 // size)  # K's own copies stay small
+        rows = max(1, 2**17 // size)  # K's own copies stay small, on as many threads as there are
         parts = [slice(i, min(i + rows, size)) for i in range(0, size, rows)]
         for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):  # K may be indefinite by rounding
             B = np.empty((size, size))
