@@ -3,6 +3,7 @@
 #   make test PYTEST_ARGS="-m 'not slow' -x"     passed on to pytest
 #   make test WORKERS=8                          processes that share the tests
 #   make bench BENCH=gram                        one benchmark instead of all
+#   make bench NEIGHBOURS=2                      what is timed runs beside two busy processes
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -50,7 +51,7 @@ types: $(VENV)/.installed-types ## mypy on src/mercer
 # must be what users get.
 bench: $(VENV)/.installed-bench ## benchmarks against peers (BENCH=name for one)
 	@test -n "$(strip $(BENCH))" || { echo "no benchmarks: benchmarks/ holds no NAME.py" >&2; exit 1; }
-	@set -e; for name in $(BENCH); do echo "== benchmarks.$$name"; $(RUN) -m benchmarks.$$name; done
+	@set -e; for name in $(BENCH); do echo "== benchmarks.$$name"; NEIGHBOURS=$(NEIGHBOURS) $(RUN) -m benchmarks.$$name; done
 
 docs: $(VENV)/.installed-docs ## the documentation, to docs/_build/html
 	$(RUN) -m sphinx $(SPHINX_ARGS) -b html docs docs/_build/html

@@ -7,10 +7,36 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+
+
+_SPIN = "print(flush=True)\nwhile True: pass"
+
+
+@contextmanager
+def busy(neighbours: int) -> Iterator[None]:
+    """So many processes beside this one that take all they can get."""
+    started = [
+        subprocess.Popen([sys.executable, "-c", _SPIN], stdout=subprocess.PIPE) for _ in range(neighbours)
+    ]
+    try:
+        for one in started:
+            assert one.stdout is not None
+            one.stdout.readline()  # it runs
+        yield
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+def neighbours() -> int:
+    """How many busy processes are to run beside what is timed: ``make bench NEIGHBOURS=2``."""
+    return int(os.environ.get("NEIGHBOURS") or 0)
 
 
 def interleaved(*functions: Callable[[], object], repeats: int = 7) -> list[float]:
@@ -18,11 +44,12 @@ def interleaved(*functions: Callable[[], object], repeats: int = 7) -> list[floa
     for function in functions:
         function()
     times: list[list[float]] = [[] for _ in functions]
-    for _ in range(repeats):
-        for function, record in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            function()
-            record.append(time.perf_counter() - start)
+    with busy(neighbours()):
+        for _ in range(repeats):
+            for function, record in zip(functions, times, strict=True):
+                start = time.perf_counter()
+                function()
+                record.append(time.perf_counter() - start)
     return [float(np.median(record)) for record in times]
 
 
@@ -61,7 +88,8 @@ def machine() -> str:
 
 
 def write(name: str, *tables: Table) -> None:
-    """The tables as ``benchmarks/results/NAME.md``."""
+    """The tables as ``benchmarks/results/NAME.md``, or ``NAME-busy.md`` beside busy neighbours."""
+    name += "-busy" if neighbours() else ""
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}.md"

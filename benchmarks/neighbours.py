@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge as TheirRidge
 
 from benchmarks._data import fashion
-from benchmarks._timing import Table, write
+from benchmarks._timing import Table, busy, write
 from mercer import (
     SVC,
     KernelFisherDiscriminant,
@@ -30,25 +27,6 @@ from mercer import (
     KernelRidgeCV,
 )
 from mercer.selection import AutoKernelRegressor
-
-_SPIN = "print(flush=True)\nwhile True: pass"
-
-
-@contextmanager
-def busy(neighbours: int) -> Iterator[None]:
-    """So many processes beside this one that take all they can get."""
-    started = [
-        subprocess.Popen([sys.executable, "-c", _SPIN], stdout=subprocess.PIPE) for _ in range(neighbours)
-    ]
-    try:
-        for one in started:
-            assert one.stdout is not None
-            one.stdout.readline()  # it runs
-        yield
-    finally:
-        for one in started:
-            one.kill()
-            one.wait()
 
 
 def images() -> tuple[np.ndarray, np.ndarray, str]:
