@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-
 _SPIN = "print(flush=True)\nwhile True: pass"
 
 
