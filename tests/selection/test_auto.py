@@ -294,6 +294,18 @@ def test_every_trial_has_its_share_of_the_time(wave, monkeypatch):
     assert ends[0] < ends[1] < search.clock.end - 500 and max(ends) <= search.clock.end
 
 
+def test_a_search_that_came_to_its_end_did_not_run_out_of_time(wave):
+    X, Y = wave[0], wave[1][:, None]
+    search = Search(X, Y, lambda kernel, noise, which: Score(1.0, 1.0, noise), clock=Clock(1000.0))
+    search.run([family(Gaussian(sigma=1.0))])
+    assert not search.is_cut
+    short = Search(X, Y, lambda kernel, noise, which: Score(1.0, 1.0, noise), clock=Clock(0.0))
+    short.run([family(Gaussian(sigma=1.0)), family(Laplacian(1.0))])
+    assert short.is_cut
+    model = AutoKernelRegressor(kernel=[Gaussian(sigma=1.0)], max_time=1000.0).fit(*wave)
+    assert model.report_.stopped == "converged"
+
+
 def test_compiling_is_not_charged(wave, monkeypatch):
     """A search under a limit tries as much when each trial waits for the compiler first."""
     from mercer.clock import standing_still

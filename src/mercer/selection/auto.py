@@ -145,7 +145,7 @@ class AutoMixin:
             journal.warn(
                 f"interrupted: the best of {len(search.trials)} trials is fitted, without the others"
             )
-        elif search.clock.is_over:
+        elif search.is_cut:
             search.stopped = "max_time"
         return search, best
 

@@ -156,13 +156,15 @@ class Search:
         self.first = 2 * _RUNGS[-1]
         #: as in a report
         self.stopped = "converged"
+        #: whether time was too short for a part of what would have been tried
+        self.is_cut = False
 
     def run(self, families: Sequence[Family]) -> list[Trial]:
         """All trials; those of the last rung, the best first."""
         usual = self._points(_RUNGS[0])
         first = self._affordable(families, usual)
         if first < usual:
-            self.first = first
+            self.first, self.is_cut = first, True
         best = self._rung([self._first(family, first) for family in families], first, 2 * len(families))
         for points in [usual] * (first < usual) + [
             p for p in _RUNGS[1:] if p <= self._points(len(self.Y) - 1)
@@ -170,7 +172,10 @@ class Search:
             kept = best[:_KEPT]
             growth = self._size(points) / self._size(kept[0].points)
             seconds = growth * _total(kept) / min(len(kept), self._at_a_time(points))
-            if len(kept) == 1 or self.clock.is_over or seconds > self.clock.left:
+            if len(kept) == 1:
+                break
+            if self.clock.is_over or seconds > self.clock.left:
+                self.is_cut = True
                 break
             again = [iter([(t.family, t.kernel, t.noise, t.per_column)]) for t in kept]
             best = self._rung(again, points, len(kept)) or best
@@ -251,6 +256,7 @@ class Search:
             nonlocal begun
             for place, candidate in enumerate(chains[number]):
                 if made and self.clock.is_over:
+                    self.is_cut = True
                     return
                 with guard:
                     share = min(1.0, _SHARES * threads / max(count - begun, 1))
@@ -278,6 +284,7 @@ class Search:
         def task(i: int) -> None:
             learn_on, score_on = parts[i]
             learned = self._learn(family, kernel, noise, learn_on, not per_column, ends[i])
+            self.is_cut |= now() >= ends[i]
             done[i] = learned, self.score(learned.kernel, learned.noise, score_on)
 
         run(task, range(len(parts)))
