@@ -303,7 +303,7 @@ def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
         )
     if isinstance(X, np.ndarray) and X.ndim > 0:
         is_column = X.dtype == object and X.shape[1:] == (1,)  # as scikit-learn passes a column of a table
-        objects = X.ravel().tolist() if X.ndim == 1 or is_column else list(X)
+        objects = X.ravel().tolist() if X.ndim == 1 or is_column else list(X.copy())  # its rows are views
     elif _library(X) in ("pandas", "polars") and hasattr(X, "to_list"):
         objects = X.to_list()
     elif isinstance(X, Sequence):

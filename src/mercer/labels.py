@@ -20,6 +20,11 @@ def require_labels(y: Any) -> None:
     """
     may_differ = isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", "") == "O"
     labels = (y.tolist() if hasattr(y, "tolist") else y) if may_differ else ()
+    if any(label is None for label in labels):
+        raise InputTypeError(
+            f"y must hold a label for every point, got None for point {list(labels).index(None)}: leave such "
+            "points out, or give them a label"
+        )
     first: dict[bool, Any] = {}
     for label in labels:
         if isinstance(label, str | int | float | np.number | np.bool_) and label == label:

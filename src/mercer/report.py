@@ -103,7 +103,9 @@ class Report:
         if self.objective is not None:
             parts.append(f"objective {self.objective:.10g}")
         if self.gap is not None and isnan(self.gap):
-            parts.append("how far above the minimum is unknown: the kernel is not positive definite")
+            parts.append(
+                "how far above the minimum is unknown: the kernel is not known to be positive definite"
+            )
         elif self.gap is not None:
             parts.append(f"at most {self.gap:.2g} above the minimum")
         parts += [format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]

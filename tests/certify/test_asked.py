@@ -59,6 +59,10 @@ print(all(m in dir(mercer) for m in mercer._MODULES))
 # --- text ----------------------------------------------------------------------------------------
 
 
+def test_a_negative_is_refuted_as_by_the_command():
+    assert certify("-gaussian(1)").verdict == "refuted"
+
+
 def test_text_is_read_as_the_command_reads_it():
     assert certify("2*gaussian(sigma=1) + polynomial(3)").verdict == "proved"
     assert certify("ballindicator(1)").verdict == "refuted"

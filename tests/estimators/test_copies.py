@@ -82,3 +82,18 @@ def test_so_it_does_of_objects(kind):
     words[:] = 6 * ["nothing"]
     for old, now in zip(before, outputs(model, ["abx", "yd"]), strict=True):
         assert np.array_equal(old, now)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.SlowPathWarning")
+@pytest.mark.parametrize("kind", [mercer.SVC, mercer.KernelRidge, mercer.KernelPCA, mercer.ParzenClassifier])
+@pytest.mark.parametrize(
+    "kernel", [lambda a, b: np.asarray(a) @ np.asarray(b).T, lambda a, b: float(a[0] * b[0] + a[1] * b[1])]
+)
+def test_so_it_does_with_functions_of_points(rng, kind, kernel):
+    X = rng.normal(size=(20, 2))
+    new = X[:3].copy()
+    model = kind(kernel=kernel).fit(X, np.arange(20) % 2)
+    before = outputs(model, new)
+    X[:] = 7.0
+    for old, now in zip(before, outputs(model, new), strict=True):
+        assert np.array_equal(old, now)

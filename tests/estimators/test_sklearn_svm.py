@@ -50,6 +50,8 @@ CANNOT_APPLY = {
     "test_svc_nusvc_probA_probB_deprecated": "attributes that scikit-learn is about to remove",
 }
 
+IS_OLD = parse_version(sklearn.__version__) < parse_version("1.9")
+
 _source = upstream.find_source()
 if _source is None:
     pytest.skip("this scikit-learn was installed without its tests", allow_module_level=True)
@@ -74,6 +76,8 @@ def global_random_seed():
 def cannot_apply(request):
     name = request.node.originalname
     reason = CANNOT_APPLY.get(name)
+    if name == "test_negative_sample_weights_mask_all_samples" and IS_OLD:
+        pytest.skip("the words for weights that are all zero were others before scikit-learn 1.9")
     if reason is None:
         return
     if is_about_ours(name):
@@ -94,7 +98,7 @@ def test_upstream_is_whole():
     assert _cases["test_n_support"].__globals__["NuSVR"] is mercer.NuSVR
 
 
-@pytest.mark.skipif(parse_version(sklearn.__version__) < parse_version("1.9"), reason="the list is for 1.9")
+@pytest.mark.skipif(IS_OLD, reason="the list is for 1.9")
 def test_every_exception_exists_upstream():
     assert CANNOT_APPLY.keys() <= _cases.keys()
 

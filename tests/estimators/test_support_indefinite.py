@@ -132,3 +132,23 @@ def test_nearest_means_warn(xor):
         warnings.simplefilter("error")
         ParzenClassifier(kernel, fit_offset=False).fit(X, y)  # sums of kernel values, no distances
         ParzenClassifier("rbf").fit(X, y)
+
+
+def test_more_points_than_were_looked_at_have_no_gap(rng):
+    """No negative eigenvalue among 200 points proves nothing of 300."""
+    X = 50 * rng.normal(size=(300, 2))
+    y = np.where(rng.uniform(size=300) < 0.5, 1.0, -1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SVC(kernel=BallIndicator(1.5), C=10.0).fit(X, y)
+    assert np.isnan(model.dual_gap_) and "not known to be positive definite" in str(model.report_)
+    assert SVC(C=10.0).fit(X, y).dual_gap_ >= 0
+
+
+def test_a_matrix_of_float32_is_judged_by_its_own_rounding(rng):
+    A = rng.normal(size=(30, 4))
+    K = (A @ A.T).astype(np.float32)  # of rank 4: its other eigenvalues are rounding
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SVC(kernel="precomputed").fit(K, A[:, 0] > 0)
+    assert np.isfinite(model.dual_gap_)

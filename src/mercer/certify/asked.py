@@ -39,7 +39,7 @@ def as_asked(kernel: Any) -> Kernel:
     if isinstance(kernel, str) and kernel not in NAMES:
         from mercer.kernels.parse import parse_kernel
 
-        return parse_kernel(kernel, follow_data=False)
+        return parse_kernel(kernel, follow_data=False, signs=True)
     if callable(kernel) and not isinstance(kernel, Kernel | type) and _takes_one(kernel):
         formula, sampled = OfDistance(kernel), Sampled(kernel)
         values = sampled.profile(np.sqrt(_SQUARES))  # refuses what gives no numbers

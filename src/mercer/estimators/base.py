@@ -191,8 +191,11 @@ def _is_absent(y: Any) -> bool:
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
-    """The weights of the points, zero or more; ones when None."""
-    return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
+    """The weights of the points, zero or more and not all of them zero; ones when None."""
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise InputError("Sample weights must contain at least one non-zero number: leave out sample_weight")
+    return np.asarray(weight)
 
 
 def is_pairwise(kernel: Kernel) -> bool:

@@ -25,7 +25,7 @@ from mercer.kernels.parameters import choice
 from mercer.report import Journal
 from mercer.threads import single_threaded_blas
 
-__all__ = ["INDEFINITE", "DefiniteMixin", "lowest_eigenvalue", "refutation"]
+__all__ = ["INDEFINITE", "DefiniteMixin", "is_known", "lowest_eigenvalue", "refutation"]
 
 #: the declared parameter of learners that can go on without the negative part
 INDEFINITE = choice("refuse", ("refuse", "clip"))
@@ -94,7 +94,7 @@ def lowest_eigenvalue(kernel: Kernel, X: Any, centred: bool = False) -> float:
     -1.232
     """
     K = Gram(kernel, _some(X), cache=0).dense()
-    eps, K = float(np.finfo(K.dtype).eps), K.astype(np.float64)
+    eps, K = _rounding(kernel, K.dtype), K.astype(np.float64)
     if not np.isfinite(K).all():
         return 0.0  # the solver has words for it
     size = float(np.abs(K).max(initial=0.0))
@@ -105,6 +105,21 @@ def lowest_eigenvalue(kernel: Kernel, X: Any, centred: bool = False) -> float:
         values = np.linalg.eigvalsh((K + K.T) / 2)
     lowest = float(values.min(initial=0.0))
     return lowest if lowest < -4 * len(K) * eps * size else 0.0
+
+
+def _rounding(kernel: Kernel, dtype: Any) -> float:
+    """ε of the values of k: that of the matrix they are read from, where it is coarser."""
+    given = (getattr(part, "matrix", None) for part in kernel.parts())
+    single = any(getattr(matrix, "dtype", None) == np.float32 for matrix in given)
+    return float(np.finfo(np.float32 if single else dtype).eps)
+
+
+def is_known(kernel: Kernel, X: Any) -> bool:
+    """Whether it is known that K has no negative eigenvalue where `refutation` found none.
+
+    The kernel is proved, or all of K was looked at.
+    """
+    return data.n_points(X) <= _LOOKED_AT or _is_proved(kernel, X)
 
 
 def refutation(kernel: Kernel, X: Any, centred: bool) -> float:

@@ -117,7 +117,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             yield X
             return
         K = matrix_values(self.kernel, X, X)
-        self._function, self._trained_on, self._takes_matrices = self.kernel, X, True
+        self._function, self._trained_on, self._takes_matrices = self.kernel, data.copied(X), True
         try:
             yield K
         finally:

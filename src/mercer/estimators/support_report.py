@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.estimators.definite import refutation
+from mercer.estimators.definite import is_known, refutation
 from mercer.estimators.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
 from mercer.report import Journal, Plan, Report
@@ -62,6 +62,8 @@ class SupportReportMixin(IterativeMixin):
                 "take another kernel (mercer.certify tells), or repair the matrix (mercer.repair) and pass "
                 'it with kernel="precomputed"'
             )
+        elif not is_known(self.kernel_, points):
+            gaps = [np.nan] * len(machines)  # of a point that may be one of many
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
         if not all(machine.has_margin for machine in machines):
