@@ -372,7 +372,7 @@ def test_estimators_of_scikit_learn_open_nothing_either(path):
     assert _there(path, make_pipeline(vectorizer)).transform(["be"]).toarray().tolist() == [[1, 0]]
     for model, message in (
         (CountVectorizer(input="filename"), r"input='filename' opens files when it is used"),
-        (make_pipeline(SVC(), memory="/tmp/x"), r"memory='/tmp/x' keeps files in a folder"),
+        (make_pipeline(SVC(), memory="steps"), r"memory='steps' keeps files in a folder"),
         (LogisticRegression(n_jobs=10**6), r"n_jobs=1000000 would start that many processes"),
     ):
         with pytest.raises(InputError, match=message):
