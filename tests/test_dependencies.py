@@ -9,6 +9,8 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from mercer import versions
+
 ROOT = Path(__file__).resolve().parent.parent
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 CODE = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "src").rglob("*.py"))]
@@ -99,6 +101,11 @@ def test_imports_of_the_package_are_declared():
     """Every library that mercer itself imports is a dependency, or in one of the extras for users."""
     paths = sorted((ROOT / "src").rglob("*.py"))
     assert len(paths) > 200 and all_undeclared(paths, code, "all") == {}
+
+
+def test_versions_are_shown_of_all_libraries():
+    shown = {*versions._NEEDED, *versions._OPTIONAL}
+    assert declared("all") - {"mercer"} <= shown and set(versions._NEEDED) == declared()
 
 
 def test_what_is_apart_has_a_target_that_ci_runs():

@@ -82,7 +82,7 @@ class Report:
     #: the value that was minimised
     objective: float | None = None
     #: how far above the minimum the objective is at most; None where there is nothing to minimise, NaN where
-    #: nobody knows: K is not positive semi-definite
+    #: nobody knows: K is not known to be positive semi-definite
     gap: float | None = None
     #: what was warned about
     warnings: tuple[str, ...] = ()

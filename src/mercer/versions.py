@@ -13,7 +13,7 @@ __all__ = ["show_versions"]
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "numba", "llvmlite", "threadpoolctl", "psutil")
 _OPTIONAL = (
     *("matplotlib", "skops", "typer", "rich", "polars", "zstandard", "torch", "dask", "distributed"),
-    *("pandas", "networkx"),
+    *("publicsuffixlist", "pandas", "networkx"),
 )
 
 

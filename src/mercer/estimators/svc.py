@@ -75,7 +75,8 @@ class SVC(SupportClassifier):
     margin_ : 2/‖f‖, the width of the margin; one per problem where there are several; inf where f is constant
     dual_gap_ : how far the objective is from its minimum, at most, the rounding of kernel values included;
         one per problem. NaN, with a warning, where the kernel is not positive definite on the points: there
-        may be many minima, and nobody knows which of them was found
+        may be many minima, and nobody knows which of them was found; and, without one, where a kernel that
+        is not proved has more than the 200 points that are looked at
     kkt_violation_ : by how much the conditions of optimality are violated, at most, rounding included; one
         per problem
     expansion_ : f, an Expansion on the support vectors; one column of ``coef`` per problem

@@ -32,9 +32,7 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
         points, original, weight = self._counted(points, weight)
         y = np.asarray(y, dtype=np.float64)[original]
         gram, plan = self._set_up(points, self._finite_penalty(weight) * float(weight.max()), 2 * len(y), 1)
-        with (
-            self._control(type(self).__name__, None, points, y, weight, self.kernel_) as control,
-        ):
+        with self._control(type(self).__name__, None, points, y, weight, self.kernel_) as control:
             machine = self._solve(gram, y, weight, control)
         self._read_one(points, original, machine)
         with np.errstate(divide="ignore", invalid="ignore"):

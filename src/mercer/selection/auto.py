@@ -35,7 +35,7 @@ def is_mixed_frame(X: Any) -> bool:
     >>> is_mixed_frame(np.array([["a", "b"]])), is_mixed_frame([[1.0, 2.0]])
     (False, False)
     """
-    if not (hasattr(X, "dtypes") and hasattr(X, "columns")):
+    if not data.is_frame(X):
         return False
     for dtype in X.dtypes:
         kind = getattr(dtype, "kind", None)  # pandas's

@@ -170,10 +170,10 @@ class Search:
             p for p in _RUNGS[1:] if p <= self._points(len(self.Y) - 1)
         ]:
             kept = best[:_KEPT]
-            growth = self._size(points) / self._size(kept[0].points)
-            seconds = growth * _total(kept) / min(len(kept), self._at_a_time(points))
             if len(kept) == 1:
                 break
+            growth = self._size(points) / self._size(kept[0].points)
+            seconds = growth * sum(t.seconds for t in kept) / min(len(kept), self._at_a_time(points))
             if self.clock.is_over or seconds > self.clock.left:
                 self.is_cut = True
                 break
@@ -336,11 +336,6 @@ def affordable_points() -> int:
     """How many points may have the handful of matrices that learning takes."""
     half = _VECTORS / (2 * _MATRICES)
     return int(np.sqrt(half**2 + memory_budget() / (8 * _MATRICES)) - half)
-
-
-def _total(trials: Sequence[Trial]) -> float:
-    """Seconds of all of them."""
-    return sum(trial.seconds for trial in trials)
 
 
 def _mean(scores: list[Score]) -> Score:
