@@ -17,13 +17,16 @@ import importlib.util
 import inspect
 import sys
 import warnings
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 __all__ = [
     "InputError",
     "InputTypeError",
     "MemoryBudgetError",
     "SlowPathWarning",
+    "quietly",
     "require",
     "require_installed",
     "warn_user",
@@ -87,3 +90,10 @@ def require_installed(module: str, extra: str) -> None:
 
 def _missing(name: str, extra: str) -> ImportError:
     return ImportError(f'{name} is not installed: run  pip install "mercer[{extra}]"', name=name)
+
+
+def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns, without the warnings of a step whose advice the caller cannot follow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*arguments)

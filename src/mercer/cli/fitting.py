@@ -15,7 +15,6 @@ Where searches differ all the same, the result says how (`mercer.cli.honest.diff
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +26,7 @@ from mercer import data
 from mercer.cli.honest import Effort, Honest, difference, judged
 from mercer.cli.screen import Screen
 from mercer.clock import now
-from mercer.errors import MemoryBudgetError
+from mercer.errors import MemoryBudgetError, quietly
 from mercer.tables.model import TableModel
 
 __all__ = ["Fitting", "refitted"]
@@ -143,7 +142,7 @@ class Fitting:
             return model, honest
         self.screen.step("fitting on all rows, with the kernel that was found")
         try:
-            return self._quietly(refitted, model, self.X, self.y), honest
+            return quietly(refitted, model, self.X, self.y), honest
         except MemoryBudgetError as error:
             self.screen.note(f"there is no room to fit on all rows, {as_it_is}: {error}")
             return model, honest
@@ -168,12 +167,6 @@ class Fitting:
     def _repeat(self, said: list[str]) -> None:
         for text in dict.fromkeys(said):
             warnings.warn(text, stacklevel=2)
-
-    @staticmethod
-    def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return function(*arguments)
 
     def _tenth(self) -> tuple[np.ndarray, np.ndarray]:
         kind = ShuffleSplit

@@ -88,15 +88,8 @@ def _trials(case: Case, pictures: Pictures) -> list[Html]:
     caption = "Trials, the best first" + (f" ({more} more)" if more else "")
     head = ["place", "kernel", "error", "penalty", "points", "seconds"]
     keep = [j for j in range(len(head)) if j < 3 or any(row[j] is not None for row in listed)]
-    parts.append(
-        folded(
-            f"{len(rows)} trials, one by one",
-            table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption),
-        )
-        if len(rows) > 3
-        else table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption)
-    )
-    return parts
+    every = table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption)
+    return [*parts, folded(f"{len(rows)} trials, one by one", every) if len(rows) > 3 else every]
 
 
 def _why(rows: list[Tried]) -> str:

@@ -2,8 +2,6 @@ r"""What the estimators that choose a kernel share."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -162,13 +160,6 @@ class AutoMixin:
                 f"a search cuts the points in halves and folds and takes at least {_FEWEST} of them, got "
                 f"n_samples={data.n_points(X)}: add points, or fit one kernel"
             )
-
-    @staticmethod
-    def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-        """Without the warnings of a step on the way, whose advice the caller cannot follow."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return function(*arguments)
 
     def _seed(self) -> int:
         return seed_of(self.random_state)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from mercer import data
 from mercer.clock import now
+from mercer.errors import quietly
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.svc import SVC
@@ -123,7 +124,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             some = (X, y) if points == n else (data.take(X, which), y[which])
             limit = None if model is None else max(clock.left, _LEAST)
             machine = SVC(kernel=kernel, C=self.C_, max_time=limit)
-            another = machine.fit(*some) if model is None else self._quietly(machine.fit, *some)
+            another = machine.fit(*some) if model is None else quietly(machine.fit, *some)
             if model is None or another.report_.stopped != "max_time":
                 model, fitted = another, points
             growth = (max(clock.left, 0.0) / (2 * (now() - began))) ** (1 / _POWER)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from mercer import data
 from mercer.clock import now
 from mercer.config import memory_budget
+from mercer.errors import quietly
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
 from mercer.estimators.ridge_cv import KernelRidgeCV
@@ -103,7 +104,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
             which = which[: len(which) * 4 // 5]
             if len(which) < min(winner.points, len(Z)):
                 return winner.score.penalty
-        return float(self._quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
+        return float(quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
 
     def _affordable(self, X: Any, y: np.ndarray, clock: Clock) -> int:
         """How many points the last fit may take: memory grows with their square, time with their cube."""
@@ -122,9 +123,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         some = slice(min(_TIMED, len(y)))
         points = data.take(X, np.arange(len(y))[some])
         began = now()
-        probe = self._quietly(
-            KernelRidge(self.alpha_, kernel=self.kernel_, solver="mixed").fit, points, y[some]
-        )
+        probe = quietly(KernelRidge(self.alpha_, kernel=self.kernel_, solver="mixed").fit, points, y[some])
         return max(1.0, (now() - began) / max(probe.report_.plan.seconds, 1e-9))
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
