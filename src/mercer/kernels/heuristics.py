@@ -32,7 +32,7 @@ def value(kernel: Kernel, name: str, word: str, X: Any, weight: Any = None) -> f
         X, weight = X[present], np.asarray(weight, dtype=np.float64)[present]
     if word == "median":
         return median_distance(
-            X, "euclidean" if getattr(kernel, "is_euclidean", True) else "cityblock", weight
+            X, "cityblock" if getattr(kernel, "norm", 2) in (1, "l1") else "euclidean", weight
         )
     if word == "auto":
         return 1.0 / X.shape[1]
