@@ -22,6 +22,7 @@ from mercer.config import (
     thread_count,
 )
 from mercer.errors import InputError, MemoryBudgetError
+from mercer.machine import _free_memory
 
 # `mercer.config` may also be the name of the class in the package, so the module is asked for by name.
 module = importlib.import_module("mercer.config")
@@ -274,7 +275,9 @@ def machine(tmp_path, monkeypatch):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    return write
+    _free_memory.cache_clear()  # what was read a moment ago, and will be a moment after
+    yield write
+    _free_memory.cache_clear()
 
 
 def test_without_containers(machine):

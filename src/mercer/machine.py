@@ -19,9 +19,7 @@ _RECENT = 2.0  # seconds over which the work of others is averaged, at most
 
 def available_memory() -> int:
     """Bytes that are free, or less where a container's limit is nearer."""
-    import psutil
-
-    return int(min(psutil.virtual_memory().available, _container_memory(_ROOT, _moment())))
+    return int(min(_free_memory(_moment()), _container_memory(_ROOT, _moment())))
 
 
 def available_cores() -> int:
@@ -122,6 +120,14 @@ def _folders(root: Path, lines: str, controller: str) -> Iterator[Path]:
         folder = mount / path.lstrip("/")
         # Inside a container the path may be the host's, and only the mount itself is there to read.
         yield from (f for f in (folder, *folder.parents) if f == mount or mount in f.parents)
+
+
+@lru_cache(maxsize=1)
+def _free_memory(moment: int) -> int:
+    """Bytes that the machine has free."""
+    import psutil
+
+    return int(psutil.virtual_memory().available)
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,9 @@ The formula of a whole kernel expression is cut into what is computed where:
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +54,7 @@ class Program:
         self.left: list[Expression] = []
         self.right: list[Expression] = []
         self.planes: list[Quantity | External] = []
+        self._known: dict[Expression, int] = {}  # which points the subtrees depend on
         self.body = self._slot(self.expression)
         self.terms: list[Expression | None] = [
             self._term(plane.term)
@@ -64,7 +67,7 @@ class Program:
 
     def _slot(self, node: Expression) -> Expression:
         """The node with its hoisted subtrees replaced by slots."""
-        depends = _dependence(node)
+        depends = self._dependence(node)
         if depends == _NOTHING:
             return _take(self.constants, node, "c")
         if depends == _LEFT:
@@ -85,7 +88,7 @@ class Program:
         known: dict[int, Expression] = {}
 
         def gather(part: Expression, inverse: bool) -> None:
-            depends = _dependence(part)
+            depends = self._dependence(part)
             if depends != _PAIR:
                 factor = rebuild("divide", ONE, part) if inverse else part
                 known[depends] = rebuild("multiply", known.get(depends, ONE), factor)
@@ -115,12 +118,29 @@ class Program:
         assert isinstance(node, Apply)
         return Apply(node.operation, tuple(map(self._term, node.arguments)))
 
+    def _dependence(self, node: Expression) -> int:
+        if not isinstance(node, Apply):
+            return _leaf_dependence(node)
+        if node not in self._known:
+            self._known[node] = reduce(or_, map(self._dependence, node.arguments), _NOTHING)
+        return self._known[node]
+
     # --- facts ---------------------------------------------------------------------------------------
 
     @cached_property
     def views(self) -> list[View]:
         """The distinct views of the data that the planes are measured on."""
         return list(dict.fromkeys(plane.view for plane in self.planes))
+
+    @cached_property
+    def layout(self) -> tuple[Hashable, ...]:
+        """What the printed code depends on: programs of equal layouts share it."""
+        planes = [
+            (plane.kind, self.views.index(plane.view)) if isinstance(plane, Quantity) else None
+            for plane in self.planes
+        ]
+        counts = len(self.constants), len(self.left), len(self.right), len(self.views)
+        return self.body, *self.terms, *planes, *counts
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -134,17 +154,14 @@ class Program:
         return diagonal(self.expression, 0)
 
 
-def _dependence(node: Expression) -> int:
-    if isinstance(node, Quantity | External):
+def _leaf_dependence(leaf: Expression) -> int:
+    if isinstance(leaf, Quantity | External):
         return _PAIR
-    if isinstance(node, PointSum | ExternalDiagonal):
-        return (_LEFT, _RIGHT)[node.side]
-    if isinstance(node, Mean):
-        return (_LEFT, _RIGHT, _LEFT)[node.side]  # the mean of means: any side will do
-    total = _NOTHING
-    for child in node.children:
-        total |= _dependence(child)
-    return total
+    if isinstance(leaf, PointSum | ExternalDiagonal):
+        return (_LEFT, _RIGHT)[leaf.side]
+    if isinstance(leaf, Mean):
+        return (_LEFT, _RIGHT, _LEFT)[leaf.side]  # the mean of means: any side will do
+    return _NOTHING
 
 
 def _take(slots: list[Any], node: Expression, letter: str) -> Symbol:

@@ -18,11 +18,14 @@ import numpy as np
 
 __all__ = [
     "add_product",
+    "add_square",
     "cholesky_in_place",
     "inverse_in_place",
+    "invert_triangle",
     "multiply_triangle",
     "product",
     "solve_triangle",
+    "square_triangle",
     "subtract_product",
     "subtract_rank_two",
     "subtract_square",
@@ -88,9 +91,10 @@ def product(
     return out
 
 
-def multiply_triangle(A: np.ndarray, T: np.ndarray, upper: bool) -> None:  # (m, k), (k, k)
-    """A ← A Tᵀ, T lower or upper triangular."""
-    _call("trmm", A.dtype, b"R", b"U" if upper else b"L", b"T", b"N", *A.shape, 1.0, T, A)
+def multiply_triangle(A: np.ndarray, T: np.ndarray, upper: bool, side: str = "right") -> None:
+    """A ← A Tᵀ, or on the left TᵀA, T lower or upper triangular."""
+    letters = b"L" if side == "left" else b"R", b"U" if upper else b"L"
+    _call("trmm", A.dtype, *letters, b"T", b"N", *A.shape, 1.0, T, A)
 
 
 def add_product(C: np.ndarray, factor: float, A: np.ndarray, B: np.ndarray, transpose: bool = False) -> None:
@@ -116,17 +120,35 @@ def subtract_square(C: np.ndarray, A: np.ndarray) -> None:  # (n, n), (n, k)
         _call("syrk", C.dtype, b"L", b"N", *A.shape, -1.0, A, 1.0, C)
 
 
-def solve_triangle(L: np.ndarray, B: np.ndarray, side: str = "left", transpose: bool = False) -> None:
-    """B ← L⁻¹ B, or on the right B L⁻¹, of a lower triangular L; L⁻ᵀ instead with ``transpose``."""
+def add_square(C: np.ndarray, A: np.ndarray) -> None:  # (n, n), (k, n)
+    """C += AᵀA in the lower triangle."""
+    if A.size:
+        _call("syrk", C.dtype, b"L", b"T", *A.shape[::-1], 1.0, A, 1.0, C)
+
+
+def solve_triangle(
+    L: np.ndarray, B: np.ndarray, side: str = "left", transpose: bool = False, factor: float = 1.0
+) -> None:
+    """B ← factor · L⁻¹ B, or on the right B L⁻¹, of a lower triangular L; L⁻ᵀ instead with ``transpose``."""
     letters = b"L" if side == "left" else b"R", b"L", b"T" if transpose else b"N", b"N"
     if B.size:
-        _call("trsm", B.dtype, *letters, *B.shape, 1.0, L, B)
+        _call("trsm", B.dtype, *letters, *B.shape, factor, L, B)
 
 
 def inverse_in_place(L: np.ndarray) -> None:  # (n, n)
     """The lower triangle of L becomes that of (LLᵀ)⁻¹."""
     if L.size:
         _call("potri", L.dtype, b"L", len(L), L, ctypes.c_int(0))
+
+
+def invert_triangle(L: np.ndarray) -> None:  # (n, n)
+    """The lower triangle of L becomes that of L⁻¹."""
+    _call("trtri", L.dtype, b"L", b"N", len(L), L, ctypes.c_int(0))
+
+
+def square_triangle(L: np.ndarray) -> None:  # (n, n)
+    """The lower triangle of L becomes that of LᵀL."""
+    _call("lauum", L.dtype, b"L", len(L), L, ctypes.c_int(0))
 
 
 def cholesky_in_place(A: np.ndarray) -> int:  # (n, n)

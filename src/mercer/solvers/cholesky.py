@@ -22,10 +22,14 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from mercer.solvers.blas import (
+    add_product,
+    add_square,
     cholesky_in_place,
     inverse_in_place,
-    product,
+    invert_triangle,
+    multiply_triangle,
     solve_triangle,
+    square_triangle,
     subtract_product,
     subtract_square,
 )
@@ -37,7 +41,7 @@ __all__ = ["factorise", "inverse", "inverse_diagonal", "solve"]
 _ONE = 640  # points up to which a single tile is as good
 _MANY = 4096  # points from which there are tiles enough to make them larger
 _TILES = (384, 512)
-_INVERTED = 2000  # points up to which LAPACK inverts as quickly on one thread as ours do on two
+_INVERTED = 1000  # points up to which LAPACK, on one thread, inverts as quickly as two of ours
 _TOGETHER = 128  # columns of L⁻¹ per task: sixteen threads then hold no more than 2048
 
 
@@ -109,30 +113,64 @@ def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
 
 
 def inverse(L: np.ndarray) -> np.ndarray:  # (n, n)
-    """(LLᵀ)⁻¹ = ZᵀZ, Z = L⁻¹, in the memory of L: its lower triangle; Z takes as much again.
+    """(LLᵀ)⁻¹ = ZᵀZ, Z = L⁻¹, in the memory of L: its lower triangle.
 
     >>> np.tril(inverse(np.array([[2.0, 0.0], [1.0, 2.0]], order="F")))
     array([[ 0.3125,  0.    ],
            [-0.125 ,  0.25  ]])
     """
-    tiles = _tiles(len(L))
     if len(L) <= _INVERTED:
         inverse_in_place(L)
         return L
-    Z = np.zeros(L.shape, L.dtype, order="F")
-
-    def columns(tile: slice) -> None:
-        Z[tile, tile] = np.eye(len(Z[tile]), dtype=L.dtype)
-        _forward(L[tile.start :, tile.start :], Z[tile.start :, tile])
-
-    def entries(pair: tuple[slice, slice]) -> None:
-        rows, tile = pair  # Z is lower triangular: the sum begins at the first of these rows
-        product(Z[rows.start :, rows], Z[rows.start :, tile], transpose=True, out=L[rows, tile])
-
+    tiles = _tiles(len(L))
     with team():
-        run(columns, tiles)
-        run(entries, [(rows, tile) for k, tile in enumerate(tiles) for rows in tiles[k:]])
+        for k in range(len(tiles)):
+            _invert_column(L, tiles, k)
+        for k in range(len(tiles)):
+            _add_squares(L, tiles, k)
     return L
+
+
+def _invert_column(A: np.ndarray, tiles: list[slice], k: int) -> None:
+    """Z of the first k + 1 block rows and columns, where A holds that of the first k.
+
+    Below them, in block row i, A holds -Σⱼ Lᵢⱼ Zⱼ over these rows: Zᵢ before Lᵢᵢ⁻¹ multiplies it.
+    """
+    before, tile, below = tiles[:k], tiles[k], tiles[k + 1 :]
+
+    def scale(rows: slice) -> None:
+        solve_triangle(A[tile, tile], A[rows, tile], side="right", factor=-1.0)
+
+    def update(pair: tuple[slice, slice]) -> None:
+        rows, columns = pair
+        add_product(A[rows, columns], 1.0, A[rows, tile], A[tile, columns])
+
+    def finish(columns: slice) -> None:
+        solve_triangle(A[tile, tile], A[tile, columns])
+
+    run(scale, below)
+    run(update, [(rows, columns) for columns in before for rows in below])
+    run(finish, before)
+    invert_triangle(A[tile, tile])
+
+
+def _add_squares(A: np.ndarray, tiles: list[slice], k: int) -> None:
+    """ZᵀZ of the first k + 1 block rows of Z, where A holds that of the first k, and Z below."""
+    before, tile = tiles[:k], tiles[k]
+
+    def update(pair: tuple[slice, slice]) -> None:
+        rows, columns = pair
+        if rows.start > columns.start:
+            add_product(A[rows, columns], 1.0, A[tile, rows], A[tile, columns], transpose=True)
+        else:
+            add_square(A[rows, rows], A[tile, rows])
+
+    def finish(columns: slice) -> None:
+        multiply_triangle(A[tile, columns], A[tile, tile], upper=False, side="left")
+
+    run(update, [(rows, columns) for j, columns in enumerate(before) for rows in before[j:]])
+    run(finish, before)
+    square_triangle(A[tile, tile])
 
 
 def inverse_diagonal(L: np.ndarray) -> np.ndarray:  # (n,)

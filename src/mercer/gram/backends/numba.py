@@ -7,6 +7,7 @@ multiplied as sparse matrices, touching only what is non-zero in both.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from threading import local
@@ -40,6 +41,10 @@ _ALWAYS_DENSE = 256  # and up to which it always is
 _SMALL = 2**26  # bytes up to which narrow CSR views are made dense once and for all
 _TILE = (124, 248)  # rows and columns of a tile: three planes of float64 in a megabyte of cache
 _ROWS_TILE = (256, 512)  # for some rows of a matrix: products of this size are as fast as products come
+
+
+#: the compiled code of every layout that was met
+_tiles: dict[Hashable, Any] = {}
 
 
 class _Facts(NamedTuple):
@@ -88,11 +93,14 @@ class NumbaBackend(Backend):
         self._layouts: dict[tuple[_Facts, ...], _Layout] = {}
 
     def _load_tile(self, **options: Any) -> Any:
-        variants = (
-            print_source(self.program, "numba", real=self.dtype.name, cache=kept, **options)
-            for kept in (True, False)
-        )
-        return codegen.load(*variants).tile
+        key = self.program.layout, self.dtype.name, *options.items()
+        if key not in _tiles:  # printing takes longer than a small matrix
+            variants = (
+                print_source(self.program, "numba", real=self.dtype.name, cache=kept, **options)
+                for kept in (True, False)
+            )
+            _tiles[key] = codegen.load(*variants).tile
+        return _tiles[key]
 
     @cached_property
     def _adding_tile(self) -> Any:
