@@ -1,6 +1,8 @@
 """Functions of the RKHS: the reproducing property and the linear structure."""
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
-from mercer import Delta, Expansion, FromFunction, Gaussian, Linear, Polynomial, Precomputed
+from mercer import Delta, Expansion, FromFunction, Gaussian, Linear, Polynomial, Precomputed, config
 from mercer.errors import InputError
 from mercer.features.polynomial import PolynomialMap
 
@@ -145,3 +147,41 @@ def test_bad_input(f, rng):
         f * "two"
     with pytest.raises(InputError, match="same number of columns, got 4 and 3"):
         f(rng.normal(size=(2, 4)))
+
+
+# --- anchors that stay prepared ------------------------------------------------------------------------
+
+
+def test_values_are_the_same_with_anchors_that_are_prepared(rng):
+    X, Z = rng.normal(size=(30, 4)), rng.normal(size=(7, 4))
+    f = Expansion(Gaussian(1.5) + Linear(), X, rng.normal(size=(30, 2)), [0.5, -1.0])
+    first = f(Z)
+    assert f._kept is not None
+    assert np.array_equal(f(Z), first) and f(Z[:1]) == pytest.approx(first[:1], rel=1e-12)
+
+
+def test_prepared_anchors_are_those_of_the_settings(rng):
+    X, Z = rng.normal(size=(30, 4)), rng.normal(size=(7, 4))
+    f = Expansion(Gaussian(1.5), X, rng.normal(size=30))
+    exact = f(Z)
+    with config(dtype="float32"):
+        assert f(Z).dtype == np.float32 or not np.array_equal(f(Z), exact)
+    assert np.array_equal(f(Z), exact)
+
+
+def test_a_copy_has_nothing_prepared_and_the_callers_points_are_not_kept(rng):
+    f = Expansion(Gaussian(1.5), rng.normal(size=(30, 4)), rng.normal(size=30))
+    Z = rng.normal(size=(7, 4))
+    values, seen = f(Z), weakref.ref(Z)
+    again = pickle.loads(pickle.dumps(f))
+    assert again._kept is None and np.array_equal(again(Z), values)
+    del Z
+    gc.collect()
+    assert seen() is None
+
+
+def test_points_of_another_width_are_refused_by_prepared_anchors_too(rng):
+    f = Expansion(Gaussian(1.5), rng.normal(size=(30, 4)), rng.normal(size=30))
+    f(rng.normal(size=(2, 4)))
+    with pytest.raises(InputError, match="columns"):
+        f(rng.normal(size=(2, 3)))

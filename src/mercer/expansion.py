@@ -19,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from mercer import data
+from mercer.config import settings
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.one_point import as_list, width_of
 
 __all__ = ["Expansion"]
+
+_PREPARED = 2**26  # bytes of anchors up to which they are kept prepared, which takes as much again
 
 
 class Expansion:
@@ -33,7 +36,7 @@ class Expansion:
     Parameters
     ----------
     kernel : Kernel
-    anchors : the points xᵢ
+    anchors : the points xᵢ; they are not copied, and must not be changed afterwards
     coef : (n,) or (n, functions): the αᵢ
     intercept : number, or one per function: b
 
@@ -42,6 +45,9 @@ class Expansion:
     """
 
     __array_ufunc__ = None  # an array of functions would help nobody
+
+    #: K(·, anchors) with its anchors prepared, after the first values
+    _kept: Gram | None = None
 
     def __init__(self, kernel: Kernel, anchors: Any, coef: Any, intercept: Any = 0.0) -> None:
         if not isinstance(kernel, Kernel):
@@ -71,8 +77,21 @@ class Expansion:
         """
         domain = self.kernel.domain
         points, is_one = as_list(domain, X, width_of(domain, self.anchors))
-        values = Gram(self.kernel, points, self.anchors, cache=0) @ self.coef + self.intercept
+        values = self._gram(points) @ self.coef + self.intercept
         return _scalar(values[0]) if is_one else values
+
+    def _gram(self, points: Any) -> Gram:  # (m, n)
+        """K(points, anchors); for few points preparing the anchors would take longer than all the rest."""
+        kept = self._kept
+        if kept is not None and kept.is_under(settings()):
+            return kept.beside(points)
+        gram = Gram(self.kernel, points, self.anchors, cache=0)
+        if isinstance(self.anchors, np.ndarray) and self.anchors.nbytes <= _PREPARED:
+            self._kept = gram.beside(self.anchors[:1])  # which holds no points of the caller
+        return gram
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def __matmul__(self, other: Expansion) -> Any:
         """⟨f, g⟩ = Σᵢⱼ αᵢ βⱼ k(xᵢ, x'ⱼ), function by function; the anchors may differ."""

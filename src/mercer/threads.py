@@ -189,8 +189,25 @@ def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None =
                 future.result()
 
 
-#: the process that made it, and its threads: those of a parent are not in a child
-_team: ContextVar[tuple[int, ThreadPoolExecutor] | None] = ContextVar("mercer_team", default=None)
+class _Team:
+    """Threads that are kept from the first time they are needed; those of a parent are not in a child."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(thread_count())
+        return self._pool
+
+    def dismiss(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+_team: ContextVar[_Team | None] = ContextVar("mercer_team", default=None)
 
 
 @contextmanager
@@ -199,17 +216,18 @@ def team() -> Iterator[None]:
     if _own_team() is not None:
         yield
         return
-    with ThreadPoolExecutor(thread_count()) as pool:
-        token = _team.set((os.getpid(), pool))
-        try:
-            yield
-        finally:
-            _team.reset(token)
+    members = _Team()
+    token = _team.set(members)
+    try:
+        yield
+    finally:
+        _team.reset(token)
+        members.dismiss()
 
 
-def _own_team() -> ThreadPoolExecutor | None:
+def _own_team() -> _Team | None:
     made = _team.get()
-    return made[1] if made is not None and made[0] == os.getpid() else None
+    return made if made is not None and made.process == os.getpid() else None
 
 
 P = ParamSpec("P")
@@ -230,9 +248,9 @@ def by_our_threads(method: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
     """The team, or threads for this once."""
-    pool = _own_team()
-    if pool is not None:
-        yield pool
+    members = _own_team()
+    if members is not None:
+        yield members.pool
         return
     with ThreadPoolExecutor(workers) as pool:
         yield pool

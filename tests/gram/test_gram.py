@@ -23,6 +23,7 @@ from mercer import (
     Min,
     Polynomial,
     Precomputed,
+    Spectrum,
     config,
 )
 from mercer.errors import InputError, MemoryBudgetError
@@ -446,3 +447,47 @@ def test_rows_stay_within_the_cache(rng):
     for i in rng.integers(0, 200, 100):
         np.testing.assert_allclose(K.rows([i]), expected[[i]], rtol=1e-12)
     assert len(K._cache._rows) <= 10
+
+
+@pytest.mark.parametrize(
+    ("kernel", "X", "Y"),
+    [
+        (Gaussian(1.2), np.eye(5), np.ones((4, 5))),
+        (Gaussian(1.2), np.eye(5, dtype=np.float32), np.ones((4, 5))),
+        (Gaussian(1.2), np.eye(5), np.ones((4, 5), dtype=np.float32)),
+        (Gaussian(1.2), sparse.csr_array(np.eye(5)), np.ones((4, 5))),
+        (Gaussian(1.2).normalized() * Linear() + 2.0, np.eye(5), np.arange(20.0).reshape(4, 5)),
+        (Gaussian(1.2).centered(np.eye(5)[:2]), np.eye(5), np.arange(20.0).reshape(4, 5)),
+        (Delta(), [["a"], ["b"], ["c"]], [["c"], ["d"]]),
+        (Spectrum(2), ["abab", "ba"], ["aba", "bb", "abba"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_points_beside_what_is_prepared(kernel, X, Y):
+    some = X[:1]
+    gram = Gram(kernel, some, Y).beside(X)
+    whole = Gram(kernel, X, Y)
+    assert gram.shape == whole.shape and gram._raw[0] is not some
+    np.testing.assert_array_equal(gram.dense(), whole.dense())
+    V = np.arange(gram.shape[1])
+    np.testing.assert_array_equal(gram @ V, whole @ V)
+    np.testing.assert_array_equal(gram.rows([1]), whole.rows([1]))
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.2), Linear(), Laplacian(0.7)], ids=repr)
+def test_read_only_points_compile_nothing(rng, kernel, tmp_path):
+    loops = pytest.importorskip("mercer.gram.backends.loops")
+    X = rng.normal(size=(20, 3))
+    for dtype in ("float64", "float32"):
+        for points in (X, X.astype(np.float32)):
+            with config(dtype=dtype, backend="numba"):
+                wanted = Gram(kernel, points).dense()
+                known = list(loops.sweep.signatures)
+                mapped = np.memmap(tmp_path / "points", points.dtype, "w+", shape=points.shape)
+                mapped[:] = points
+                mapped.flush()
+                mapped = np.memmap(tmp_path / "points", points.dtype, "r", shape=points.shape)
+                np.testing.assert_array_equal(Gram(kernel, mapped).dense(), wanted)
+                some = Gram(kernel, mapped, mapped[:5]).dense()
+                np.testing.assert_allclose(some, wanted[:, :5], rtol=1e-5)  # centred elsewhere
+                assert loops.sweep.signatures == known

@@ -131,7 +131,6 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         return super()._kernel()
 
     def _validate_new(self, X: Any) -> Any:
-        check_is_fitted(self)
         if self._trained_on is not None:
             X = matrix_values(self._function, X, self._trained_on)
         return super()._validate_new(X)

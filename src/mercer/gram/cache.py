@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -21,13 +22,17 @@ class RowCache:
     """
 
     def __init__(self, shape: tuple[int, int], dtype: Any, capacity: int | None = None) -> None:
-        if capacity is None:
-            capacity = memory_budget() // 4
-        self.slots = int(capacity // max(1, shape[1] * np.dtype(dtype).itemsize))
+        self.capacity = capacity
         self.width = shape[1]
-        self.dtype = dtype
+        self.dtype = np.dtype(dtype)
         self._rows: OrderedDict[int, np.ndarray] = OrderedDict()
         self._lock = Lock()
+
+    @cached_property
+    def slots(self) -> int:
+        """Rows that there is room for; the budget is that of the first time they are asked for."""
+        capacity = memory_budget() // 4 if self.capacity is None else self.capacity
+        return int(capacity // max(1, self.width * self.dtype.itemsize))
 
     def fetch(self, index: np.ndarray, compute: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """The rows of an index; those that are missing are computed together."""

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from mercer import agreement, data
-from mercer.config import config, require_memory, settings
+from mercer.config import Settings, config, require_memory, settings
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
 from mercer.gram.cache import RowCache
-from mercer.gram.points import Sides, check_domain, point_values, prepare
+from mercer.gram.points import Sides, check_domain, point_values, prepare, prepare_left
 from mercer.kernels.base import Kernel
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import External
-from mercer.kernels.program import Program
+from mercer.kernels.program import Program, program_of
 from mercer.threads import run
 
 __all__ = ["Gram"]
@@ -72,7 +72,7 @@ class Gram:
                 )
             kernel = kernel.resolve(X)
         self.kernel = kernel
-        program = Program(kernel)
+        program = program_of(kernel)
         for plane in program.planes:
             if isinstance(plane, External) and getattr(plane.source, "is_slow", False):
                 warn_user(
@@ -96,6 +96,32 @@ class Gram:
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
         self._cache = RowCache(self.shape, self.dtype, cache)
+
+    def is_under(self, now: Settings) -> bool:
+        """Whether a Gram made now would compute alike."""
+        return all(getattr(now, name) == value for name, value in self._settings.items())
+
+    def beside(self, X: Any) -> Gram:
+        """K(X, Y) for other points X, under the settings of this Gram, which has prepared Y already.
+
+        >>> from mercer import Gaussian
+        >>> K = Gram(Gaussian(sigma=1.0), [[0.0]], [[0.0], [1.0]])
+        >>> K.beside([[1.0]]).dense().round(4)
+        array([[0.6065, 1.    ]])
+        """
+        Y = self._raw[1]
+        if self.kernel.domain in ("vectors", "nonnegative"):
+            agreement.require_same_names(X, Y)
+        X = check_domain(self.kernel, X, "X")
+        left = prepare_left(self._program, X, self._sides.right, _mean) if not self.is_symmetric else None
+        if left is None:
+            return _remake(self.kernel, X, Y, self._capacity, self._settings)
+        gram: Gram = object.__new__(Gram)
+        vars(gram).update(vars(self))
+        gram._raw, gram._sides, gram.shape = (X, Y), Sides(left, self._sides.right), (left.n, self.shape[1])
+        gram._x = self._backend.prepare(left)
+        gram._cache = RowCache(gram.shape, self.dtype, self._capacity)
+        return gram
 
     @property
     def is_symmetric(self) -> bool:

@@ -30,7 +30,7 @@ from mercer.kernels.program import Program
 from mercer.sparse_input import require_indices
 from mercer.threads import run
 
-__all__ = ["Side", "Sides", "ViewData", "point_values", "prepare"]
+__all__ = ["Side", "Sides", "ViewData", "point_values", "prepare", "prepare_left"]
 
 _PART = 2**16  # numbers that are worked on together
 _WORTH_THREADS = 2**20  # numbers from which threads pay
@@ -148,6 +148,29 @@ def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
     return Sides(_side(program, X, left, known, 0, codes, mean_of), theirs)
 
 
+def prepare_left(program: Program, X: Any, right: Side, mean_of: MeanOf) -> Side | None:
+    """The left side for a right one that is there; None where both have to be read together.
+
+    That is so for objects and labels, whose numbers are those of one Gram, and where one side would change
+    the other's type.
+    """
+    matrices: list[Any] = []
+    for view, theirs in zip(program.views, right.views, strict=True):
+        if view.labels or not isinstance(theirs.matrix, np.ndarray) or not theirs.norms.size:
+            return None
+        matrix = _matrix(view, view(X), "X", program, {})
+        if sparse.issparse(matrix):
+            return None
+        agreement.require_same_width(matrix, theirs.matrix, "X", "Y")
+        if matrix.dtype != theirs.matrix.dtype:
+            if theirs.matrix.dtype != np.float64:
+                return None
+            matrix = matrix.astype(np.float64)
+        matrices.append(matrix)
+    known = [(theirs.centre, theirs.columns) for theirs in right.views]
+    return _side(program, X, matrices, known, 0, {}, mean_of)
+
+
 def _is_numeric(view: View, program: Program) -> bool:
     return any(isinstance(plane, Quantity) and plane.view == view for plane in program.planes)
 
@@ -238,7 +261,11 @@ def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
     """The task for n rows, in parts that caches hold; on all threads where that pays."""
     step = max(1, _PART // d)
     parts = [slice(start, start + step) for start in range(0, n, step)]
-    run(task, parts, None if n * d >= _WORTH_THREADS else 1)
+    if n * d >= _WORTH_THREADS:
+        run(task, parts)
+    else:
+        for part in parts:
+            task(part)
 
 
 @dataclass(frozen=True)

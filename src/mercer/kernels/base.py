@@ -73,14 +73,21 @@ class Kernel:
             Kernel.registry.append(cls)
 
     def __init__(self, *values: Any, **named: Any) -> None:
+        given = dict(zip(self._parameters, values, strict=False))
+        named = self._by_own_names(named)
+        if len(values) > len(given) or not named.keys() <= self._parameters.keys() - given.keys():
+            self._refuse(values, named)
+        defaults = {name: parameter.default for name, parameter in self._parameters.items()}
+        self._assign(defaults | given | named)
+
+    def _refuse(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """The sentence for arguments that are too many, unknown or given twice: Python's own."""
         signature = inspect.signature(type(self))
         try:
-            bound = signature.bind(*values, **self._by_own_names(named))
+            signature.bind(*values, **named)
         except TypeError as error:
             allowed = ", ".join(signature.parameters) or "none"
             raise TypeError(f"{type(self).__name__}: {error}; its parameters are: {allowed}") from None
-        bound.apply_defaults()
-        self._assign(bound.arguments)
 
     def _by_own_names(self, named: dict[str, Any]) -> dict[str, Any]:
         """Parameters under the names they are declared with, each once."""

@@ -15,6 +15,7 @@ The formula of a whole kernel expression is cut into what is computed where:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Hashable
 from functools import cached_property, reduce
 from operator import or_
@@ -40,7 +41,7 @@ from mercer.kernels.pair import (
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
-__all__ = ["Program"]
+__all__ = ["Program", "program_of"]
 
 _NOTHING, _LEFT, _RIGHT, _PAIR = 0, 1, 2, 3  # which points a subtree depends on, as bits
 
@@ -152,6 +153,27 @@ class Program:
     def diagonal(self) -> Expression:
         """k(x, x) as a formula of point values."""
         return diagonal(self.expression, 0)
+
+
+_KEPT = 256  # programs of kernels that were met last
+_programs: OrderedDict[Kernel, Program] = OrderedDict()
+
+
+def program_of(kernel: Kernel) -> Program:
+    """The program of a kernel that nobody will change, built once while it is remembered.
+
+    A program that holds data of the user (a matrix, points of reference) is not kept.
+    """
+    program = _programs.get(kernel)
+    if program is None:
+        program = Program(kernel)
+        if not any(
+            isinstance(leaf, External | ExternalDiagonal | Mean) for leaf in program.expression.leaves()
+        ):
+            _programs[kernel] = program
+            if len(_programs) > _KEPT:
+                _programs.popitem(last=False)
+    return program
 
 
 def _leaf_dependence(leaf: Expression) -> int:
