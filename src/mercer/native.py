@@ -9,9 +9,11 @@ step through it.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Lock
 from typing import Any
 
 import numba
@@ -134,7 +136,42 @@ def choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
     return a(condition, a, b), codegen
 
 
-# --- compiling stops the clock of time limits ----------------------------------------------------
+# --- while something is compiled ------------------------------------------------------------------
+
+_guard = Lock()
+_compilers = 0  # how many are at work, or wait for one another
+_collects = True  # whether garbage was collected before the first of them began
+
+
+def _begin() -> None:
+    """No garbage is collected while Numba compiles: it makes objects by the million, and few are garbage."""
+    global _compilers, _collects
+    with _guard:
+        _compilers += 1
+        if _compilers == 1:
+            _collects = gc.isenabled()
+            gc.disable()
+
+
+def _end() -> None:
+    global _compilers
+    with _guard:
+        _compilers -= 1
+        if _compilers == 0 and _collects:
+            gc.enable()
+
+
+def _after_fork() -> None:
+    """A child has none of the threads that may have been compiling."""
+    global _guard, _compilers
+    _guard = Lock()
+    if _compilers and _collects:
+        gc.enable()
+    _compilers = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _StopsClock(event.Listener):
@@ -142,8 +179,10 @@ class _StopsClock(event.Listener):
 
     def on_start(self, event: Any) -> None:
         clock.pause()
+        _begin()
 
     def on_end(self, event: Any) -> None:
+        _end()
         clock.resume()
 
 
