@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram.backends.pointers import add_product, call_tile, either, part, products, row, stream
-from mercer.native import INNER, OPTIONS, bits, njit
+from mercer.gram.backends.pointers import add_product, call_tile, either, products, stream
+from mercer.native import INNER, OPTIONS, bits, njit, part, row
 
 __all__ = [
     "DIRECT",

@@ -1,7 +1,7 @@
-"""What the compiled tile loop asks of the machine itself: views, products by BLAS, calls, cache lines.
+"""What the compiled tile loop asks of the machine itself: products by BLAS, calls, bits, cache lines.
 
-Each is a few instructions that Numba has no words for, or has words for that take long to compile: a slice
-of its own looks after negative numbers and steps, `np.dot` after shapes and layouts, at 20 to 100 ms each.
+Each is a few instructions that Numba has no words for, or has words for that take long to compile: `np.dot`
+looks after shapes and layouts, for half a second.
 Nothing is checked here: what is handed over must be there.
 """
 
@@ -12,56 +12,10 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
 from numba.np.linalg import check_blas_return
 
-__all__ = ["add_product", "call_tile", "either", "part", "products", "row", "stream", "tile_signature"]
-
-
-# --- views ---------------------------------------------------------------------------------------
-
-
-@intrinsic
-def part(typingctx: Any, values: Any, start: Any, size: Any) -> Any:
-    """values[start : start + size] of a C-contiguous array, read as one vector whatever its shape."""
-    vector = types.Array(values.dtype, 1, "C", readonly=not values.mutable)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _view(context, builder, signature, args[0], args[1], args[2])
-
-    return (vector(values, types.intp, types.intp), codegen) if values.layout == "C" else None
-
-
-@intrinsic
-def row(typingctx: Any, matrix: Any, i: Any, start: Any, size: Any) -> Any:
-    """matrix[i, start : start + size]"""
-    vector = types.Array(matrix.dtype, 1, "C", readonly=not matrix.mutable)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        width = cgutils.unpack_tuple(builder, array.shape)[1]
-        start = builder.add(builder.mul(args[1], width), args[2])
-        return _view(context, builder, signature, args[0], start, args[3])
-
-    is_matrix = matrix.layout == "C" and matrix.ndim == 2
-    return (vector(matrix, types.intp, types.intp, types.intp), codegen) if is_matrix else None
-
-
-def _view(context: Any, builder: Any, signature: Any, value: Any, start: Any, size: Any) -> Any:
-    array = context.make_array(signature.args[0])(context, builder, value)
-    view = context.make_array(signature.return_type)(context, builder)
-    populate_array(
-        view,
-        data=builder.gep(array.data, [start]),
-        shape=[size],
-        strides=[array.itemsize],
-        itemsize=array.itemsize,
-        meminfo=array.meminfo,
-        parent=array.parent,
-    )
-    return impl_ret_borrowed(context, builder, signature.return_type, view._getvalue())
+__all__ = ["add_product", "call_tile", "either", "products", "stream", "tile_signature"]
 
 
 # --- products ------------------------------------------------------------------------------------
