@@ -9,21 +9,38 @@ step through it.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Lock
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import caching, event
+from numba.core import caching, cgutils, event
+from numba.core.imputils import impl_ret_borrowed
+from numba.np.arrayobj import populate_array
 
 from mercer import clock
 from mercer.cache_folder import cache_folder
 
-__all__ = ["FASTMATH", "INNER", "OPTIONS", "bits", "choose", "compiles", "float_of", "intrinsic", "njit"]
+__all__ = [
+    "FASTMATH",
+    "INNER",
+    "OPTIONS",
+    "bits",
+    "choose",
+    "compiles",
+    "float_of",
+    "intrinsic",
+    "longer",
+    "njit",
+    "part",
+    "row",
+]
 
 #: contraction to fused multiply-add and signless zeros, nothing that reorders
 FASTMATH = {"contract", "nsz"}
@@ -92,6 +109,18 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
     return decorate
 
 
+@njit(nogil=True, **INNER)
+def longer(values, size, room):  # type: ignore[no-untyped-def]
+    """An array of ``room`` entries that begins with the first ``size`` of values.
+
+    The loop takes the place of an assignment to a slice, whose error messages take Numba a second to compile.
+    """
+    out = np.empty(room, values.dtype)
+    for k in range(size):
+        out[k] = values[k]
+    return out
+
+
 # --- reading and writing a float's bits ----------------------------------------------------------
 
 
@@ -134,7 +163,87 @@ def choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
     return a(condition, a, b), codegen
 
 
-# --- compiling stops the clock of time limits ----------------------------------------------------
+# --- views ---------------------------------------------------------------------------------------
+# A slice of Numba looks after negative numbers and steps, for 30 ms of compiling. Here nothing is checked.
+
+
+@intrinsic(lambda values, start, size: values.reshape(-1)[start : start + size])
+def part(typingctx: Any, values: Any, start: Any, size: Any) -> Any:
+    """values[start : start + size] of a C-contiguous array, read as one vector whatever its shape."""
+    vector = types.Array(values.dtype, 1, "C", readonly=not values.mutable)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _view(context, builder, signature, args[0], args[1], args[2])
+
+    return (vector(values, types.intp, types.intp), codegen) if values.layout == "C" else None
+
+
+@intrinsic(lambda matrix, i, start, size: matrix[i, start : start + size])
+def row(typingctx: Any, matrix: Any, i: Any, start: Any, size: Any) -> Any:
+    """matrix[i, start : start + size]"""
+    vector = types.Array(matrix.dtype, 1, "C", readonly=not matrix.mutable)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        width = cgutils.unpack_tuple(builder, array.shape)[1]
+        start = builder.add(builder.mul(args[1], width), args[2])
+        return _view(context, builder, signature, args[0], start, args[3])
+
+    is_matrix = matrix.layout == "C" and matrix.ndim == 2
+    return (vector(matrix, types.intp, types.intp, types.intp), codegen) if is_matrix else None
+
+
+def _view(context: Any, builder: Any, signature: Any, value: Any, start: Any, size: Any) -> Any:
+    array = context.make_array(signature.args[0])(context, builder, value)
+    view = context.make_array(signature.return_type)(context, builder)
+    populate_array(
+        view,
+        data=builder.gep(array.data, [start]),
+        shape=[size],
+        strides=[array.itemsize],
+        itemsize=array.itemsize,
+        meminfo=array.meminfo,
+        parent=array.parent,
+    )
+    return impl_ret_borrowed(context, builder, signature.return_type, view._getvalue())
+
+
+# --- while something is compiled ------------------------------------------------------------------
+
+_guard = Lock()
+_compilers = 0  # how many are at work, or wait for one another
+_collects = True  # whether garbage was collected before the first of them began
+
+
+def _begin() -> None:
+    """No garbage is collected while Numba compiles: it makes objects by the million, and few are garbage."""
+    global _compilers, _collects
+    with _guard:
+        _compilers += 1
+        if _compilers == 1:
+            _collects = gc.isenabled()
+            gc.disable()
+
+
+def _end() -> None:
+    global _compilers
+    with _guard:
+        _compilers -= 1
+        if _compilers == 0 and _collects:
+            gc.enable()
+
+
+def _after_fork() -> None:
+    """A child has none of the threads that may have been compiling."""
+    global _guard, _compilers
+    _guard = Lock()
+    if _compilers and _collects:
+        gc.enable()
+    _compilers = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _StopsClock(event.Listener):
@@ -142,8 +251,10 @@ class _StopsClock(event.Listener):
 
     def on_start(self, event: Any) -> None:
         clock.pause()
+        _begin()
 
     def on_end(self, event: Any) -> None:
+        _end()
         clock.resume()
 
 

@@ -34,6 +34,8 @@ def make(kind, kernel=None, **options):
         options = {"nu": 0.001 if kind is NuSVC else 0.1, **options}
     if kind in (SVC, NuSVC):  # by default the values of pairs become votes
         options = {"decision_function_shape": "ovo", **options}
+    if kind is Perceptron:  # three classes in a plane it does not separate
+        options = {"max_iter": 100, **options}
     if kernel is not None and kind is not Perceptron:
         options = {"kernel": kernel, **options}
     return kind(**options)

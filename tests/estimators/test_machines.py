@@ -507,8 +507,8 @@ from mercer.estimators.machines import KernelMachineRegressor
 
 control._EVERY = 0.0
 rng = np.random.default_rng(0)
-X = rng.normal(size=(400, 2))
-Y = np.column_stack([np.sin(X[:, 0]) + rng.normal(0, 0.3, 400), X[:, 1] + rng.normal(0, 0.3, 400)])
+X = rng.normal(size=(200, 2))
+Y = np.column_stack([np.sin(X[:, 0]) + rng.normal(0, 0.3, 200), X[:, 1] + rng.normal(0, 0.3, 200)])
 path, resume, wait = sys.argv[1], sys.argv[2] == "resume", float(sys.argv[3])
 
 

@@ -26,16 +26,17 @@ def peak():
     return 1024 * int(words[words.index("VmHWM:") + 1])
 
 rng = np.random.default_rng(0)
-X = rng.normal(size=({n}, 10))
+X = rng.normal(size=({most}, 10))
 y = {y}
 small = {model}
 small.fit(X[:600], y[:600])  # compiled and loaded
 before = peak()
-with config({settings}):
-    model = {model}
-    planned = model.plan(X, y).memory
-    model.fit(X, y)
-print(planned, peak() - before)
+for n in {sizes}:
+    with config({settings}):
+        model = {model}
+        planned = model.plan(X[:n], y[:n]).memory
+        model.fit(X[:n], y[:n])
+    print(planned, peak() - before)
 """
 
 REAL = "np.sin(X[:, 0])"
@@ -50,12 +51,12 @@ SUPPORT = [
 ]
 
 
-def measure(model, n, y, settings=""):
-    code = SCRIPT.format(model=model, n=n, y=y, settings=settings)
+def measure(model, sizes, y, settings=""):
+    """What was planned and what was taken, for each of some numbers of points, in one process."""
+    code = SCRIPT.format(model=model, most=max(sizes), sizes=sizes, y=y, settings=settings)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    planned, taken = map(int, done.stdout.split())
-    return planned, taken
+    return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def measure(model, n, y, settings=""):
         ("KernelLogisticRegression(Gaussian(1.0))", TWO),
         ("KernelLogisticRegression(Gaussian(1.0))", THREE),
         ("KernelMachineClassifier(Gaussian(1.0))", TWO),
-        ("KernelMachineRegressor(Gaussian(1.0), loss='absolute')", REAL),
+        ("KernelMachineRegressor(Gaussian(1.0), loss='absolute', max_iter=2)", REAL),
         ("KernelFisherDiscriminant(Gaussian(1.0), alpha=0.1)", THREE),
         ("KernelPCA(5, kernel=Gaussian(1.0))", REAL),
         ("KernelPerceptron(Gaussian(1.0), max_iter=2)", TWO),
@@ -76,9 +77,8 @@ def measure(model, n, y, settings=""):
     ],
 )
 def test_a_fit_takes_what_its_plan_says(model, y):
-    n = 4000
-    planned, taken = measure(model, n, y)
-    # 10 % for what nobody counts
+    n = 3200  # a K that nobody planned, 78 MiB, is more than 10 % and the buffers
+    [(planned, taken)] = measure(model, [n], y)
     assert taken <= 1.1 * planned + BUFFERS
     assert planned <= 3 * 8 * n * n + 2**27
 
@@ -92,17 +92,16 @@ def test_a_fit_takes_what_its_plan_says(model, y):
         ("KernelPCA(3, kernel=Gaussian(1.0), max_iter=3)", REAL),
         ("KernelPerceptron(Gaussian(1.0), max_iter=1)", TWO),
         ("ParzenClassifier(Gaussian(1.0))", TWO),
-        *SUPPORT,
     ],
 )
 def test_a_small_budget_is_kept(model, y):
-    n = 6000  # K would take 275 MiB
-    _, taken = measure(model, n, y, "memory='64MiB'")
+    """For support vector machines see below, where not even the buffers come on top."""
+    [(_, taken)] = measure(model, [6000], y, "memory='64MiB'")  # K would take 275 MiB
     assert taken <= 64 * 2**20 + BUFFERS
 
 
-@pytest.mark.parametrize("n", [2000, 4000, 8000])  # K in float32 would take 15, 61 and 244 MiB
 @pytest.mark.parametrize(("model", "y"), [*SUPPORT, ("SVC(kernel=Gaussian(1.0))", NOISY)])
-def test_support_vector_machines_stay_under_the_budget(model, y, n):
-    planned, taken = measure(model, n, y, "memory='64MiB'")
-    assert max(planned, taken) <= 64 * 2**20  # threads' buffers and all
+def test_support_vector_machines_stay_under_the_budget(model, y):
+    """One fit after the other: K in float32 would take 15, 61 and 244 MiB."""
+    for planned, taken in measure(model, [2000, 4000, 8000], y, "memory='64MiB'"):
+        assert max(planned, taken) <= 64 * 2**20  # threads' buffers and all

@@ -113,7 +113,7 @@ def _interruptible() -> Iterator[None]:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             before(lost)
             return
-        timers.append(threading.Timer(_SOON, interrupt_main))
+        timers.append(threading.Timer(_SOON, _interrupt_main))
         timers[-1].start()
 
     timers: list[threading.Timer] = []
@@ -126,6 +126,14 @@ def _interruptible() -> Iterator[None]:
         sys.unraisablehook = before
         for timer in timers:
             timer.cancel()
+
+
+def _interrupt_main() -> None:
+    """Ctrl-C for the main thread; a signal, where threads have signals, also ends a call that waits."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        interrupt_main()
 
 
 #: what warnings and errors call by its name in Python, and the command by another

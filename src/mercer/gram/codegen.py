@@ -22,7 +22,7 @@ from mercer.cache_folder import cache_folder
 
 __all__ = ["load"]
 
-_CALLED = ("../native.py", "backends/bessel.py", "backends/elementary.py", "backends/loops.py")
+_CALLED = ("../native.py", "backends/bessel.py", "backends/elementary.py", "backends/pointers.py")
 
 
 @cache

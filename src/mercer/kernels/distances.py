@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import dijkstra
 from mercer.errors import InputError
 from mercer.kernels.counting import count
 from mercer.kernels.graphs import Graphs
-from mercer.native import INNER, OPTIONS, njit
+from mercer.native import INNER, OPTIONS, longer, njit
 from mercer.threads import run
 
 __all__ = ["all_distances", "count_distances"]
@@ -206,7 +206,7 @@ def _tally(starts, stops, indptr, neighbours, labels, kinds, longest):  # type: 
                     distance[queue[q]] = -1
             if total + seen > keys.shape[0]:
                 room = 2 * (total + seen)
-                keys, counts = _longer(keys, total, room), _longer(counts, total, room)
+                keys, counts = longer(keys, total, room), longer(counts, total, room)
             for t in range(seen):
                 cell = touched[t]
                 b = cell // n
@@ -216,10 +216,3 @@ def _tally(starts, stops, indptr, neighbours, labels, kinds, longest):  # type: 
                 total += 1
         sizes[g] = total - before
     return sizes, keys[:total], counts[:total]
-
-
-@njit(nogil=True, **INNER)
-def _longer(values, size, room):  # type: ignore[no-untyped-def]
-    out = np.empty(room, values.dtype)
-    out[:size] = values[:size]
-    return out

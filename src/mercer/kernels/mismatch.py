@@ -19,7 +19,7 @@ from mercer.errors import InputError
 from mercer.kernels.kmers import Words, runs_of, table
 from mercer.kernels.parameters import fixed, whole
 from mercer.kernels.structured import FeatureKernel, Ragged, encode_sequences
-from mercer.native import OPTIONS, njit
+from mercer.native import OPTIONS, longer, njit
 
 __all__ = ["Mismatch"]
 
@@ -134,10 +134,8 @@ def neighbours(values, rows, starts, k, m, size):  # type: ignore[no-untyped-def
             spent, next_spent = next_spent, spent
             here = there
         if found + here > len(codes):
-            larger = 2 * (found + here)
-            old_owner, old_codes = owner, codes
-            owner, codes = np.empty(larger, np.int64), np.empty(larger, np.int64)
-            owner[:found], codes[:found] = old_owner[:found], old_codes[:found]
+            room = 2 * (found + here)
+            owner, codes = longer(owner, found, room), longer(codes, found, room)
         for w in range(here):
             owner[found + w], codes[found + w] = rows[t], words[w]
         found += here

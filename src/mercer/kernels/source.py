@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from textwrap import indent
 from typing import Any
 
 from mercer.kernels.calculus import statements
@@ -46,127 +45,116 @@ def _body(expression: Expression, backend: str, read: str = "{letter}[{index}]")
 
 def _array_frame(backend: str) -> Callable[[Program], str]:
     def frame(program: Program) -> str:
-        functions = ["def formula(q, l, r, c):", *_indented(_body(program.body, backend))]
+        functions = ["def formula(q, l, r, c):", *_returning(_body(program.body, backend))]
         for i, term in enumerate(program.terms):
             if term is not None:
-                functions += ["", "", f"def term_{i}(a, b, c):", *_indented(_body(term, backend))]
+                functions += ["", "", f"def term_{i}(a, b, c):", *_returning(_body(term, backend))]
         return "\n".join(functions) + "\n"
 
     return frame
 
 
-def _indented(lines: list[str]) -> list[str]:
+def _returning(lines: list[str]) -> list[str]:
     *head, last = lines
-    return [f"    {line}" for line in [*head, last.replace("result = ", "return ")]]
+    return _inside([*head, last.replace("result = ", "return ")])
+
+
+def _inside(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 _UNROLL = 4  # coordinates per pass over a row of the tile: fewer loads and stores of the sum
+_FEW = (
+    3  # operations of a term, up to which these count; a longer term is slower unrolled, and long to compile
+)
 
 
 _NUMBA_HEADER = """\
-from numba import carray, cfunc, types
+from numba import cfunc, types
 
 from mercer.gram.backends.bessel import matern_shape
 from mercer.gram.backends.elementary import *
 from mercer.native import OPTIONS
-from mercer.gram.backends.loops import tile_signature
+from mercer.gram.backends.pointers import tile_signature
 
 
 @cfunc(tile_signature(types.{real}), cache={cache}, **OPTIONS)
-def tile(q_, left_, right_, x, yt_, params, out_, sizes):
+def tile(q, left, right, x, yt, params, out, sizes):
     rows, cols = sizes[0], sizes[1]
-    height = {height}
-    q = carray(q_, ({planes}, height, cols))
-    left, right = carray(left_, ({left}, height)), carray(right_, ({right}, cols))
-    yt, out = carray(yt_, 1 << 40), carray(out_, (rows, {stride}))
+    height, stride = {height}, {stride}
 """
 
 
 def _numba_frame(program: Program, real: str = "float64", cache: bool = True, adds_rows: bool = False) -> str:
-    """``tile`` writes row after row; or it adds all of them up, and may be given some rows of its planes."""
+    """``tile`` writes row after row; or it adds all of them up, and may be given some rows of its planes.
+
+    Everything is read and written through pointers: views of rows would take most of the time to compile.
+    """
     last = f"sizes[{2 + 3 * len(program.views)}]"
     header = _NUMBA_HEADER.format(
         real=real,
         cache=cache,
-        planes=max(1, len(program.planes)),
-        left=max(1, len(program.left)),
-        right=max(1, len(program.right)),
         height=last if adds_rows else "rows",
-        stride="cols" if adds_rows else last,
+        stride="0" if adds_rows else last,
     )
     used = sorted({leaf.name for leaf in program.body.leaves() if isinstance(leaf, Symbol)})
     constants = [f"c{i} = params[{i}]" for i in range(len(program.constants))]
-    sums = [_coordinate_loop(i, program) for i, term in enumerate(program.terms) if term is not None]
-    once = [f"{name} = left[{name[1:]}, i]" for name in used if name[0] == "l"]
-    once += [f"row_{name} = q[{name[1:]}, i]" for name in used if name[0] == "q"]
-    once += [f"row_{name} = right[{name[1:]}]" for name in used if name[0] == "r"]
-    each = [f"{name} = row_{name}[j]" for name in used if name[0] in "qr"]
+    summed = [i for i, term in enumerate(program.terms) if term is not None]
+    sums = [line for i in summed for line in _coordinate_loop(i, program)]
+    once = [f"{name} = left[{name[1:]} * height + i]" for name in used if name[0] == "l"]
+    once += [f"row_{name} = ({name[1:]} * height + i) * cols" for name in used if name[0] == "q"]
+    once += [f"row_{name} = {name[1:]} * cols" for name in used if name[0] == "r"]
+    each = [f"{name} = q[row_{name} + j]" for name in used if name[0] == "q"]
+    each += [f"{name} = right[row_{name} + j]" for name in used if name[0] == "r"]
     body = statements(program.body, "numba", _names(program.body))
-    body[-1] = body[-1].replace("result = ", "row[j] += " if adds_rows else "row[j] = ")
-    lines = [
-        *constants,
-        "for i in range(rows):",
-        *(indent(loop, "    ") for loop in sums),
-        *(f"    {line}" for line in [*once, "row = out[0]" if adds_rows else "row = out[i]"]),
-        "    for j in range(cols):",
-        *(f"        {line}" for line in [*each, *body]),
-    ]
-    return header + indent("\n".join(lines), "    ") + "\n"
+    body[-1] = body[-1].replace("result = ", "out[row + j] = " + ("out[row + j] + " if adds_rows else ""))
+    row = [*sums, *once, "row = i * stride", "for j in range(cols):", *_inside([*each, *body])]
+    lines = [*constants, "for i in range(rows):", *_inside(row)]
+    return header + "\n".join(_inside(lines)) + "\n"
 
 
-def _coordinate_loop(plane: int, program: Program) -> str:
+def _coordinate_loop(plane: int, program: Program) -> list[str]:
     """The sum (or product) over coordinates into a row of its plane, a few coordinates at a time."""
     term = program.terms[plane]
     assert term is not None
     quantity = program.planes[plane]
     start, combine = ("1", "*") if quantity.kind == "product" else ("0", "+")  # type: ignore[union-attr]
     view = program.views.index(quantity.view)
-    shift = f"x_{view}", f"y_{view}"
+    place = [
+        f"# plane {plane}: {quantity!r}",
+        f"x_{view} = sizes[{3 * view + 2}] + i * sizes[{3 * view + 3}]",
+        f"y_{view} = sizes[{3 * view + 4}]",
+        f"width = sizes[{3 * view + 3}]",
+        f"total = ({plane} * height + i) * cols",
+        "k = 0",
+    ]
+    begin = ["for j in range(cols):", f"    q[total + j] = {start}"]
+    one = ["while k < width:", *_inside(_pass(term, view, combine, 1))]
+    if len(statements(term, "numba", _names(term))) > _FEW:
+        return [*place, *begin, *one]
+    first = [f"if width >= {_UNROLL}:", *_inside(_pass(term, view, combine, _UNROLL, is_first=True))]
+    several = [f"while k + {_UNROLL} <= width:", *_inside(_pass(term, view, combine, _UNROLL))]
+    return [*place, *first, "else:", *_inside(begin), *several, *one]
 
-    def passes(unroll: int, first: bool = False) -> str:
-        read = [f"a{u} = x[{shift[0]} + k + {u}]" for u in range(unroll)]
-        columns = [
-            f"b{u}_row = yt[{shift[1]} + (k + {u}) * cols : {shift[1]} + (k + {u} + 1) * cols]"
-            for u in range(unroll)
-        ]
-        inner = []
-        for u in range(unroll):
-            names = {
-                leaf: (f"{name}{u}" if name in ("a", "b") else name) for leaf, name in _names(term).items()
-            }
-            lines = statements(term, "numba", names)
-            inner += [f"b{u} = b{u}_row[j]", *(_suffix(line, u) for line in lines[:-1])]
-            inner.append(_suffix(lines[-1], u).replace("result = ", f"g{u} = "))
-        total = f" {combine} ".join(f"g{u}" for u in range(unroll))
-        inner.append(f"total[j] = {total}" if first else f"total[j] = total[j] {combine} ({total})")
-        loop = [
-            *read,
-            *columns,
-            "for j in range(cols):",
-            *(f"    {line}" for line in inner),
-            f"k += {unroll}",
-        ]
-        return indent("\n".join(loop), "    ")
 
-    return "\n".join(
-        [
-            f"# plane {plane}: {quantity!r}",
-            f"{shift[0]} = sizes[{3 * view + 2}] + i * sizes[{3 * view + 3}]",
-            f"{shift[1]} = sizes[{3 * view + 4}]",
-            f"width = sizes[{3 * view + 3}]",
-            f"total = q[{plane}, i]",
-            "k = 0",
-            f"if width >= {_UNROLL}:",
-            passes(_UNROLL, first=True),
-            "else:",
-            "    for j in range(cols):",
-            f"        total[j] = {start}",
-            f"while k + {_UNROLL} <= width:",
-            passes(_UNROLL),
-            "while k < width:",
-            passes(1),
-        ]
+def _pass(term: Expression, view: int, combine: str, unroll: int, is_first: bool = False) -> list[str]:
+    """One pass over a row of the tile: the next ``unroll`` coordinates go into the sum."""
+    inner = []
+    for u in range(unroll):
+        names = {leaf: (f"{name}{u}" if name in ("a", "b") else name) for leaf, name in _names(term).items()}
+        *lines, last = [_suffix(line, u) for line in statements(term, "numba", names)]
+        inner += [f"b{u} = yt[b{u}_row + j]", *lines, last.replace("result = ", f"g{u} = ")]
+    total = f" {combine} ".join(f"g{u}" for u in range(unroll))
+    inner.append(
+        f"q[total + j] = {total}" if is_first else f"q[total + j] = q[total + j] {combine} ({total})"
     )
+    return [
+        *(f"a{u} = x[x_{view} + k + {u}]" for u in range(unroll)),
+        *(f"b{u}_row = y_{view} + (k + {u}) * cols" for u in range(unroll)),
+        "for j in range(cols):",
+        *_inside(inner),
+        f"k += {unroll}",
+    ]
 
 
 def _suffix(line: str, u: int) -> str:

@@ -197,7 +197,11 @@ def relabel(indptr, signature, labels):  # type: ignore[no-untyped-def]
     for v in range(n):
         start, stop = indptr[v], indptr[v + 1]
         if stop - start > 32:
-            signature[start:stop] = np.sort(signature[start:stop])
+            ordered = np.sort(signature[start:stop])
+            for a in range(
+                start, stop
+            ):  # Numba compiles the errors of a slice's assignment along, for seconds
+                signature[a] = ordered[a - start]
         else:
             for a in range(start + 1, stop):
                 key, b = signature[a], a - 1

@@ -152,7 +152,7 @@ def machine_path(K, train, signs, test, penalties, gamma, slopes, before, tol, m
             gamma[t] = min(max(gamma[t], lo[t]), hi[t])
         before = C
         solve_rows(B, ready, K, train, train, diag, slopes, gamma, lo, hi, q, tol, most)
-        level = measure(slopes, gamma, lo, hi, exact)[0]
+        level = measure(slopes, gamma, lo, hi, exact, True)[0]
         for s in range(test.shape[0]):
             row = K[test[s]]
             total = level

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.native import INNER, OPTIONS, bits, choose, float_of, njit
+from mercer.native import INNER, OPTIONS, bits, choose, float_of, njit, part
 
 __all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "select", "solve_alone", "solve_rows"]
 
@@ -126,7 +126,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
     reach = np.full(2, 1e-300)  # the largest difference of slopes when it was last positive
     for g in range(groups):
         s, e = starts[g], stops[g]
-        tops[g] = s + _highest(v[s:e], up[s:e])
+        tops[g] = s + _highest(part(v, s, e - s), part(up, s, e - s))
         for t in range(s, e):
             reach[g] = max(reach[g], abs(v[t]))
     if (
@@ -149,9 +149,11 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             # gains are compared in float32, in units that keep them of the order of 1
             scale = 1.0 / reach[g]
             row = _row(B, ready, rows, slots, columns, a)
+            n = e - s
             b, width = _partner(
-                v[s:e], down[s:e], row[s:e], diag[s:e], v[a], diag[a], flattest, _FLAT, scale, unit
-            )
+                part(v, s, n), part(down, s, n), part(row, s, n), part(diag, s, n),
+                v[a], diag[a], flattest, _FLAT, scale, unit,
+            )  # fmt: skip
             reach[g] = width if width > 0.0 else reach[g]
             if width > worst:
                 worst, i, j = width, a, s + b
@@ -171,7 +173,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             up[i] = -np.inf
             g = 0 if i < split else 1
             s, e = starts[g], stops[g]
-            tops[g] = s + _highest(v[s:e], up[s:e])
+            tops[g] = s + _highest(part(v, s, e - s), part(up, s, e - s))
             continue
         gamma[i], gamma[j] = high, low
         for moved in (i, j):
@@ -179,7 +181,8 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             down[moved] = 0.0 if gamma[moved] > lo[moved] else np.inf
         for g in range(groups):
             s, e = starts[g], stops[g]
-            tops[g] = s + _move(v[s:e], up[s:e], first[s:e], second[s:e], step)
+            n = e - s
+            tops[g] = s + _move(part(v, s, n), part(up, s, n), part(first, s, n), part(second, s, n), step)
         steps += 1
         if eta <= floor and rise == np.inf and fall == np.inf:
             break  # nothing bounds the objective from below
@@ -300,7 +303,7 @@ def select(c, values, position, gamma, lo, hi, split, taken, count, out, balance
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
-def measure(v, gamma, lo, hi, error, balanced=True):  # type: ignore[no-untyped-def]
+def measure(v, gamma, lo, hi, error, balanced):  # type: ignore[no-untyped-def]
     """Level, violation, and what violation and gap may be at most, of a group of variables.
 
     Their slopes are known as v, each to within its ``error``. Any level gives a primal value, so that the

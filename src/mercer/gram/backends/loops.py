@@ -15,15 +15,10 @@ float32 differences, which are exact but for the rounding of x and y; float64 di
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from mercer.native import INNER, OPTIONS, bits, njit
+from mercer.gram.backends.pointers import add_product, call_tile, either, products, stream
+from mercer.native import INNER, OPTIONS, bits, njit, part, row
 
 __all__ = [
     "DIRECT",
@@ -39,7 +34,6 @@ __all__ = [
     "SUM",
     "SUMS",
     "sweep",
-    "tile_signature",
 ]
 
 DOT, SQDIST, SUM, EXTERNAL = 0, 1, 2, 3  # kinds of planes
@@ -47,49 +41,6 @@ OWN, DIRECT, SHARED = 0, 1, 2  # a plane has its own product; differences; that 
 STORE, MIRROR, MULTIPLY, SCATTER, SUMS = 0, 1, 2, 3, 4  # what to do with a finished tile
 _TOGETHER = 32  # rows that are added up in the precision of K before float64 takes over
 _CACHE = 2**25  # bytes from which a matrix is not expected to stay in cache
-
-
-def tile_signature(real: Any) -> Any:
-    """The C signature of a kernel's ``tile``: q, left, right, x, yt, params, out, sizes."""
-    return types.void(*[types.CPointer(real)] * 7, types.CPointer(types.int64))
-
-
-@intrinsic
-def _call_tile(
-    typingctx: Any,
-    address: Any,
-    q: Any,
-    left: Any,
-    right: Any,
-    x: Any,
-    yt: Any,
-    params: Any,
-    out: Any,
-    sizes: Any,
-) -> Any:
-    """Call the C function at ``address`` with the data pointers of the arrays."""
-    signature = types.void(address, q, left, right, x, yt, params, out, sizes)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointers = []
-        for kind, value in zip(signature.args[1:], args[1:], strict=True):
-            array = context.make_array(kind)(context, builder, value)
-            pointers.append(builder.bitcast(array.data, cgutils.voidptr_t))
-        function = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t] * len(pointers))
-        builder.call(builder.inttoptr(args[0], function.as_pointer()), pointers)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-@intrinsic
-def _or(typingctx: Any, a: Any, b: Any) -> Any:
-    """a | b without Numba's widening to 64 bits."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.or_(*args)
-
-    return (a(a, b), codegen) if a == b else None
 
 
 # Slice assignment would do for the next two, but Numba compiles its error message along, for seconds.
@@ -111,43 +62,36 @@ def _add(source, target):  # type: ignore[no-untyped-def]
 def _transpose_rows(source, start, rows, width, target):  # type: ignore[no-untyped-def]
     """target[k·rows + j] = source[start + j·width + k], in blocks of 8."""
     for j in range(rows):
-        row = source[start + j * width : start + (j + 1) * width]
+        point = part(source, start + j * width, width)
         for k in range(width):
-            target[k * rows + j] = row[k]
+            target[k * rows + j] = point[k]
 
 
 @njit(nogil=True, **INNER)
 def _direct_sqdist(x, xstart, yt, rows, cols, width, out):  # type: ignore[no-untyped-def]
     """Σₖ (xₖ - yₖ)² row by row, four coordinates a pass."""
     for i in range(rows):
-        row = out[i * cols : (i + 1) * cols]
+        s = part(out, i * cols, cols)
+        a = part(x, xstart + i * width, width)
         for j in range(cols):
-            row[j] = 0
+            s[j] = 0
         k = 0
         while k + 4 <= width:
-            a0, a1, a2, a3 = (
-                x[xstart + i * width + k],
-                x[xstart + i * width + k + 1],
-                x[xstart + i * width + k + 2],
-                x[xstart + i * width + k + 3],
-            )
-            y0 = yt[k * cols : (k + 1) * cols]
-            y1 = yt[(k + 1) * cols : (k + 2) * cols]
-            y2 = yt[(k + 2) * cols : (k + 3) * cols]
-            y3 = yt[(k + 3) * cols : (k + 4) * cols]
+            y0, y1 = part(yt, k * cols, cols), part(yt, (k + 1) * cols, cols)
+            y2, y3 = part(yt, (k + 2) * cols, cols), part(yt, (k + 3) * cols, cols)
+            a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
             for j in range(cols):
                 d0 = a0 - y0[j]
                 d1 = a1 - y1[j]
                 d2 = a2 - y2[j]
                 d3 = a3 - y3[j]
-                row[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+                s[j] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
             k += 4
         while k < width:
-            a = x[xstart + i * width + k]
-            y = yt[k * cols : (k + 1) * cols]
+            a0, y0 = a[k], part(yt, k * cols, cols)
             for j in range(cols):
-                d = a - y[j]
-                row[j] += d * d
+                d0 = a0 - y0[j]
+                s[j] += d0 * d0
             k += 1
 
 
@@ -156,15 +100,14 @@ def _complete_sqdist(product, nx, ny, tau, out, doubtful):  # type: ignore[no-un
     """‖x‖² + ‖y‖² - 2⟨x, y⟩, and for each row whether any entry has lost too much."""
     cols = ny.shape[0]
     for i in range(nx.shape[0]):
-        source = product[i * cols : (i + 1) * cols]
-        row = out[i * cols : (i + 1) * cols]
+        source, target = part(product, i * cols, cols), part(out, i * cols, cols)
         n = nx[i]
         signs = bits(n - n)
         for j in range(cols):
             scale = n + ny[j]
             s = scale - (source[j] + source[j])
-            row[j] = s
-            signs = _or(signs, bits(s - tau * scale))  # the sign bit says s < τ (‖x‖² + ‖y‖²)
+            target[j] = s
+            signs = either(signs, bits(s - tau * scale))  # the sign bit says s < τ (‖x‖² + ‖y‖²)
         doubtful[i] = signs < 0
 
 
@@ -173,11 +116,11 @@ def _doubt_sqdist(plane, nx, ny, tau, doubtful):  # type: ignore[no-untyped-def]
     """The same check for distances that came from differences."""
     cols = ny.shape[0]
     for i in range(nx.shape[0]):
-        row = plane[i * cols : (i + 1) * cols]
+        s = part(plane, i * cols, cols)
         n = nx[i]
         signs = bits(n - n)
         for j in range(cols):
-            signs = _or(signs, bits(row[j] - tau * (n + ny[j])))
+            signs = either(signs, bits(s[j] - tau * (n + ny[j])))
         doubtful[i] = signs < 0
 
 
@@ -187,16 +130,16 @@ def _repair_sqdist(plane, nx, ny, tau, doubtful, xe, xstart, ye, ystart, width):
     cols = ny.shape[0]
     for i in range(nx.shape[0]):
         if doubtful[i]:
-            row = plane[i * cols : (i + 1) * cols]
-            left = xe[xstart + i * width : xstart + (i + 1) * width]
+            s = part(plane, i * cols, cols)
+            left = part(xe, xstart + i * width, width)
             for j in range(cols):
-                if row[j] < tau * (nx[i] + ny[j]):
-                    right = ye[ystart + j * width : ystart + (j + 1) * width]
+                if s[j] < tau * (nx[i] + ny[j]):
+                    right = part(ye, ystart + j * width, width)
                     total = 0.0
                     for k in range(width):
                         d = np.float64(left[k]) - np.float64(right[k])
                         total += d * d
-                    row[j] = total
+                    s[j] = total
 
 
 @njit(nogil=True, **INNER)
@@ -204,60 +147,37 @@ def _shift(plane, left, right):  # type: ignore[no-untyped-def]
     """⟨x, y⟩ from the product of centred points."""
     cols = right.shape[0]
     for i in range(left.shape[0]):
-        row = plane[i * cols : (i + 1) * cols]
+        s = part(plane, i * cols, cols)
         a = left[i]
         for j in range(cols):
-            row[j] += a + right[j]
-
-
-@intrinsic
-def _stream(typingctx: Any, target: Any, place: Any, source: Any, start: Any, stride: Any) -> Any:
-    """One cache line at once, past the caches: target[place : place + L] = source[start :: stride], L values.
-
-    The line must be aligned to 64 bytes. A plain store would first read the line that it overwrites.
-    """
-    lanes = 64 * 8 // target.dtype.bitwidth
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, data = (context.make_array(signature.args[i])(context, builder, args[i]).data for i in (0, 2))
-        real = context.get_data_type(signature.args[0].dtype)
-        line = ir.Constant(ir.VectorType(real, lanes), ir.Undefined)
-        at = args[3]
-        for lane in range(lanes):
-            value = builder.load(builder.gep(data, [at]))
-            line = builder.insert_element(line, value, ir.Constant(ir.IntType(32), lane))
-            at = builder.add(at, args[4])
-        pointer = builder.bitcast(builder.gep(out, [args[1]]), line.type.as_pointer())
-        store = builder.store(line, pointer, align=64)
-        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-        return context.get_dummy_value()
-
-    return types.void(target, place, source, start, stride), codegen
+            s[j] += a + right[j]
 
 
 @njit(nogil=True, **INNER)
-def _store_row(values, at, flat, start, cols, origin, streams):  # type: ignore[no-untyped-def]
-    """flat[start : start + cols] = values[at : at + cols], past the caches where lines are whole."""
-    lanes = 64 // flat.itemsize
+def _store_row(values, at, out, start, cols, origin, streams):  # type: ignore[no-untyped-def]
+    """out[start : start + cols] = values[at : at + cols], past the caches where lines are whole.
+
+    ``out`` is read as one vector.
+    """
+    lanes = 64 // out.itemsize
     lead = min(cols, -(origin + start) % lanes) if streams else cols
     full = lead + (cols - lead) // lanes * lanes
     for j in range(lead, full, lanes):
-        _stream(flat, start + j, values, at + j, 1)
-    _copy(values[at : at + lead], flat[start : start + lead])
-    _copy(values[at + full : at + cols], flat[start + full : start + cols])
+        stream(out, start + j, values, at + j, 1)
+    _copy(part(values, at, lead), part(out, start, lead))
+    _copy(part(values, at + full, cols - full), part(out, start + full, cols - full))
 
 
 @njit(nogil=True, **INNER)
 def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def]
     """A finished tile into out, and its transpose into the mirrored place; the lower triangle decides."""
-    flat = out.ravel()
     width = out.shape[1]
     lanes = 64 // out.itemsize
     # large matrices whose rows all start at the same place of a cache line are written past the caches
     streams = out.size * out.itemsize > _CACHE and width % lanes == 0
     origin = out.ctypes.data // out.itemsize
     for i in range(rows):
-        _store_row(values, i * cols, flat, (i0 + i) * width + j0, cols, origin, streams)
+        _store_row(values, i * cols, out, (i0 + i) * width + j0, cols, origin, streams)
     if j0 + cols > i0 + 1:  # the tile meets the diagonal
         for i in range(rows):
             for j in range(min(cols, i0 + i - j0)):
@@ -266,7 +186,7 @@ def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def
     lead = min(rows, -(origin + j0 * width + i0) % lanes) if streams else 0
     full = lead + (rows - lead) // lanes * lanes
     for j in range(cols):
-        target = out[j0 + j][i0 : i0 + rows]
+        target = row(out, j0 + j, i0, rows)
         for i in range(lead):
             target[i] = values[i * cols + j]
         for i in range(full, rows):
@@ -276,10 +196,11 @@ def _store_both(values, out, i0, j0, rows, cols):  # type: ignore[no-untyped-def
             for j in range(jb, min(jb + 8, cols)):
                 start, at = (j0 + j) * width + i0 + ib, ib * cols + j
                 if streams:
-                    _stream(flat, start, values, at, cols)
+                    stream(out, start, values, at, cols)
                 else:
+                    line = part(out, start, lanes)
                     for i in range(lanes):  # whole cache lines on both sides
-                        flat[start + i] = values[at + i * cols]
+                        line[i] = values[at + i * cols]
 
 
 @njit(nogil=True, **INNER)
@@ -346,7 +267,6 @@ def sweep(  # type: ignore[no-untyped-def]
     n_left, n_right = left.shape[0], right.shape[0]
     lefts = np.empty(n_left * height, dtype_zero.dtype)
     rights = np.empty(n_right * breadth, dtype_zero.dtype)
-    products = np.empty((height, V.shape[1]), dtype_zero.dtype)
     # for the kernel's tile: rows, cols, then per view x offset, width, yt offset; last the row stride
     sizes = np.empty(2 + 3 * views.shape[0] + 1, np.int64)
 
@@ -357,10 +277,10 @@ def sweep(  # type: ignore[no-untyped-def]
             sizes[2 + 3 * v + 2] = place
             if views[v, 3]:
                 width = views[v, 2]
-                _transpose_rows(y, views[v, 1] + jt * width, cols, width, yt[place : place + cols * width])
+                _transpose_rows(y, views[v, 1] + jt * width, cols, width, part(yt, place, cols * width))
                 place += cols * width
         for r in range(n_right):
-            _copy(right[r, jt : jt + cols], rights[r * cols : (r + 1) * cols])
+            _copy(row(right, r, jt, cols), part(rights, r * cols, cols))
 
         for it in range(i0, i1, height):
             rows = min(height, i1 - it)
@@ -369,7 +289,7 @@ def sweep(  # type: ignore[no-untyped-def]
             area = rows * cols
             sizes[0], sizes[1] = rows, cols
             for r in range(n_left):
-                _copy(left[r, it : it + rows], lefts[r * rows : (r + 1) * rows])
+                _copy(row(left, r, it, rows), part(lefts, r * rows, rows))
 
             e = 0
             for turn in range(2 * P):  # products first: a squared distance may share one
@@ -377,11 +297,11 @@ def sweep(  # type: ignore[no-untyped-def]
                 kind, v = planes[p, 0], planes[p, 1]
                 if (kind == SQDIST) != (turn >= P):
                     continue
-                plane = q[p * area : (p + 1) * area]
+                plane = part(q, p * area, area)
                 if kind == EXTERNAL:
                     for i in range(rows):
-                        given = external[e, it - i0 + i, jt - j0 : jt - j0 + cols]
-                        _copy(given, plane[i * cols : (i + 1) * cols])
+                        at = (e * external.shape[1] + it - i0 + i) * external.shape[2] + jt - j0
+                        _copy(part(external, at, cols), part(plane, i * cols, cols))
                     e += 1
                     continue
                 width = views[v, 2]
@@ -389,11 +309,11 @@ def sweep(  # type: ignore[no-untyped-def]
                 sizes[2 + 3 * v], sizes[2 + 3 * v + 1] = xs, width
                 if kind == SUM:
                     continue
-                nx, ny = xnorms[v, it : it + rows], ynorms[v, jt : jt + cols]
+                nx, ny = row(xnorms, v, it, rows), row(ynorms, v, jt, cols)
                 how = planes[p, 2]
                 if how == DIRECT:
                     yv = sizes[2 + 3 * v + 2]
-                    _direct_sqdist(x, xs, yt[yv : yv + cols * width], rows, cols, width, plane)
+                    _direct_sqdist(x, xs, part(yt, yv, cols * width), rows, cols, width, plane)
                     if x.itemsize < 8:
                         _doubt_sqdist(plane, nx, ny, small_tau, doubtful)
                         _repair_sqdist(plane, nx, ny, small_tau, doubtful, xe, xs, ye, ys, width)
@@ -401,57 +321,49 @@ def sweep(  # type: ignore[no-untyped-def]
                 product = plane
                 if kind == SQDIST:
                     slot = P if how == OWN else how - SHARED
-                    product = q[slot * area : (slot + 1) * area]
+                    product = part(q, slot * area, area)
                 if how == OWN:
-                    np.dot(
-                        x[xs : xs + rows * width].reshape(rows, width),
-                        y[ys : ys + cols * width].reshape(cols, width).T,
-                        product.reshape(rows, cols),
-                    )
+                    products(x, xs, y, ys, rows, cols, width, product)
                 if kind == SQDIST:
                     _complete_sqdist(product, nx, ny, tau, plane, doubtful)
                     _repair_sqdist(plane, nx, ny, tau, doubtful, xe, xs, ye, ys, width)
             for p in range(P):
                 if planes[p, 3]:
                     v = planes[p, 1]
-                    _shift(q[p * area : (p + 1) * area], xshift[v, it : it + rows], yshift[v, jt : jt + cols])
+                    _shift(part(q, p * area, area), row(xshift, v, it, rows), row(yshift, v, jt, cols))
 
             if mode == STORE:
                 sizes[-1] = out.shape[1]
                 start = (oi + it - i0) * out.shape[1] + oj + jt - j0
-                _call_tile(address, q, lefts, rights, x, yt, params, out.ravel()[start:], sizes)
+                call_tile(address, q, lefts, rights, x, yt, params, part(out, start, area), sizes)
                 continue
             if mode == SUMS:
                 sizes[-1] = rows  # of the planes, of which a call sees some
                 first = 0
                 while first < rows:
                     last = _run(places, it - i0 + first, it - i0 + rows) - (it - i0)
-                    row_of_sums = sums[places[it - i0 + first]]
-                    _clear(total[:cols])
+                    row_of_sums = row(sums, places[it - i0 + first], 0, sums.shape[1])
+                    _clear(part(total, 0, cols))
                     while first < last:
                         sizes[0] = min(_TOGETHER, last - first)
-                        _clear(values[:cols])
-                        _call_tile(
-                            address, q[first * cols :], lefts[first:], rights, x, yt, params, values, sizes
-                        )
-                        _add(values[:cols], total[:cols])
+                        _clear(part(values, 0, cols))
+                        here = part(q, first * cols, area), part(lefts, first, rows)
+                        call_tile(address, here[0], here[1], rights, x, yt, params, values, sizes)
+                        _add(part(values, 0, cols), part(total, 0, cols))
                         for v in range(views.shape[0]):
                             sizes[2 + 3 * v] += sizes[0] * views[v, 2]
                         first += sizes[0]
-                    _add_segments(total[:cols], column_places[jt - j0 : jt - j0 + cols], row_of_sums)
+                    _add_segments(part(total, 0, cols), part(column_places, jt - j0, cols), row_of_sums)
                 continue
             sizes[-1] = cols
-            _call_tile(address, q, lefts, rights, x, yt, params, values, sizes)
+            call_tile(address, q, lefts, rights, x, yt, params, values, sizes)
             if mode == MIRROR:
                 _store_both(values, out, oi + it - i0, oj + jt - j0, rows, cols)
             elif mode == SCATTER:
-                flat, origin = out.ravel(), out.ctypes.data // out.itemsize
+                origin = out.ctypes.data // out.itemsize
                 streams = out.size * out.itemsize > _CACHE
                 for i in range(rows):
                     start = places[it - i0 + i] * out.shape[1] + oj + jt - j0
-                    _store_row(values, i * cols, flat, start, cols, origin, streams)
+                    _store_row(values, i * cols, out, start, cols, origin, streams)
             else:
-                product_rows = products[:rows]
-                np.dot(values[:area].reshape(rows, cols), V[jt : jt + cols], product_rows)
-                for i in range(rows):
-                    _add(product_rows[i], out[oi + it - i0 + i])
+                add_product(values, rows, cols, V, jt, out, oi + it - i0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from threading import local
+from threading import Lock, local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -335,16 +335,31 @@ class NumbaBackend(Backend):
 
 @cache
 def _compile_sweep(precision: str, exact: str) -> None:
-    """The tile loop, compiled or loaded before it is first needed: no garbage is collected meanwhile."""
+    """The tile loop, compiled or loaded before it is first needed: no garbage is collected meanwhile.
+
+    What is only read is declared so, and no other code is compiled: a model in read-only memory (joblib's
+    workers have theirs there) is swept by the same code as any other.
+    """
     real, whole = getattr(types, precision), types.int64
-    vector, matrix, table = types.Array(real, 1, "C"), types.Array(real, 2, "C"), types.Array(whole, 2, "C")
-    side = (vector, types.Array(getattr(types, exact), 1, "C"), matrix, matrix, matrix)
-    given, places = types.Array(real, 3, "C"), types.Array(whole, 1, "C")
-    work = (vector, given, types.UniTuple(whole, 2), real, whole, whole, whole, whole)
-    segments = (places, places, types.Array(types.float64, 2, "C"))
-    loops.sweep.compile(
-        (whole, table, table, *side, *side, *work, matrix, whole, whole, matrix, whole, *segments)
-    )
+
+    def given(kind: Any, dimensions: int) -> Any:
+        return types.Array(kind, dimensions, "C", readonly=True)
+
+    side = (given(real, 1), given(getattr(types, exact), 1), *[given(real, 2)] * 3)
+    out, sums = types.Array(real, 2, "C"), types.Array(types.float64, 2, "C")
+    with _sweep_guard:
+        loops.sweep.disable_compile(False)
+        loops.sweep.compile(
+            (
+                whole, given(whole, 2), given(whole, 2), *side, *side, given(real, 1), given(real, 3),
+                types.UniTuple(whole, 2), real, whole, whole, whole, whole, out, whole, whole, given(real, 2),
+                whole, given(whole, 1), given(whole, 1), sums,
+            )
+        )  # fmt: skip
+        loops.sweep.disable_compile()
+
+
+_sweep_guard = Lock()
 
 
 class _Writeable:
