@@ -12,6 +12,7 @@ from mercer import data
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, check_weights, flag
 from mercer.estimators.definite import refutation
+from mercer.estimators.origin import warn_if_lost
 from mercer.estimators.stream import StreamMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -124,6 +125,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
             )
         plan = self._plan(X, self._count_outputs(self.classes_))
         plan.require_memory("use fewer points")
+        warn_if_lost(journal, self.kernel_, X, type(self).__name__)
         self._start()
         self._add(X, codes, weight)
         self._finish(journal, X)
