@@ -43,6 +43,7 @@ CLASSIFIERS = [
     KernelLogisticRegression(solver="gradient"),
     KernelMachineClassifier(loss="squared_hinge"),
     KernelFisherDiscriminant(alpha=0.1),
+    ParzenClassifier(priors=[0.2, 0.8]),
     SVC(tol=1e-8),
 ]
 
@@ -108,6 +109,15 @@ def test_what_models_tell_far_from_zero(points, tmp_path):
         again = mercer.load(tmp_path / "model")
         name = "transform" if isinstance(model, KernelPCA) else "predict"
         assert np.array_equal(getattr(again, name)(far(X)), getattr(model, name)(far(X)))
+
+
+def test_means_that_come_in_parts_far_from_zero(points):
+    X, t = points
+    near, there = ParzenClassifier("linear"), ParzenClassifier("linear")
+    for part in (slice(0, 30), slice(30, 60)):
+        near.partial_fit(X[part], t[part] > 0, classes=[False, True])
+        there.partial_fit(far(X)[part], t[part] > 0, classes=[False, True])
+    assert there.decision_function(far(X)) == pytest.approx(near.decision_function(X), abs=1e-6)
 
 
 def test_kernels_of_a_list_have_their_own_points(points):

@@ -129,7 +129,7 @@ class KernelFisherDiscriminant(
         self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
         origin = origin_of(self.kernel_, X, is_free=True)
-        points = data.copied(X) if origin is None else moved(X, origin)
+        points = moved(X, origin)
         warn_if_lost(journal, self.kernel_, points, type(self).__name__)
         result = fisher(
             Gram(self.kernel_, points, cache=0),
@@ -202,7 +202,7 @@ class KernelFisherDiscriminant(
     ) -> None:
         kept = slice(0, None if self.n_components is None else int(self.n_components))
         coef, intercept = result.coef[:, kept], result.intercept[kept]
-        self.expansion_ = expanded(self.kernel_, points, coef, intercept, origin)
+        self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
         self.alpha_ = result.alpha
         for name, values in (("alphas_", result.path), ("loo_errors_", result.errors)):
             if len(values):

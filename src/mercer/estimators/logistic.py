@@ -149,12 +149,12 @@ class KernelLogisticRegression(
         max_iter = _STEPS[self.solver] if self.max_iter is None else self.max_iter
         with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control:
             origin = origin_of(self.kernel_, X, self.fit_intercept)
-            points = data.copied(X) if origin is None else moved(X, origin)
+            points = moved(X, origin)
             result = self._solve(points, risk, plan, max_iter, control)
         coef, intercept = result.coef, result.intercept
         if coef.ndim == 2:
             coef, intercept = coef - coef.mean(axis=1, keepdims=True), intercept - intercept.mean()
-        self.expansion_ = expanded(self.kernel_, points, coef, intercept, origin)
+        self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
         self.n_iter_ = result.iterations
         self.n_products_ = result.products
         unit = 1.0 if self.lam is None else 2.0 * self.lam  # of the objective as it was asked for

@@ -22,7 +22,17 @@ from mercer.config import settings
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.compose import Centered, Mapped, Normalized, OnColumns, Scaled, Sum
+from mercer.kernels.compose import (
+    Centered,
+    Mapped,
+    Normalized,
+    OnColumns,
+    PolynomialOf,
+    Power,
+    Product,
+    Scaled,
+    Sum,
+)
 from mercer.kernels.dotproduct import Constant, Linear, Polynomial, Sigmoid
 from mercer.report import Journal
 
@@ -134,8 +144,9 @@ def moved(points: Any, centre: np.ndarray | None) -> Any:
 def rounding_of(kernel: Kernel, points: Any, dtype: str) -> float:
     """τ: a computed k(x, x') is off by at most τ √(k(x, x) k(x', x')); see ``solvers.rounding``.
 
-    A sum of d products is off by (d + 2) units, and its p-th power by p times that, relative to the largest
-    that it can be; in float32 one unit is counted for each value, as if errors were independent.
+    A sum of d products is off by (d + 2) units, and its p-th power by p times that, as is a product of p
+    kernels, relative to the largest that it can be; in float32 one unit is counted for each value, as if
+    errors were independent.
 
     >>> rounding_of(Polynomial(3), np.zeros((2, 14)), "float64") == 3 * (14 + 16) * 2.0**-53
     True
@@ -144,8 +155,25 @@ def rounding_of(kernel: Kernel, points: Any, dtype: str) -> float:
     if dtype == "float32":
         return unit
     width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 0
-    power = sum(part.degree for part in kernel.parts() if isinstance(part, Polynomial))
-    return max(1, power) * (width + _EACH) * unit
+    return max(1, _powers(kernel)) * (width + _EACH) * unit
+
+
+def _powers(kernel: Kernel) -> float:
+    """How many factors the values of a kernel have, at most.
+
+    >>> _powers(Linear() ** 2 * Polynomial(3) + Linear())
+    5.0
+    """
+    inside = [_powers(child) for child in kernel.children().values()]
+    if isinstance(kernel, Polynomial):
+        return float(kernel.degree)
+    if isinstance(kernel, Product):
+        return sum(inside)
+    if isinstance(kernel, Power):
+        return max(1.0, float(kernel.exponent)) * max(inside)
+    if isinstance(kernel, PolynomialOf):
+        return max(1, len(kernel.coefficients) - 1) * max(inside)
+    return max(inside, default=1.0)
 
 
 def _has_products(kernel: Kernel) -> bool:

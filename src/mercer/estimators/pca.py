@@ -202,7 +202,7 @@ class KernelPCA(
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1)
         max_iter = 300 if self.max_iter is None else int(self.max_iter)
         origin = origin_of(self.kernel_, X, is_free=True)
-        points = data.copied(X) if origin is None else moved(X, origin)
+        points = moved(X, origin)
         warn_if_lost(journal, self.kernel_, points, type(self).__name__)
         with self._control("kernel PCA", None, X, weight, self.kernel_) as control:
             result = leading_eigenpairs(
@@ -260,7 +260,7 @@ class KernelPCA(
         coef = self.eigenvectors_ * inverse
         coef *= root
         intercept = -result.means[:kept] * sign * inverse
-        self.expansion_ = expanded(self.kernel_, points, coef, intercept, origin)
+        self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
         mean = np.zeros(0) if origin is None else np.asarray(weight @ points).ravel() / weight.sum()
         self._centroid = None if origin is None else origin + mean
         if not (weight > 0).all():
