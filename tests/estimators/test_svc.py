@@ -507,3 +507,25 @@ def test_conditionally_positive_definite_kernels_do_as_well(n, rng):
 
     assert model.report_.stopped == "converged"
     np.testing.assert_allclose(dual(model), dual(peer), rtol=1e-7)
+
+
+def test_a_hard_margin_between_points_of_tiny_numbers():
+    X, y = np.array([[1.0], [2.0], [-1.0], [-2.0]]), [1, 1, 0, 0]
+    with pytest.raises(
+        InputError, match=r"values of this kernel, up to 0, are too small to tell points apart: sc"
+    ):
+        SVC(C=float("inf"), kernel="linear").fit(1e-200 * X, y)
+    with pytest.raises(
+        InputError, match=r"by this kernel, which cannot tell some of the points apart: .* scale"
+    ):
+        SVC(C=float("inf"), gamma=1.0).fit(1e-200 * X, y)
+    assert SVC(C=float("inf"), kernel="linear").fit(1e-70 * X, y).score(1e-70 * X, y) == 1
+
+
+def test_no_margin_because_time_ran_out(rng):
+    X = rng.normal(size=(1500, 5))
+    y = X[:, 0] + 0.5 * rng.normal(size=1500) > 0
+    with pytest.warns(ConvergenceWarning) as record:
+        NuSVC(nu=0.3, max_time=1e-9).fit(X, y)
+    (told,) = [str(w.message) for w in record]
+    assert "ran out of max_time=1e-09" in told and "without a margin between the classes yet" in told

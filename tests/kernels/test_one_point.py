@@ -106,3 +106,12 @@ def test_learners_take_lists_of_points_only(kernel, points, one):
         model.fit(points, [0, 1, 0])
         with pytest.raises((InputError, InputTypeError, ValueError, TypeError)):
             model.predict(one)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "numbers"),
+    [([1, 2], [1, 2, 3], "2 and 3"), ((1.0,), np.ones(2), "1 and 2"), (3.0, [1, 2], "1 and 2")],
+)
+def test_two_points_of_different_lengths(x, y, numbers):
+    with pytest.raises(InputError, match=f"the two points have {numbers} numbers: pass points with as many"):
+        Gaussian(1.0)(x, y)

@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.classes import KernelClassifierMixin
 from mercer.estimators.definite import INDEFINITE, DefiniteMixin
-from mercer.expansion import Expansion
+from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, positive, whole
 from mercer.report import Journal, Plan
@@ -128,8 +128,11 @@ class KernelFisherDiscriminant(
         plan.require_memory("use fewer points")
         self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
+        origin = origin_of(self.kernel_, X, is_free=True)
+        points = moved(X, origin)
+        warn_if_lost(journal, self.kernel_, points, type(self).__name__)
         result = fisher(
-            Gram(self.kernel_, X, cache=0),
+            Gram(self.kernel_, points, cache=0),
             codes,
             len(self.classes_),
             alpha=alpha,
@@ -143,7 +146,7 @@ class KernelFisherDiscriminant(
                 f"alpha={alpha!r} is below the rounding of the kernel matrix: {result.alpha:.3g} is used; "
                 "take a larger alpha, or centre the data if their mean is far from zero"
             )
-        self._keep(X, result, codes, weight)
+        self._keep(points, result, codes, weight, origin)
         self.report_ = journal.report(plan)
         return self
 
@@ -189,10 +192,17 @@ class KernelFisherDiscriminant(
             )
         return priors / priors.sum()
 
-    def _keep(self, X: Any, result: FisherResult, codes: np.ndarray, weight: np.ndarray) -> None:
+    def _keep(
+        self,
+        points: Any,
+        result: FisherResult,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        origin: np.ndarray | None,
+    ) -> None:
         kept = slice(0, None if self.n_components is None else int(self.n_components))
         coef, intercept = result.coef[:, kept], result.intercept[kept]
-        self.expansion_ = Expansion(self.kernel_, data.copied(X), coef, intercept)
+        self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
         self.alpha_ = result.alpha
         for name, values in (("alphas_", result.path), ("loo_errors_", result.errors)):
             if len(values):

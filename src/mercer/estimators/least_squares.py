@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from mercer import data
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.ridge import EIGEN, KernelRegressorMixin, dense_plan
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed
@@ -88,10 +89,13 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
         points, Y, weight = data.take(X, present), y[present], weight[present]
         Y = Y.astype(np.float64).reshape(len(Y), -1)
         self._require_definite(points, self.fit_intercept)
+        origin = origin_of(self.kernel_, points, self.fit_intercept)
+        points = moved(points, origin)
+        warn_if_lost(journal, self.kernel_, points, type(self).__name__)
         gram = Gram(self.kernel_, points, cache=0)
         result = minimum_norm(gram, Y, weight, self.fit_intercept, rcond=self.rcond)
         self._meet(result.clipped, points, journal)
-        self._keep(points, result.coef, result.intercept, y.ndim == 1)
+        self._keep(points, result.coef, result.intercept, y.ndim == 1, origin)
         self.rank_ = result.rank
         self.report_ = journal.report(plan)
         return self

@@ -16,7 +16,7 @@ from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.definite import DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
-from mercer.expansion import Expansion
+from mercer.estimators.origin import expanded, moved, origin_of, rounding_of
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import Journal, Plan, Report
@@ -148,11 +148,13 @@ class KernelLogisticRegression(
         self._require_definite(X, centred=False)
         max_iter = _STEPS[self.solver] if self.max_iter is None else self.max_iter
         with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control:
-            result = self._solve(Gram(self.kernel_, X, cache=0), risk, plan, max_iter, control)
+            origin = origin_of(self.kernel_, X, self.fit_intercept)
+            points = moved(X, origin)
+            result = self._solve(points, risk, plan, max_iter, control)
         coef, intercept = result.coef, result.intercept
         if coef.ndim == 2:
             coef, intercept = coef - coef.mean(axis=1, keepdims=True), intercept - intercept.mean()
-        self.expansion_ = Expansion(self.kernel_, data.copied(X), coef, intercept)
+        self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
         self.n_iter_ = result.iterations
         self.n_products_ = result.products
         unit = 1.0 if self.lam is None else 2.0 * self.lam  # of the objective as it was asked for
@@ -192,7 +194,8 @@ class KernelLogisticRegression(
         classes = len(self.classes_)
         return LogisticRisk(signs(codes, 2), weight) if classes == 2 else SoftmaxRisk(codes, classes, weight)
 
-    def _solve(self, gram: Gram, risk: Risk, plan: Plan, max_iter: int, control: Control) -> DescentResult:
+    def _solve(self, X: Any, risk: Risk, plan: Plan, max_iter: int, control: Control) -> DescentResult:
+        gram = Gram(self.kernel_, X, cache=0)
         K = gram if _LAZY in plan.solver else gram.dense()
         options: dict[str, Any] = {
             "fit_intercept": self.fit_intercept,
@@ -200,6 +203,7 @@ class KernelLogisticRegression(
             "tol": self.tol,
             "max_iter": max_iter,
             "control": control,
+            "rounding": rounding_of(self.kernel_, X, settings().dtype),
         }
         if self.solver == "gradient":
             return descend(K, risk, 1.0, accelerate=True, **options)

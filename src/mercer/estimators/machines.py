@@ -17,6 +17,7 @@ from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.classes import KernelClassifierMixin, signs
 from mercer.estimators.definite import DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
+from mercer.estimators.origin import expanded, moved, origin_of, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive, whole
@@ -71,16 +72,19 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
         factor = self.alpha if self.lam is None else self.lam * float(weight.sum())
         require_solvable(factor, "alpha" if self.lam is None else "lam")
         self._require_definite(X, centred=False)
+        origin = origin_of(self.kernel_, X, self.fit_intercept)
+        points = moved(X, origin)
         options: dict[str, Any] = {
             "fit_intercept": self.fit_intercept,
             "tol": self.tol,
             "max_iter": self.max_iter,
             "direct": _CHOLESKY in plan.solver,
+            "rounding": rounding_of(self.kernel_, points, settings().dtype),
         }
         Y = np.asarray(Y, dtype=np.float64)
         most = self.max_iter * Y.shape[1]
         with self._control("machine", most, X, Y, weight, self.kernel_) as control:
-            gram = Gram(self.kernel_, X, cache=0)
+            gram = Gram(self.kernel_, points, cache=0)
             K = gram if _LAZY in plan.solver else gram.dense()
 
             def solve(y: np.ndarray, part: Control) -> RiskResult | PenaltyResult:
@@ -90,7 +94,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
 
             results = each(solve, Y, control)
         self.loss_ = loss
-        self._keep(X, results)
+        self._keep(points, results, origin)
         unit = 1.0 if self.lam is None else 1.0 / float(weight.sum())  # of the objective as it was asked for
         self._tell(journal, results, unit)
         self.report_ = journal.report(
@@ -102,7 +106,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
             gap=unit * sum(result.gap for result in results),
         )
 
-    def _keep(self, X: Any, results: list[Part]) -> None:
+    def _keep(self, points: Any, results: list[Part], origin: np.ndarray | None) -> None:
         coef = np.column_stack([result.coef for result in results])
         stored = np.flatnonzero(coef.any(axis=1))
         if not stored.size:  # f = b: one anchor of weight zero keeps the type
@@ -110,7 +114,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
         coef, intercept = coef[stored], np.array([result.intercept for result in results])
         if self._is_single(len(results)):
             coef, intercept = coef[:, 0], intercept[0]
-        self.expansion_ = Expansion(self.kernel_, data.take(X, stored), coef, intercept)
+        self.expansion_ = expanded(self.kernel_, data.take(points, stored), coef, intercept, origin)
         self.n_iter_ = max(result.iterations for result in results)
 
     def _is_single(self, functions: int) -> bool:

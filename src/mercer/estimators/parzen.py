@@ -12,8 +12,8 @@ from mercer import data
 from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, check_weights, flag
 from mercer.estimators.definite import refutation
+from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.estimators.stream import StreamMixin
-from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan
@@ -231,8 +231,15 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self._warn_if_indefinite(journal, X)
         self.priors_ = self._priors()
         offset = np.log(self.priors_ * self._costs(), where=seen, out=np.zeros(len(seen)))
-        offset -= 0.5 * np.nan_to_num(self.squared_norms_)
-        mean = self._weight / share[self._codes]
+        mean, norms = self._weight / share[self._codes], self.squared_norms_
+        # f₊ - f₋ has coefficients that sum to zero: it may be computed from another origin
+        is_free = len(seen) == 2 and bool(seen.all()) and self.fit_offset
+        origin = origin_of(self.kernel_, self._anchors, is_free)
+        if origin is None:
+            warn_if_lost(journal, self.kernel_, X, type(self).__name__)
+        else:
+            norms = self._norms_from(origin, mean)
+        offset -= 0.5 * np.nan_to_num(norms)
         if len(seen) == 2:
             coef = np.where(self._codes == 1, mean, -mean)
             intercept = offset[1] - offset[0]
@@ -240,7 +247,13 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
             coef = np.zeros((len(mean), len(seen)))
             coef[np.arange(len(mean)), self._codes] = mean
             intercept = offset
-        self.expansion_ = Expansion(self.kernel_, self._anchors, coef, intercept)
+        self.expansion_ = expanded(self.kernel_, moved(self._anchors, origin), coef, intercept, origin)
+
+    def _norms_from(self, origin: np.ndarray, mean: np.ndarray) -> np.ndarray:  # (classes,)
+        """‖Φ_c‖² of the points seen from another origin, for k = c ⟨x, x'⟩ + c₀: those of the means."""
+        points = moved(self._anchors, origin)
+        means = [np.asarray((mean * (self._codes == c)) @ points).ravel() for c in range(len(self.classes_))]
+        return Gram(self.kernel_, np.array(means), cache=0).diag().astype(np.float64)
 
     def _priors(self) -> np.ndarray:  # (classes,)
         count = len(self.classes_)

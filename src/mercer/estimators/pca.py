@@ -19,7 +19,7 @@ from mercer.errors import InputError, warn_user
 from mercer.estimators.base import KernelMixin, check_weights, flag
 from mercer.estimators.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
-from mercer.expansion import Expansion
+from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import differentiate, evaluate
@@ -201,9 +201,12 @@ class KernelPCA(
             _require_map(self.kernel_)
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1)
         max_iter = 300 if self.max_iter is None else int(self.max_iter)
+        origin = origin_of(self.kernel_, X, is_free=True)
+        points = moved(X, origin)
+        warn_if_lost(journal, self.kernel_, points, type(self).__name__)
         with self._control("kernel PCA", None, X, weight, self.kernel_) as control:
             result = leading_eigenpairs(
-                Gram(self.kernel_, X, cache=0),
+                Gram(self.kernel_, points, cache=0),
                 self._count(data.n_points(X)),
                 weight=None if sample_weight is None else weight,
                 max_iter=max_iter,
@@ -221,7 +224,7 @@ class KernelPCA(
             )
         worst = float((result.residuals / max(float(result.values[0]), 1e-300)).max())
         stopped, iterations = result.stopped, result.iterations
-        scores = self._keep(X, result, kept, weight)
+        scores = self._keep(points, result, kept, weight, origin)
         del result  # makes room for the map back
         if self._is_learned():
             self._learn_inverse(X, self.expansion_(X) if scores is None else scores, weight)
@@ -232,7 +235,9 @@ class KernelPCA(
         self.report_ = journal.report(plan, stopped, iterations=iterations, time=control.total_seconds)
         return scores
 
-    def _keep(self, X: Any, result: EigenResult, kept: int, weight: np.ndarray) -> np.ndarray | None:
+    def _keep(
+        self, points: Any, result: EigenResult, kept: int, weight: np.ndarray, origin: np.ndarray | None
+    ) -> np.ndarray | None:
         values, U = result.values[:kept], result.vectors[:, :kept]
         values = np.where(values > result.zero, values, 0.0)
         root = np.sqrt(weight)[:, None]
@@ -255,7 +260,9 @@ class KernelPCA(
         coef = self.eigenvectors_ * inverse
         coef *= root
         intercept = -result.means[:kept] * sign * inverse
-        self.expansion_ = Expansion(self.kernel_, data.copied(X), coef, intercept)
+        self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
+        mean = np.zeros(0) if origin is None else np.asarray(weight @ points).ravel() / weight.sum()
+        self._centroid = None if origin is None else origin + mean
         if not (weight > 0).all():
             return None
         trained = np.multiply(result.images[:, :kept], sign * inverse, order="C")
@@ -356,6 +363,8 @@ class KernelPCA(
 
     def _mean(self) -> np.ndarray:  # (d,)
         """The weighted mean of the training points."""
+        if self._centroid is not None:
+            return self._centroid
         return np.asarray(self._weight @ self.expansion_.anchors).ravel() / self._weight.sum()
 
     def _fixed_point(self, scores: np.ndarray, radial: _Radial) -> np.ndarray:

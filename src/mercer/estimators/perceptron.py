@@ -13,6 +13,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.iterative import IterativeMixin
 from mercer.estimators.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.origin import warn_if_lost
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
@@ -175,6 +176,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         Y = self._signs(codes)
         plan = self._plan(X, Y.shape[1])
         plan.require_memory("use fewer points, or partial_fit on parts of them")
+        warn_if_lost(journal, self.kernel_, X, type(self).__name__)
         gram = Gram(self.kernel_, X, cache=0)
         diagonal = gram.diag()
         self._largest = float(diagonal.max())

@@ -16,6 +16,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
+from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
@@ -48,6 +49,8 @@ class KernelRegressorMixin(RegressorMixin):
     """For regressors that predict f = ``expansion_``, one or several targets."""
 
     expansion_: Expansion
+    #: the coefficients of the points, where ``expansion_`` has others
+    _dual: np.ndarray | None = None
 
     def predict(self, X: Any) -> np.ndarray:  # (n,) or (n, targets)
         """f(x) for every row of X."""
@@ -56,8 +59,9 @@ class KernelRegressorMixin(RegressorMixin):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """The coefficients of ``expansion_``, under scikit-learn's name."""
-        return self.expansion_.coef
+        """The coefficients of the points with a weight, under scikit-learn's name."""
+        check_is_fitted(self)
+        return self.expansion_.coef if self._dual is None else self._dual
 
     @property
     def coef_(self) -> np.ndarray:  # (d,) or (targets, d)
@@ -75,10 +79,18 @@ class KernelRegressorMixin(RegressorMixin):
         b = self.expansion_.intercept
         return float(b) if b.ndim == 0 else b
 
-    def _keep(self, X: Any, coef: np.ndarray, intercept: np.ndarray, is_vector: bool) -> None:
-        """The learned functions on the points X; ``coef`` (n, t), of one column when y was a vector."""
-        one = coef[:, 0], intercept[0]
-        self.expansion_ = Expansion(self.kernel_, X, *(one if is_vector else (coef, intercept)))
+    def _keep(
+        self,
+        points: Any,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        is_vector: bool,
+        origin: np.ndarray | None,
+    ) -> None:
+        """The learned functions on points moved by ``origin``; ``coef`` (n, t), t = 1 if y was a vector."""
+        chosen, b = (coef[:, 0], intercept[0]) if is_vector else (coef, intercept)
+        self.expansion_ = expanded(self.kernel_, points, chosen, b, origin)
+        self._dual = None if origin is None else chosen
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -199,24 +211,22 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         present = np.flatnonzero(weight)  # a point of weight zero is as if it were not there
         points, Y, weight = data.take(X, present), Y[present], weight[present]
         self._require_definite(points, self.fit_intercept)
+        origin = origin_of(self.kernel_, points, self.fit_intercept)
+        points = moved(points, origin)
         solution = self._solve(plan, points, Y, alphas, weight, journal)
-        self._keep(solution.anchors, solution.coef, solution.intercept, y.ndim == 1)
-        self._dual = solution.dual if solution.dual is None or y.ndim == 2 else solution.dual[:, 0]
+        self._keep(solution.anchors, solution.coef, solution.intercept, y.ndim == 1, origin)
+        if solution.dual is not None:
+            self._dual = solution.dual if y.ndim == 2 else solution.dual[:, 0]
         self._left_out: dict[str, Any] = {"errors": solution.errors}
         if solution.errors is None:  # computed when asked for, from these
             given = {"coef": solution.coef, "alphas": alphas, "weight": weight}
+            given |= {} if origin is None else {"points": points}
             self._left_out |= {**given, "fit_intercept": self.fit_intercept}
         self.report_: Report = journal.report(
             plan, objective=float(solution.objective.sum()), **solution.facts
         )
         self.n_iter_ = max(1, self.report_.iterations)
         return self
-
-    @property
-    def dual_coef_(self) -> np.ndarray:  # (n,) or (n, targets)
-        """a = W (y - f - b) / α, one row per training point with a weight; under scikit-learn's name."""
-        check_is_fitted(self)
-        return self.expansion_.coef if self._dual is None else self._dual
 
     @property
     def loo_residuals_(self) -> np.ndarray:  # (n,) or (n, targets)
@@ -229,9 +239,10 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         if self._left_out["errors"] is None:
             needed = {name: value for name, value in self._left_out.items() if name != "errors"}
             n = len(needed["coef"])
+            points = needed.pop("points", self.expansion_.anchors)
             dense_plan("leave-one-out errors", n, 1.0, ()).require_memory("use fewer points")
             with single_threaded_blas():
-                gram = Gram(self.kernel_, self.expansion_.anchors, cache=0)
+                gram = Gram(self.kernel_, points, cache=0)
                 self._left_out = {"errors": leave_one_out(gram, **needed)}
         errors = self._left_out["errors"]
         return errors[:, 0] if self.expansion_.coef.ndim == 1 else errors
@@ -330,12 +341,15 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         if plan.solver == _PRIMAL:
             solution = self._in_features(X, Y, alphas, weight)
             if solution is not None:
+                if sparse.issparse(X) or self.kernel_ != Linear():  # products of columns, as in K
+                    self._warn_if_lost(journal, X, alphas, weight)
                 return solution
             journal.warn(
                 f"the features of {self.kernel_!r} are too large for the primal: solved by the Cholesky "
                 "factorisation of K; scale the data, for example with StandardScaler"
             )
             dense_plan(_CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
+        self._warn_if_lost(journal, X, alphas, weight)
         gram = Gram(self.kernel_, X, cache=0)
         if plan.solver in (_CG, _MIXED):
             return self._iterate(plan, gram, X, Y, alphas, weight, journal)
@@ -350,6 +364,11 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             result = ridge(gram, Y, alphas, weight, self.fit_intercept, clip=plan.solver == EIGEN)
         self._meet(result.clipped, X, journal)
         return _Solution(X, result.coef, result.intercept, result.objective, result.errors)
+
+    def _warn_if_lost(self, journal: Journal, X: Any, alphas: np.ndarray, weight: np.ndarray) -> None:
+        """Of the columns that the penalty would let matter."""
+        least = 1e-3 * float(alphas.min()) / float(weight.sum())
+        warn_if_lost(journal, self.kernel_, X, type(self).__name__, least)
 
     def _in_features(self, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray) -> _Solution | None:
         """In the primal; None where the expansion on the points would not give the same function."""

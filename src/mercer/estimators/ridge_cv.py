@@ -13,6 +13,7 @@ from mercer.errors import InputError
 from mercer.estimators.base import KernelMixin, flag
 from mercer.estimators.definite import DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
+from mercer.estimators.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -141,13 +142,16 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         weight = weight[present]
         for kernel in kernels:
             self._require_definite(points, self.fit_intercept, kernel)
-        alphas = self._path(Gram(kernels[0], points, cache=0), weight)
+        origins = [origin_of(kernel, points, self.fit_intercept) for kernel in kernels]
+        places = [moved(points, origin) for origin in origins]
+        alphas = self._path(Gram(kernels[0], places[0], cache=0), weight)
         search = _Search(Y, alphas, weight, self.fit_intercept, self.scoring, self.alpha_per_target)
         control = self._control("kernels", len(kernels), points, Y, weight, kernels)
         with control:
-            stopped = search.run(kernels, points, control)
+            stopped = search.run(kernels, places, control)
         self._warn_if_stopped(journal, stopped, search.done, f"of {len(kernels)} kernels")
-        self._choose(kernels, points, search, y.ndim == 1)
+        self._choose(kernels, places, origins, search, y.ndim == 1)
+        warn_if_lost(journal, self.kernel_, places[search.kernel], type(self).__name__)
         self._warn_at_the_ends(journal, alphas)
         left = int(np.isinf(search.scores).any(axis=2).sum())
         # of the default path the smallest may be below rounding
@@ -202,10 +206,12 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         extra = 8 * n * (64 * 14 + 24 * n_outputs)
         return dense_plan("reduction of K to a band", n, 16 / 3 * count, why, 1.0, n_outputs, extra)
 
-    def _choose(self, kernels: list[Kernel], X: Any, search: _Search, is_vector: bool) -> None:
+    def _choose(
+        self, kernels: list[Kernel], places: list[Any], origins: list[Any], search: _Search, is_vector: bool
+    ) -> None:
         best = search.kernel
         self.kernel_ = kernels[best]
-        self._keep(X, search.coef, search.intercept, is_vector)
+        self._keep(places[best], search.coef, search.intercept, is_vector, origins[best])
         self.path_ = Bunch(kernels=kernels[: search.done], alphas=search.alphas, scores=search.scores)
         self.alpha_ = search.chosen if self.alpha_per_target and not is_vector else float(search.chosen[0])
         self.best_score_ = float(search.best)
@@ -247,13 +253,13 @@ class _Search:
         self.errors: np.ndarray = Y.copy()
         self.scores = np.empty((0, len(alphas), Y.shape[1]))
 
-    def run(self, kernels: list[Kernel], X: Any, control: Control) -> str:
-        """Try the kernels one by one; "converged" when all were."""
+    def run(self, kernels: list[Kernel], places: list[Any], control: Control) -> str:
+        """Try the kernels one by one, each on its points; "converged" when all were."""
         if control.restored is not None:
             for name, value in control.restored.items():
                 setattr(self, name, value)
-        for kernel in kernels[self.done :]:
-            self._try(Gram(kernel, X, cache=0).dense())
+        for kernel, points in list(zip(kernels, places, strict=True))[self.done :]:
+            self._try(Gram(kernel, points, cache=0).dense())
             control.step(self._state, best=float(self.best))
             if control.stopped and self.done < len(kernels):
                 break

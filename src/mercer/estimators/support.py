@@ -22,9 +22,9 @@ from mercer.config import config, memory_budget, settings, thread_count
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.base import KernelMixin
 from mercer.estimators.matrix_functions import is_function, is_matrix_function, matrix_values
+from mercer.estimators.origin import affine_at, moved, origin_of, rounding_of
 from mercer.estimators.support_parameters import COEF0, SHARED
 from mercer.estimators.support_report import SupportReportMixin
-from mercer.estimators.support_rounding import centre_of, moved, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -147,7 +147,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         """The Gram in the precision it needs, and the plan; ``largest`` is the largest finite bound of γ."""
         n = data.n_points(points)
         dtype, why = self._precision(points, n)
-        self._centre = centre_of(points) if self._may_centre() else None
+        self._centre = origin_of(self.kernel_, points, is_free=self._sums_to_zero)
         try:
             gram = self._gram(points, dtype)
         except InputError:
@@ -174,9 +174,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         if self._grams is not None and dtype in self._grams:
             return self._grams[dtype]
         with config(dtype=dtype):
-            gram = Gram(
-                self.kernel_, points if self._centre is None else moved(points, self._centre), cache=0
-            )
+            gram = Gram(self.kernel_, moved(points, self._centre), cache=0)
         if self._grams is not None:
             self._grams[dtype] = gram
         return gram
@@ -279,10 +277,6 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         """C at which values C k(x, x) are about 1."""
         return 1.0 / max(float(np.mean(np.abs(gram.diag()))), np.finfo(np.float64).tiny ** 0.5)
 
-    def _may_centre(self) -> bool:
-        """Whether moving the origin changes nothing but b: it does so for ⟨x, x'⟩ where Σγ = 0."""
-        return isinstance(self.kernel_, Linear) and self._sums_to_zero
-
     # --- warm starts ----------------------------------------------------------------------------------------
 
     def _warmed(self, tasks: list[Task]) -> list[Task]:
@@ -340,29 +334,28 @@ class SupportMixin(SupportReportMixin, KernelMixin):
                 "that does not overflow on them"
             )
         if self._centre is not None:
-            # Σ γᵢ ⟨xᵢ, x⟩ would cancel: f is ⟨w, x⟩ + b, w its one point (one for each function)
+            # Σ γᵢ k(xᵢ, x) would cancel: f is k(w, x) - c₀ + b, w its one point (one for each function)
             W = self._primal()
             W = W.toarray() if sparse.issparse(W) else W
             one = np.ones(1) if coef.ndim == 1 else np.eye(len(W))
-            self.expansion_ = Expansion(self.kernel_, W, one, intercept)
+            constant = affine_at(self.kernel_, W, self._centre)[1]
+            self.expansion_ = Expansion(self.kernel_, W, one, intercept - constant)
             return
         anchors = chosen if len(chosen) else np.zeros(1, np.intp)
         self.expansion_ = Expansion(self.kernel_, data.take(points, anchors), coef[anchors], intercept)
 
-    def _offset(self, points: Any, machine: Machine) -> float:
-        """b, for points as they came."""
+    def _offsets(self, W: Any) -> np.ndarray:  # (functions,)
+        """c ⟨w, m⟩, what b is less for points as they came; ``W`` is that of the function that is kept."""
         if self._centre is None:
-            return machine.intercept
-        chosen = np.flatnonzero(machine.coef)
-        w = machine.coef[chosen] @ moved(data.take(points, chosen), self._centre)
-        return machine.intercept - float(np.asarray(w @ self._centre))
+            return np.zeros(1)
+        return affine_at(self.kernel_, W.toarray() if sparse.issparse(W) else W, self._centre)[0]
 
     def _read_one(self, points: Any, original: np.ndarray, machine: Machine) -> None:
         """Attributes from the machine of a single problem, for regression and one class."""
         chosen = np.flatnonzero(machine.coef)
         self._set_support(points, chosen, original, machine.coef[None, chosen])
         self.n_support_ = np.array([len(chosen)], np.int32)
-        self.intercept_ = np.array([self._offset(points, machine)])
+        self.intercept_ = machine.intercept - self._offsets(None if self._centre is None else self._primal())
         self._set_expansion(points, chosen, machine.coef, self.intercept_[0])
         self.n_iter_ = machine.steps
 
@@ -388,8 +381,6 @@ class SupportMixin(SupportReportMixin, KernelMixin):
 
     def _moved_vectors(self) -> Any:
         """The support vectors, seen from the origin that the fit had: where Σγ = 0, w is the same."""
-        if self._centre is None:
-            return self.support_vectors_
         return moved(self.support_vectors_, self._centre)
 
     @property

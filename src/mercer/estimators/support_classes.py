@@ -2,6 +2,7 @@ r"""What support vector classifiers share: classes → problems of two classes, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,12 +20,15 @@ from mercer.config import memory_budget
 from mercer.errors import InputError
 from mercer.estimators.base import flag
 from mercer.estimators.classes import KernelClassifierMixin
+from mercer.estimators.origin import moved
 from mercer.estimators.support import SupportMixin
+from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice
 from mercer.report import Journal, Plan
 from mercer.solvers import calibration
 from mercer.solvers.control import Control
+from mercer.solvers.level import Slacks
 from mercer.solvers.svm import Machine
 
 __all__ = ["Problems", "SupportClassifier"]
@@ -293,11 +297,6 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         coef = np.zeros((n, len(machines)))
         for p, machine in enumerate(machines):
             coef[problems.points(p), p] = machine.coef
-        here = [
-            data.take(points, problems.points(p)) if self._centre is not None else None
-            for p in range(len(machines))
-        ]
-        intercept = np.array([self._offset(x, machine) for x, machine in zip(here, machines, strict=True)])
         chosen = np.flatnonzero((coef != 0).any(axis=1))
         own = problems.codes[chosen]
         order = np.argsort(own, kind="stable")  # support vectors come class by class
@@ -312,12 +311,42 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
                 dual[j - 1, first] = coef[chosen[first], p]
                 dual[i, second] = coef[chosen[second], p]
         self._set_support(points, chosen, original, dual)
-        self.intercept_ = intercept
+        self.intercept_ = np.array([machine.intercept for machine in machines])
+        if self._centre is not None:
+            W = self._primal()
+            self._keep_best(points, machines, problems, W)
+            self.intercept_ = np.array([machine.intercept for machine in machines]) - self._offsets(W)
+        intercept = self.intercept_
         one = len(machines) == 1
         self._set_expansion(points, chosen, coef[:, 0] if one else coef, intercept[0] if one else intercept)
         with np.errstate(divide="ignore", invalid="ignore"):
             margin = 2 / np.sqrt(np.array([machine.square for machine in machines]))
         self.margin_ = float(margin[0]) if one else margin
+
+    def _keep_best(self, points: Any, machines: list[Machine], problems: Problems, W: Any) -> None:
+        """The b that is best for k(w, ·), and its objective, of machines that rounding has ended.
+
+        Their values are sums of kernel values that cancel, and may differ from those of the w that is kept.
+        """
+        for p, machine in enumerate(machines):
+            if machine.stopped != "rounding" or hasattr(self, "nu"):
+                continue
+            w = W[[p]].toarray() if sparse.issparse(W) else W[[p]]
+            here = moved(data.take(points, problems.points(p)), self._centre)
+            f = Expansion(self.kernel_, w, np.ones(1))
+            constant = f(np.zeros_like(w))[0]
+            values, square = f(here) - constant, float(f(w)[0] - constant)
+            slacks = Slacks(problems.signs(p) - values, machine.lo, machine.hi)
+            b = slacks.best(machine.intercept)
+            objective = 0.5 * square + slacks.cost(b)
+            machines[p] = replace(
+                machine,
+                intercept=b,
+                values=values + b,
+                square=square,
+                objective=objective,
+                gap=max(objective - machine.objective + machine.gap, 0.0),
+            )
 
     def _primal(self) -> Any:
         if len(self.intercept_) == 1 or not self._by_pairs:

@@ -16,6 +16,9 @@ from mercer.solvers.svm import Machine
 
 __all__ = ["SupportReportMixin"]
 
+#: reasons to stop a solver that would have gone on
+_UNFINISHED = ("max_iter", "max_time", "interrupted")
+
 
 class SupportReportMixin(IterativeMixin):
     """For ``SupportMixin``; see the module."""
@@ -66,7 +69,7 @@ class SupportReportMixin(IterativeMixin):
             gaps = [np.nan] * len(machines)  # of a point that may be one of many
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
-        if not all(machine.has_margin for machine in machines):
+        if not all(machine.has_margin or machine.stopped in _UNFINISHED for machine in machines):
             journal.warn(
                 f"{type(self).__name__} found no margin: nu={getattr(self, 'nu', None)} is so small that "
                 "classes overlap, and what separates them is lost in rounding, or below what the solver "
@@ -107,6 +110,8 @@ class SupportReportMixin(IterativeMixin):
         what = (
             f"with conditions of optimality violated by {violation:.2g}, where tol={self.tol} was asked for"
         )
+        if not all(machine.has_margin for machine in machines if machine.stopped in _UNFINISHED):
+            what += ", and without a margin between the classes yet"
         weaker = "a smaller C" if hasattr(self, "C") else "a larger nu"
         limit, more = f"max_iter={self.max_iter}", ", or raise max_iter"
         if self.max_iter < 0:  # the solver's own limit

@@ -310,10 +310,11 @@ class Kernel:
         array([4., 0.])
         """
         from mercer.gram import Gram
-        from mercer.kernels.one_point import as_list, width_of
+        from mercer.kernels.one_point import as_list, require_one_length, width_of
 
         if Y is None:
             return Gram(self, X, Y).dense()
+        require_one_length(self.domain, X, Y)
         X, is_one_x = as_list(self.domain, X, width_of(self.domain, Y))
         Y, is_one_y = as_list(self.domain, Y, width_of(self.domain, X))
         K = Gram(self, X, Y).dense()

@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_list", "is_one_object", "width_of"]
+from mercer.errors import InputError
+
+__all__ = ["as_list", "is_one_object", "require_one_length", "width_of"]
 
 
 def as_list(domain: str, X: Any, width: int | None = None) -> tuple[Any, bool]:
     """The points as a list of them, and whether X was a single one.
 
     ``width`` is the number of columns of the points on the other side; a flat list of another length is
-    left as it is, and refused as a table that is not one.
+    left as it is, and refused as a table that is not one. `require_one_length` looks at two flat lists.
 
     >>> as_list("vectors", [1, 2])
     (array([[1, 2]]), True)
@@ -34,6 +36,23 @@ def as_list(domain: str, X: Any, width: int | None = None) -> tuple[Any, bool]:
             return X, False
         return row, True
     return ([X], True) if is_one_object(X) else (X, False)
+
+
+def require_one_length(domain: str, X: Any, Y: Any) -> None:
+    """Refuse two single vectors of different lengths.
+
+    >>> require_one_length("vectors", [1, 2], [1, 2, 3])
+    Traceback (most recent call last):
+    mercer.errors.InputError: the two points have 2 and 3 numbers: pass points with as many numbers each
+    """
+    if domain not in ("vectors", "nonnegative"):
+        return
+    x, y = _as_row(X), _as_row(Y)
+    if x is not None and y is not None and x.shape != y.shape:
+        raise InputError(
+            f"the two points have {x.shape[1]} and {y.shape[1]} numbers: "
+            "pass points with as many numbers each"
+        )
 
 
 def width_of(domain: str, X: Any) -> int | None:

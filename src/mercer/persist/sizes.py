@@ -50,6 +50,9 @@ def mismatch(model: Any) -> str | None:
         sizes["d"] = int(width)
     if isinstance(f, Expansion):
         sizes["n"], sizes["F"] = data.n_points(f.anchors), int(np.prod(f.coef.shape[1:]))
+        support = found.get("support_")
+        if found.get("_centre") is not None and isinstance(support, np.ndarray):
+            sizes["n"] = len(support)  # the anchor of f is its w: the support vectors are apart
         if "C" in sizes and not _has_functions(model, sizes["C"], sizes["F"]):
             return f"has {sizes['C']} classes and {sizes['F']} functions"
     for base in type(model).__mro__:

@@ -5,6 +5,11 @@ Dual      D(s) = -Σᵢ wᵢ L*(yᵢ, sᵢ/wᵢ) - sᵀKs / (2λ) ≤ min P   fo
 Because   wᵢ L(yᵢ, Fᵢ) ≥ sᵢFᵢ - wᵢ L*(yᵢ, sᵢ/wᵢ)   (Fenchel and Young), and the least of
           Σᵢ sᵢFᵢ + (λ/2) αᵀKα over α and b is -sᵀKs / (2λ), at α = -s/λ
 Minimum   sᵢ ∈ wᵢ ∂L(yᵢ, Fᵢ) and α = -s/λ, where P = D
+Rounding  a computed K̂ = K + E has |αᵀEα| ≤ ε(α) (see ``rounding``), and F̂ = K̂α + b = F + Δ, |Δᵢ| ≤ eᵢ. Then
+          P̂ - min P ≤ P̂ - D̂(s) + ε(s) / (2λ)  for the computed P̂, and for the true value at (α, b)
+          P - min P ≤ P̂ - D̂(s) + ε(λα + s) / (2λ) + Σᵢ max [wᵢL(F̂ᵢ - Δᵢ) - wᵢL(F̂ᵢ) + sᵢΔᵢ] over all such Δ,
+          because P - D is the sum of wᵢL + wᵢL* - sᵢFᵢ over the points and of rᵀKr / (2λ), r = λα + s. The
+          gap that is stated holds for both (``Rounding.blur``).
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from mercer.losses import Loss
 from mercer.solvers.conjugate import Products
 from mercer.solvers.control import State
 from mercer.solvers.newton import best_intercept
+from mercer.solvers.rounding import Blur, Rounding, allowed
 
 __all__ = ["Certificate", "RiskResult", "WeightedRisk"]
 
@@ -38,7 +44,7 @@ class RiskResult:
     values: np.ndarray
     #: P
     objective: float
-    #: ≥ P - min P
+    #: ≥ P - min P, the rounding of K included
     gap: float
     iterations: int
     #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
@@ -53,6 +59,8 @@ class RiskResult:
     dual_risk: float
     #: sᵀKs
     dual_square: float
+    #: what the rounding of K may do to it
+    dual_blur: float
 
 
 class WeightedRisk:
@@ -78,12 +86,21 @@ class WeightedRisk:
     def curvature(self, F: np.ndarray) -> np.ndarray:
         return self.weight * self.loss.curvature(self.y, F)
 
+    def excess(self, F: np.ndarray, e: np.ndarray, s: np.ndarray) -> float:
+        """The most of R(F + Δ) - R(F) - ⟨s, Δ⟩ for |Δ| ≤ e: convex in Δ, it is largest at an end."""
+        here = self.loss.value(self.y, F)
+        ends = (self.weight * (self.loss.value(self.y, F + d) - here) - s * d for d in (e, -e))
+        return float(np.maximum(*ends).sum())
+
 
 class Certificate:
     """Primal and dual values, from one product with K each; keeps the best of both."""
 
-    def __init__(self, K: Any, risk: WeightedRisk, penalty: float, fit_intercept: bool) -> None:
+    def __init__(
+        self, K: Any, risk: WeightedRisk, penalty: float, fit_intercept: bool, rounding: float = 0.0
+    ) -> None:
         self.product = Products(K)
+        self.rounding = Rounding(K, rounding)
         self.risk = risk
         self.penalty = penalty
         self.fit_intercept = fit_intercept
@@ -112,9 +129,14 @@ class Certificate:
         return min(max(self.primal_value - self.dual_value, self.noise), self.primal_value - self.least)
 
     def is_met(self, tol: float) -> bool:
-        """Whether the gap is small enough, or nothing but rounding."""
+        """Whether the gap is small enough, for K as it was computed, or nothing but rounding."""
         size = max(abs(self.primal_value), 0.5 * self.penalty * self.primal[3])
-        return self.gap <= max(tol * size, self.floor)
+        return self.gap <= max(allowed(tol * size, self.blur().most), self.floor)
+
+    def blur(self) -> Blur:
+        """What the rounding of K adds to the gap."""
+        coef, _, F, _ = self.primal
+        return self.rounding.blur(self.risk, self.penalty, coef, F, self.dual[0])
 
     def add(self, s: np.ndarray, coef: np.ndarray, F: np.ndarray, b: float) -> None:
         """Take note of s, of f = -Σ (sᵢ/λ) k(xᵢ, ·), and of (coef, b) with values F that s came with."""
@@ -153,15 +175,18 @@ class Certificate:
             )
             if self.gap > allowed:
                 self.primal_value, self.primal, self.floor = dense
-        if rounded:
-            stopped = "converged" if self.gap <= 1e-3 * abs(self.primal_value) else "rounding"
+        blur = self.blur()
+        gap = blur.gap(self.gap, self.primal_value - self.least)
+        if rounded or (stopped == "converged" and blur.most > tol * abs(self.primal_value)):
+            rounded, is_near = True, gap <= 1e-3 * abs(self.primal_value)
+            stopped = "converged" if is_near else "rounding"
         coef, b, F, square = self.primal
         return RiskResult(
             coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # what rounding left
             intercept=b,
             values=F,
             objective=self.primal_value,
-            gap=self.gap,
+            gap=gap,
             iterations=iterations,
             stopped=stopped,
             rounded=rounded,
@@ -169,6 +194,7 @@ class Certificate:
             dual=s,
             dual_risk=dual_risk,
             dual_square=dual_square,
+            dual_blur=self.rounding.square(s),
         )
 
     def facts(self) -> State:

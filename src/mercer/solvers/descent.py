@@ -44,6 +44,7 @@ def descend(
     control: Control | None = None,
     step_size: float | None = None,
     accelerate: bool = False,
+    rounding: float = 0.0,
 ) -> DescentResult:
     """Minimise R(Kα + b) + (penalty/2) Σ αᵀKα by gradient descent.
 
@@ -59,7 +60,7 @@ def descend(
     (array([ 0.675, -0.675]), 'converged')
     """
     control = Control() if control is None else control
-    problem = Problem(K, risk, penalty, fit_intercept, n_functions)
+    problem = Problem(K, risk, penalty, fit_intercept, n_functions, rounding)
     run = _Descent(problem, step_size, accelerate)
     if control.restored is not None:
         run.restore(control.restored)
@@ -70,9 +71,9 @@ def descend(
         if run.iterations % _CHECK == 0:
             point = problem.at(run.coef, run.G, run.b, fresh=False)
             run.note(point)
-            if point.gap <= tol * abs(point.objective):
+            if problem.is_met(point, tol):
                 fresh = problem.refreshed(point)
-                if fresh.gap <= tol * abs(fresh.objective):
+                if problem.is_met(fresh, tol):
                     stopped = "converged"
                     break
                 run.continue_from(fresh)
@@ -85,9 +86,9 @@ def descend(
             run.update()
             control.step(run.snapshot(), gap=run.history[-1])
     point = problem.refreshed(problem.at(run.coef, run.G, run.b, fresh=False))
-    if point.gap <= tol * abs(point.objective):
+    if problem.is_met(point, tol):
         stopped = "converged"  # whatever the clock says, between two looks at the gap too
-    return problem.result(point, stopped, rounded, run.iterations, run.history)
+    return problem.result(point, stopped, rounded, run.iterations, run.history, tol)
 
 
 class _Descent:

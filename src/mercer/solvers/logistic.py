@@ -42,6 +42,12 @@ class LogisticRisk:
     def curvature(self, F: np.ndarray) -> np.ndarray:  # (n,)
         return self.weight * expit(F) * expit(-F)
 
+    def excess(self, F: np.ndarray, e: np.ndarray, s: np.ndarray) -> float:
+        """The most of R(F + Δ) - R(F) - ⟨s, Δ⟩ for |Δ| ≤ e: convex in Δ, it is largest at an end."""
+        here = np.logaddexp(0.0, -self.y * F)
+        ends = (self.weight * (np.logaddexp(0.0, -self.y * (F + d)) - here) - s * d for d in (e, -e))
+        return float(np.maximum(*ends).sum())
+
     @property
     def smoothness(self) -> float:
         """The largest curvature anywhere: w/4."""
@@ -87,6 +93,14 @@ class SoftmaxRisk:
             return weighted * (V - np.einsum("ij,ij->i", P, V)[:, None])
 
         return multiply
+
+    def excess(self, F: np.ndarray, e: np.ndarray, s: np.ndarray) -> float:
+        """A bound of R(F + Δ) - R(F) - ⟨s, Δ⟩ for |Δ| ≤ e, s the gradient at F.
+
+        log Σ exp has second derivatives of at most ½ (Böhning, 1992), and slopes that sum to 1.
+        """
+        quadratic, linear = 0.25 * np.square(e).sum(axis=1), 2.0 * e.max(axis=1)
+        return float(self.weight @ np.minimum(quadratic, linear))
 
     @property
     def smoothness(self) -> float:

@@ -100,6 +100,7 @@ def multipliers(
     start: tuple[np.ndarray, float] | None = None,
     control: Control | None = None,
     direct: bool | None = None,
+    rounding: float = 0.0,
 ) -> RiskResult:
     r"""Minimise Σ wᵢ L(yᵢ, Fᵢ) + (penalty/2) αᵀKα, F = Kα + b, for any convex loss with a proximal map.
 
@@ -116,6 +117,7 @@ def multipliers(
     start : (coef, intercept) of a like problem, to start from
     control : progress, time limit, checkpoints
     direct : whether Newton steps may factorise; see `newton`
+    rounding : τ, where K is known to within τ √(KᵢᵢKⱼⱼ) only; the gap that is stated then holds for both
 
     The median, as the b that minimises Σ |y - b|, with no room for f:
 
@@ -129,7 +131,7 @@ def multipliers(
         raise InputError(f"penalty must be positive, got {penalty!r}: pass a positive number")
     control = Control() if control is None else control
     risk = WeightedRisk(loss, y, weight)
-    certificate = Certificate(K, risk, penalty, fit_intercept)
+    certificate = Certificate(K, risk, penalty, fit_intercept, rounding)
     at = _State.restore(control.restored, certificate) if control.restored is not None else None
     first, most = _sigmas(certificate)
     if at is None:
@@ -260,6 +262,7 @@ def regularised_risk(
     start: tuple[np.ndarray, float] | None = None,
     control: Control | None = None,
     direct: bool | None = None,
+    rounding: float = 0.0,
 ) -> RiskResult:
     """Minimise Σ wᵢ L(yᵢ, Fᵢ) + (penalty/2) αᵀKα: by `newton` where L is smooth, else by `multipliers`.
 
@@ -282,9 +285,10 @@ def regularised_risk(
             start=start,
             control=control,
             direct=direct,
+            rounding=rounding,
         )
     risk = WeightedRisk(loss, y, weight)
-    certificate = Certificate(K, risk, penalty, fit_intercept)
+    certificate = Certificate(K, risk, penalty, fit_intercept, rounding)
     found = newton(
         K,
         risk,
@@ -295,7 +299,9 @@ def regularised_risk(
         start=start,
         control=control,
         direct=direct,
+        rounding=rounding,
     )
     certificate.add(risk.gradient(found.values), found.coef, found.values, found.intercept)
-    certificate.dual_value = max(certificate.dual_value, found.objective - found.gap)
+    # the last gap of the run is that of K as it was computed; what its rounding adds comes in the result
+    certificate.dual_value = max(certificate.dual_value, found.objective - float(found.history[-1]))
     return certificate.result(tol, found.iterations, found.stopped, found.rounded)

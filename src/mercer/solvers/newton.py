@@ -53,6 +53,7 @@ __all__ = ["NewtonResult", "Risk", "best_intercept", "newton", "require_solvable
 
 NewtonResult = DescentResult
 
+_PATIENCE = 5  # steps that do not halve the gap, where rounding keeps it above the tolerance anyway
 _SMALL = 500  # points up to which Cholesky costs less than looking for something better
 
 
@@ -69,6 +70,7 @@ def newton(
     start: tuple[Any, Any] | None = None,
     control: Control | None = None,
     direct: bool | None = None,
+    rounding: float = 0.0,
 ) -> NewtonResult:
     r"""Minimise R(Kα + b) + (penalty/2) Σ αᵀKα, the sum over the functions.
 
@@ -85,6 +87,7 @@ def newton(
     control : progress, time limit, checkpoints
     direct : whether Cholesky factorisations, of an n × n array of float64, may be made; by default where K is
         an array and they fit the memory budget beside it
+    rounding : τ, where K is known to within τ √(KᵢᵢKⱼⱼ) only; the gap that is stated then holds for both
 
     The mean of (1, 2, 6), as the b that minimises ½ Σ (F - y)², with no room for f:
 
@@ -110,7 +113,7 @@ def newton(
     array([0.3333, 0.6667, 2.    ])
     """
     control = Control() if control is None else control
-    run = _Run(K, risk, penalty, fit_intercept, n_functions, control, direct)
+    run = _Run(K, risk, penalty, fit_intercept, n_functions, control, direct, rounding)
     if control.restored is not None:
         point = run.restore(control.restored)
     else:
@@ -118,13 +121,15 @@ def newton(
         run.history.append(point.gap)
     stopped, rounded = "", False
     while not stopped:
-        if point.gap <= tol * abs(point.objective):
+        if run.is_met(point, tol):
             point = run.refreshed(point)
-            if point.gap <= tol * abs(point.objective):
+            if run.is_met(point, tol):
                 stopped = "converged"
             elif point.gap > 0.5 * run.checked:  # no better than when last multiplied out: rounding
                 stopped, rounded = "converged", True
             run.checked = min(run.checked, point.gap)
+        elif run.is_lost(point, tol):
+            stopped, rounded = "converged", True
         elif run.iterations >= max_iter or control.stopped:
             stopped = control.stopped or "max_iter"
         elif (following := run.step(point, tol)) is not None:
@@ -141,9 +146,9 @@ def newton(
             stopped, rounded = "converged", True
     point = run.refreshed(point)
     run.history[-1] = point.gap
-    if point.gap <= tol * abs(point.objective):
+    if run.is_met(point, tol):
         stopped = "converged"  # whatever the clock says
-    return run.result(point, stopped, rounded, run.iterations, run.history)
+    return run.result(point, stopped, rounded, run.iterations, run.history, tol)
 
 
 def require_solvable(penalty: float, name: str) -> None:
@@ -165,8 +170,9 @@ class _Run(Problem):
         n_functions: int | None,
         control: Control,
         direct: bool | None,
+        rounding: float,
     ) -> None:
-        super().__init__(K, risk, penalty, fit_intercept, n_functions)
+        super().__init__(K, risk, penalty, fit_intercept, n_functions, rounding)
         self.K = K
         self.control = control
         self.diagonal = K.diagonal().astype(np.float64) if isinstance(K, np.ndarray) else np.empty(0)
@@ -185,6 +191,13 @@ class _Run(Problem):
         has_factor = n_functions is None and isinstance(K, np.ndarray)
         fits = has_factor and K.nbytes + 8 * self.n**2 <= memory_budget()
         self.direct = fits if direct is None else direct and has_factor
+
+    def is_lost(self, point: Point, tol: float) -> bool:
+        """Whether rounding keeps the gap above ``tol`` whatever is done, and steps no longer halve it."""
+        before, last = self.history[:-_PATIENCE], self.history[-_PATIENCE:]
+        if not before or min(last) <= 0.5 * min(before):
+            return False
+        return self.blur(point).most > tol * abs(point.objective)
 
     def snapshot(self, point: Point) -> Callable[[], State]:
         facts: State = {

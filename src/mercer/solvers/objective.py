@@ -6,6 +6,11 @@ Given     K, positive semi-definite, as an array or as products K @ V; λ > 0; R
           is summed over them.
 Gradient  r = λα + ∇R(F): the gradient of J in the RKHS is Σᵢ rᵢ k(xᵢ, ·), and that in b is Σᵢ ∇R(F)ᵢ
 Bound     with the best b for f, J̃(f) = min_b J is λ-strongly convex in f:   J - min J ≤ gap = rᵀKr / (2λ)
+Rounding  a computed K̂ = K + E has |αᵀEα| ≤ ε(α) (see ``rounding``), and F̂ = K̂α + b = F + Δ, |Δᵢ| ≤ eᵢ. With
+          s = ∇R(F̂), whose sum is zero, R(F̂) - ⟨s, F̂⟩ - sᵀKs / (2λ) ≤ min J is a value of the dual problem, so
+          that  Ĵ - min J ≤ gap + ε(s) / (2λ)  for the computed Ĵ, and for the true value at (α, b)
+                J - min J ≤ gap + ε(r) / (2λ) + max [R(F̂ - Δ) - R(F̂) + ⟨s, Δ⟩] over all such Δ.
+          The gap that is stated holds for both (``Rounding.blur``).
 
 ``newton`` and ``descent`` minimise it.
 """
@@ -21,6 +26,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.conjugate import Products
+from mercer.solvers.rounding import Blur, Rounding, allowed
 
 __all__ = [
     "EPS",
@@ -39,7 +45,9 @@ EPS = float(np.finfo(np.float64).eps)
 class Risk(Protocol):
     """R(F), convex and differentiable in the values F, (n,) of one function or (n, m) of m functions.
 
-    It may also have ``smoothness``, a bound of the curvature, and ``lowest``, a number with R(F) ≥ lowest.
+    It may also have ``smoothness``, a bound of the curvature, ``lowest``, a number with R(F) ≥ lowest, and,
+    for a K that is known up to rounding, ``excess(F, e, s)``, a bound of R(F + Δ) - R(F) - ⟨s, Δ⟩ for all
+    |Δᵢ| ≤ eᵢ.
     """
 
     def value(self, F: np.ndarray) -> float:
@@ -64,7 +72,7 @@ class DescentResult:
     values: np.ndarray
     #: J
     objective: float
-    #: rᵀKr / (2λ) ≥ J - min J
+    #: rᵀKr / (2λ), and what the rounding of K adds: ≥ J - min J
     gap: float
     iterations: int
     #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
@@ -102,7 +110,13 @@ class Problem:
     """J: its value, gradient and certificate at a point."""
 
     def __init__(
-        self, K: Any, risk: Risk, penalty: float, fit_intercept: bool, n_functions: int | None
+        self,
+        K: Any,
+        risk: Risk,
+        penalty: float,
+        fit_intercept: bool,
+        n_functions: int | None,
+        rounding: float = 0.0,
     ) -> None:
         if not (math.isfinite(penalty) and penalty > 0):
             raise InputError(f"penalty must be positive, got {penalty!r}: pass a positive number")
@@ -112,6 +126,7 @@ class Problem:
         self.penalty = float(penalty)
         self.fit_intercept = fit_intercept
         self.product = Products(K)
+        self.rounding = Rounding(K, rounding)
         self.shape = (self.n,) if n_functions is None else (self.n, n_functions)
         self.scale = abs(float(risk.value(np.zeros(self.shape))))
 
@@ -156,11 +171,22 @@ class Problem:
             return point
         return self.at(point.coef, self.product(point.coef), point.b, fresh=True)
 
+    def blur(self, point: Point) -> Blur:
+        """What the rounding of K adds to the gap."""
+        s = point.r - self.penalty * point.coef
+        return self.rounding.blur(self.risk, self.penalty, point.coef, point.F, s)
+
+    def is_met(self, point: Point, tol: float) -> bool:
+        """Whether the gap is small enough, for K as it was computed."""
+        return point.gap <= allowed(tol * abs(point.objective), self.blur(point).most)
+
     def result(
-        self, point: Point, stopped: str, rounded: bool, iterations: int, history: Any
+        self, point: Point, stopped: str, rounded: bool, iterations: int, history: Any, tol: float
     ) -> DescentResult:
         """What is returned, of a point whose values are multiplied out."""
-        gap = min(point.gap, point.objective - getattr(self.risk, "lowest", -math.inf))
+        most = point.objective - getattr(self.risk, "lowest", -math.inf)
+        gap = self.blur(point).gap(point.gap, most)
+        rounded = rounded or (stopped == "converged" and gap > tol * abs(point.objective))
         if rounded and not gap <= 1e-3 * abs(point.objective):
             stopped = "rounding"
         return DescentResult(

@@ -33,6 +33,7 @@ from mercer.solvers.certificate import Certificate, WeightedRisk
 from mercer.solvers.control import Control, State
 from mercer.solvers.multipliers import regularised_risk
 from mercer.solvers.newton import best_intercept
+from mercer.solvers.rounding import Rounding
 
 __all__ = ["Penalty", "PenaltyResult", "any_penalty", "as_penalty"]
 
@@ -178,6 +179,7 @@ def any_penalty(
     max_iter: int = 100,
     control: Control | None = None,
     direct: bool | None = None,
+    rounding: float = 0.0,
 ) -> PenaltyResult:
     """Minimise Σ wᵢ L(yᵢ, Fᵢ) + factor · Ω(αᵀKα), F = Kα + b.
 
@@ -194,6 +196,7 @@ def any_penalty(
     max_iter : points of the path at most
     control : progress, time limit, checkpoints
     direct : whether Newton steps may factorise; see `newton`
+    rounding : τ, where K is known to within τ √(KᵢᵢKⱼⱼ) only; the gap that is stated then holds for both
 
     ½ (f - 2)² + ‖f‖, in one dimension where ‖f‖ = |f|, has its minimum at f = 1; with 3‖f‖ it is at f = 0:
 
@@ -208,7 +211,7 @@ def any_penalty(
     (0.0, 2.0)
     """
     control = Control() if control is None else control
-    path = _Path(WeightedRisk(loss, y, weight), omega, factor)
+    path = _Path(WeightedRisk(loss, y, weight), omega, factor, Rounding(K, rounding))
     if control.restored is not None:
         path.restore(control.restored)
     else:
@@ -236,16 +239,21 @@ def any_penalty(
                 start=path.last,
                 control=control.inner(),
                 direct=direct,
+                rounding=rounding,
             )
             path.add(following, result)
             if not control.stopped:
                 control.step(path.saved(), gap=path.objective - lower, objective=path.objective)
+    gap, blur = max(path.objective - lower, 0.0), path.blur(0.05 * tol * size, lower)
+    if blur > tol * size:
+        rounded = rounded or stopped == "converged"
+        stopped = "rounding" if stopped == "converged" and gap + blur > 1e-3 * size else stopped
     return PenaltyResult(
         coef=path.coef,
         intercept=path.b,
         values=path.F,
         objective=path.objective,
-        gap=max(path.objective - lower, 0.0),
+        gap=gap + blur,
         iterations=len(path.lambdas) - 1,
         stopped=stopped,
         rounded=rounded,
@@ -257,8 +265,9 @@ def any_penalty(
 class _Path:
     """The points of the path so far, their lines, and the best of them."""
 
-    def __init__(self, risk: WeightedRisk, omega: Penalty, factor: float) -> None:
+    def __init__(self, risk: WeightedRisk, omega: Penalty, factor: float, rounding: Rounding) -> None:
         self.risk = risk
+        self.rounding = rounding
         self.omega = omega
         self.factor = factor
         self.objective = math.inf
@@ -270,17 +279,18 @@ class _Path:
         certificate = Certificate(K, self.risk, 1.0, fit_intercept)
         certificate.add(self.risk.gradient(np.full(n, b)), np.zeros(n), np.full(n, b), b)
         least = certificate.dual_risk(np.zeros(n))
-        #: λ and ‖f_λ‖ of every point; c and t of every line, one more for s = 0
+        #: λ and ‖f_λ‖ of every point; c, t and what rounding may add to t² of every line, one more for s = 0
         self.lambdas, self.norms = [math.inf], [0.0]
-        self.lines = [(least, 0.0)] if math.isfinite(least) else []
-        self.lines.append((certificate.dual[1], math.sqrt(certificate.dual[2])))
+        self.lines = [(least, 0.0, 0.0)] if math.isfinite(least) else []
+        s, dual_risk, square = certificate.dual
+        self.lines.append((dual_risk, math.sqrt(square), self.rounding.square(s)))
         self.last = np.zeros(n), b
         self.take(math.inf, np.zeros(n), b, np.full(n, b), 0.0)
 
     def add(self, penalty: float, result: Any) -> None:
         self.lambdas.append(penalty)
         self.norms.append(math.sqrt(result.square))
-        self.lines.append((result.dual_risk, math.sqrt(result.dual_square)))
+        self.lines.append((result.dual_risk, math.sqrt(result.dual_square), result.dual_blur))
         self.last = result.coef, result.intercept
         self.mix(penalty, result.coef, result.intercept, result.values, result.square)
         self.take(penalty, result.coef, result.intercept, result.values, result.square)
@@ -328,7 +338,7 @@ class _Path:
     def below(self, r: np.ndarray) -> np.ndarray:
         """max of the lines: at most the risk of any f of norm r, and falling in r."""
         out = np.full(r.shape, -math.inf)
-        for c, t in self.lines:
+        for c, t, _ in self.lines:
             np.maximum(out, c - t * r, out=out)
         return out
 
@@ -367,9 +377,27 @@ class _Path:
             p, q = np.concatenate([p, middle]), np.concatenate([middle, q])
         return lower, at
 
+    def blur(self, accuracy: float, lower: float) -> float:
+        """What the rounding of K adds to the gap, of the computed objective and of the true one.
+
+        The lines fall more steeply by as much as t may be off; the true values of f and ‖f‖² differ from the
+        computed ones by as much as products with K may be off.
+        """
+        if not self.rounding.tau > 0:
+            return 0.0
+        lines = self.lines
+        self.lines = [(c, math.sqrt(t * t + blur), 0.0) for c, t, blur in lines]
+        steeper = max(lower - self.bound(accuracy)[0], 0.0)
+        self.lines = lines
+        square = self.square + self.rounding.square(self.coef)
+        heights = self.omega_at(np.sqrt([self.square, square]))
+        with np.errstate(over="ignore"):
+            risk = self.risk.excess(self.F, self.rounding.values(self.coef), np.zeros_like(self.F))
+        return steeper + max(risk + float(heights[1] - heights[0]), 0.0)
+
     def least_at(self, r: float) -> float:
         """A bound of J over all f of norm r or more: the loss at its least, Ω as at r."""
-        floor = min((c for c, t in self.lines if t == 0.0), default=-math.inf)
+        floor = min((c for c, t, _ in self.lines if t == 0.0), default=-math.inf)
         return floor + float(self.omega_at(np.array([r]))[0])
 
     # --- the next point ----------------------------------------------------------------------------------
@@ -437,7 +465,7 @@ class _Path:
 
     def restore(self, state: State) -> None:
         self.lambdas, self.norms = state["points"].tolist()
-        self.lines = [(c, t) for c, t in state["lines"].tolist()]
+        self.lines = [(c, t, blur) for c, t, blur in state["lines"].tolist()]
         self.objective, self.best_lambda, self.b, self.square = state["best"].tolist()
         self.coef, self.F = state["coef"], state["F"]
         self.last = state["last"], float(state["last_b"])

@@ -8,6 +8,9 @@ Solution  v = (Φ'ᵀWΦ' + αI)⁻¹ Φ'ᵀW(y - ȳ), Φ' and ȳ centred with t
 Left out  the error at xᵢ of the fit without one observation there, as in `ridge`, is rᵢ / (1 - hᵢ),
           rᵢ = yᵢ - ⟨v, Φᵢ⟩ - b,   hᵢ = min(1, wᵢ) (Φ'ᵢᵀ (Φ'ᵀWΦ' + αI)⁻¹ Φ'ᵢ + 1/Σw)
 Cost      2n p² + 9p³; memory 2n p + 3p²
+Rounding  eigenvalues of Φ'ᵀWΦ' below nε times the largest are lost. Where that is not small beside α, and Φ
+          is dense, they are taken from the singular values of √W Φ', which are lost below nε times the
+          largest of *them* only: a column of 10⁸ leaves one of 1 beside it as it is. That costs 4n p² more.
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
+from scipy.linalg import eigh, qr, svd
 
 from mercer.solvers.strips import multiply
 from mercer.threads import large_lapack, run
 
 __all__ = ["PrimalResult", "primal_ridge"]
+
+_NEGLIGIBLE = 1e-6  # of α: what is lost in the eigenvalues is too small to matter
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +67,19 @@ def primal_ridge(
         Phi = Phi - centre
         scaled = weight[:, None] * Phi
         gram, right = multiply(Phi.T, scaled), scaled.T @ (Y - target)
+        del scaled
     moved = centre if sparse.issparse(Phi) else np.zeros(p)  # what Φ still has to be centred by
     with large_lapack(p):
         values, U = eigh(gram, overwrite_a=True, check_finite=False)
     values = np.maximum(values, 0.0)  # rounding
-    cut = len(Y) * np.finfo(float).eps * max(float(values.max()), float(np.abs(centre).max()) ** 2 * total)
+    eps, far = len(Y) * np.finfo(float).eps, float(np.abs(centre).max()) ** 2 * total
+    if sparse.issparse(Phi):
+        cut = eps * max(float(values.max()), far)
+    else:
+        cut = max(eps * float(values.max()), eps**2 * far)
+        if cut > _NEGLIGIBLE * float(alphas.min()) and (values <= cut).any():
+            values, U = _squared_singular_values(np.sqrt(weight)[:, None] * Phi)
+            cut = eps**2 * max(float(values.max()), far)
     rotated = U.T @ right
     weights, errors = np.empty((p, Y.shape[1])), np.empty(Y.shape)
     coef, objective = np.empty(Y.shape), np.empty(Y.shape[1])
@@ -86,6 +99,15 @@ def primal_ridge(
         objective[mine] = weight @ residuals**2 + alpha * (v**2).sum(axis=0)
     intercept = target - centre @ weights if fit_intercept else target
     return PrimalResult(coef, intercept, weights, errors, objective)
+
+
+def _squared_singular_values(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (p,), (p, p)
+    """The eigenvalues of AᵀA and its eigenvectors, as accurate as those of A."""
+    p = A.shape[1]
+    with large_lapack(p):
+        (R,) = qr(A, mode="r", overwrite_a=True, check_finite=False)
+        _, sizes, Vt = svd(R[:p], overwrite_a=True, check_finite=False)
+    return np.pad(sizes**2, (0, p - len(sizes))), Vt.T
 
 
 def _leverage(Phi: Any, moved: np.ndarray, half: np.ndarray) -> np.ndarray:  # (n,)

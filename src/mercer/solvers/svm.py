@@ -37,6 +37,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.decomposition import Program, Solution, solve
+from mercer.solvers.level import Slacks
 from mercer.solvers.matrix import WritableRows
 
 __all__ = [
@@ -61,6 +62,7 @@ _STAGES = 8  # C of the hard margin grows by _GROWTH each
 _FIRST, _GROWTH = 1e2, 1e2
 _NO_MARGIN = 1e-6  # a margin below this part of √k is none
 _NARROW = 1e-4  # and below this part, if slacks do not fall any more
+_TINY = 1.5e-154  # kernel values below this have squares that are no numbers, and no C makes up for them
 _STAGE_STEPS = 2_000_000  # of a stage; a hard margin that takes more is as good as none
 
 
@@ -120,7 +122,11 @@ class Task:
         coef = per_point(solution.gamma)
         energy = float((coef * solution.values).sum())
         b = float(np.mean(solution.level)) + self.shift
-        unit, epsilon, has_margin = 1.0, 0.0, True
+        unit, epsilon, has_margin, drop = 1.0, 0.0, True, 0.0
+        if self.kind in ("c_svc", "svr") and p.balanced and solution.stopped != "converged":
+            slacks, level = Slacks(p.c - solution.values[p.position], p.lo, p.hi), b - self.shift
+            drop = max(slacks.cost(level) - slacks.cost(better := slacks.best(level)), 0.0)
+            b += better - level if drop > 0 else 0.0
         if self.kind == "nu_svr":
             epsilon = (solution.level[0] - solution.level[1]) / 2
         if self.kind == "one_class" and solution.stopped == "converged":
@@ -147,8 +153,8 @@ class Task:
             lo=per_point(p.lo) / unit,
             hi=per_point(p.hi) / unit,
             square=float(energy / unit / unit),
-            objective=solution.gap - solution.objective,
-            gap=solution.gap,
+            objective=solution.gap - solution.objective - drop,
+            gap=solution.gap - drop if drop <= solution.gap else solution.gap,
             violation=solution.bound,
             steps=solution.steps,
             stopped="rounding" if solution.stopped == "unbounded" else solution.stopped,
@@ -392,6 +398,7 @@ def separate(
         found = [_restored(held, i, options.get("tol", 1e-3)) for i in range(problems)]
     most = _STAGE_STEPS + 100 * K.shape[0] if max_iter < 0 else max_iter
     scale = float(np.sqrt(max(np.mean(np.abs(K.diag())), np.finfo(float).tiny))) / spread
+    largest = float(np.abs(K.diag()).max(initial=0.0))
 
     # what was found in the last stage may have to be found again, for another tol or max_iter
     for stage in range(min(first, _STAGES - 1), _STAGES):
@@ -421,11 +428,18 @@ def separate(
             slack[i] = rest
             relative = margin / scale
             is_hopeless = relative < _NO_MARGIN or (stuck and relative < _NARROW)
-            if is_hopeless or machine.stopped == "max_iter" or stage == _STAGES - 1:
+            if largest < _TINY:
                 raise InputError(
-                    f"C=inf asks for no errors at all, and {_WITHOUT[task.kind]} by this kernel, or only "
-                    f"with a margin 2/‖w‖ below {margin:.1g}: pass a finite C, choose another kernel, or "
-                    "remove points that contradict each other"
+                    f"C=inf asks for no errors at all, and values of this kernel, up to {largest:.1g}, are "
+                    "too small to tell points apart: scale the data (StandardScaler), or pass a finite C"
+                )
+            if is_hopeless or machine.stopped == "max_iter" or stage == _STAGES - 1:
+                only = f"or only with a margin 2/‖w‖ below {margin:.1g}"
+                only = only if margin > 0 else "which cannot tell some of the points apart"
+                raise InputError(
+                    f"C=inf asks for no errors at all, and {_WITHOUT[task.kind]} by this kernel, {only}: "
+                    "pass a finite C, choose another kernel, remove points that contradict each other, or "
+                    "scale the data where their numbers are very small or very large"
                 )
         if any(machine.stopped in ("max_time", "interrupted") for machine in machines):
             break  # the checkpoint holds the stage before: this one is repeated from there

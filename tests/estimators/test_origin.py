@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from mercer import SVC, SVR, Gaussian, Gram, Linear, NuSVC, NuSVR, OneClassSVM, Polynomial
-from mercer.estimators.support_rounding import centre_of, moved, rounding_of
+from mercer.estimators.origin import centre_of, moved, rounding_of
 from mercer.solvers.svm import c_svc, fit
 
 
