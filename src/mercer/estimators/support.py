@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from mercer.estimators.support_report import SupportReportMixin
 from mercer.estimators.support_rounding import centre_of, moved, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
+from mercer.gram.exact import exact_values
 from mercer.kernels.base import Kernel
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
@@ -169,6 +171,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         self._dtype = gram.dtype.name
         self._peak = float(np.abs(gram.diag()).max(initial=0.0))
         self._tau = rounding_of(self.kernel_, points, self._dtype)
+        self._exact = partial(exact_values, self.kernel_, points)
         return gram, plan
 
     def _gram(self, points: Any, dtype: str) -> Gram:
@@ -266,6 +269,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             "cache": self._cache_bytes,
             "shrinking": bool(self.shrinking),
             "rounding": self._tau,
+            "exact": self._exact,
         }
 
     def _shown(self) -> Any:
