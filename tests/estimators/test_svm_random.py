@@ -96,3 +96,11 @@ def test_exact_values_agree_with_plain_ones():
         )
         assert dual_value(problem, model) == pytest.approx(value, abs=1e-12 * scale)
     assert len(seen) >= 10
+
+
+def test_a_model_keeps_no_points_for_the_solver():
+    problem = make(1873)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = problem.fit(problem.mercer())
+    assert "_exact" not in vars(model)

@@ -262,6 +262,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         return 0
 
     def _options(self) -> dict[str, Any]:
+        """For the solver, once in a fit."""
         return {
             "largest": self._working_set,
             "tol": self.tol,
@@ -269,7 +270,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             "cache": self._cache_bytes,
             "shrinking": bool(self.shrinking),
             "rounding": self._tau,
-            "exact": self._exact,
+            "exact": vars(self).pop("_exact", None),  # it holds the points, which a model does not keep
         }
 
     def _shown(self) -> Any:
