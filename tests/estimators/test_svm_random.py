@@ -27,6 +27,27 @@ def test_problems_that_were_worse(number):
     assert outcome.worse <= WORSE and outcome.seconds <= SLOW
 
 
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [
+        (0, 268),
+        (0, 1463),
+        (0, 1873),
+        (0, 3051),
+        (0, 5758),
+        *((2, n) for n in (377, 970, 1398, 1531, 1872, 2655)),
+    ],
+)
+def test_points_that_float64_cannot_tell_apart(seed, number):
+    """Kernel values from 1 to 10⁹⁰: their rounding hid most of the problem, and the fit ended far above."""
+    problem = make(number, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.fit(problem.mercer())  # code is compiled
+    outcome = measure(problem)
+    assert outcome.worse <= WORSE and outcome.seconds <= 1.0
+
+
 def test_one_large_row_takes_few_steps():
     X = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, -1.0], [-1.0, 0.5], [0.3, 0.7]])
     X[2] *= 1e10
@@ -75,3 +96,11 @@ def test_exact_values_agree_with_plain_ones():
         )
         assert dual_value(problem, model) == pytest.approx(value, abs=1e-12 * scale)
     assert len(seen) >= 10
+
+
+def test_a_model_keeps_no_points_for_the_solver():
+    problem = make(1873)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = problem.fit(problem.mercer())
+    assert "_exact" not in vars(model)

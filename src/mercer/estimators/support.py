@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from mercer.estimators.support_parameters import COEF0, SHARED
 from mercer.estimators.support_report import SupportReportMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
+from mercer.gram.exact import exact_values
 from mercer.kernels.base import Kernel
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
@@ -168,6 +170,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         self._dtype = gram.dtype.name
         self._peak = float(np.abs(gram.diag()).max(initial=0.0))
         self._tau = rounding_of(self.kernel_, points, self._dtype)
+        self._exact = partial(exact_values, self.kernel_, points)
         return gram, plan
 
     def _gram(self, points: Any, dtype: str) -> Gram:
@@ -256,6 +259,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         return 0
 
     def _options(self) -> dict[str, Any]:
+        """For the solver, once in a fit."""
         return {
             "largest": self._working_set,
             "tol": self.tol,
@@ -263,6 +267,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             "cache": self._cache_bytes,
             "shrinking": bool(self.shrinking),
             "rounding": self._tau,
+            "exact": vars(self).pop("_exact", None),  # it holds the points, which a model does not keep
         }
 
     def _shown(self) -> Any:

@@ -68,12 +68,12 @@ class Block:
         self.blocked = False
 
     def solve(
-        self, tol: float, most: int, turns: int = 1, note: Callable[[], None] = lambda: None
+        self, tol: float, most: int, turns: int = 1, note: Callable[[], bool] = lambda: False
     ) -> tuple[int, bool]:
         """Until no pair violates by more than ``tol``; returns the steps, at most ``most``, and whether so.
 
         ``turns`` of steps by pairs and Newton's in between are made at most; of two turns, both are long.
-        ``note`` is called after each.
+        ``note`` is called after each, and ends it by saying True.
         """
         steps, work = 0, 0.0
         for turn in range(turns):
@@ -86,16 +86,19 @@ class Block:
             else:
                 taken = int(smo.solve_alone(*where, *state, tol, patience))
             steps += taken
-            note()
+            is_over = note()
             if taken < patience:
                 return steps, True
+            if is_over:
+                break
             if steps >= most or turn == turns - 1 or work > _WORK:
                 break
             for _ in range(len(self.gamma) if turns > 2 else 1):
                 work += float(self._free().sum()) ** 3
                 if not (self.newton() and self.blocked) or work > _WORK:
                     break
-            note()
+            if note():
+                break
         return steps, False
 
     def _free(self) -> np.ndarray:  # (q,) of bool

@@ -40,7 +40,7 @@ from mercer.config import config, thread_count
 from mercer.errors import InputError
 from mercer.solvers import smo
 from mercer.solvers.control import Control, State
-from mercer.solvers.matrix import WritableRows
+from mercer.solvers.matrix import Exact, WritableRows
 from mercer.solvers.program import WHOLE, Problem, Program, Solution
 from mercer.solvers.rounding import sizes
 from mercer.solvers.rows import KeptRows
@@ -68,6 +68,7 @@ def solve(
     largest: int = smo.LARGEST_BLOCK,
     shrinking: bool = True,
     rounding: float = 0.0,
+    exact: Exact | None = None,
     control: Control | None = None,
 ) -> list[Solution]:
     """Solve problems that share the rows of one matrix.
@@ -83,6 +84,7 @@ def solve(
     largest : variables of a working set, at most 2048; its matrix is stored, for one large problem twice
     shrinking : whether variables that rest at a bound are left aside meanwhile
     rounding : |K̂ᵢⱼ - Kᵢⱼ| is at most this part of √(KᵢᵢKⱼⱼ); the gaps that are stated hold for both
+    exact : K of some points with 106 bits, for small problems whose points float64 cannot tell apart
     control : counts rounds
 
     Two points of different classes, k(x, x') = 0 between them: γ = (1, -1).
@@ -99,7 +101,17 @@ def solve(
     # asking the machine how many threads, and starting them, takes longer than a small problem
     with config(threads=thread_count()), team():
         run = _Run(
-            K, programs, bounds, tol, max_iter, cache, largest, shrinking, rounding, control or Control()
+            K,
+            programs,
+            bounds,
+            tol,
+            max_iter,
+            cache,
+            largest,
+            shrinking,
+            rounding,
+            exact,
+            control or Control(),
         )
         try:
             return run.solve()
@@ -120,6 +132,7 @@ class _Run:
     largest: int
     shrinking: bool
     rounding: float
+    exact: Exact | None
     control: Control
     problems: list[Problem] = field(init=False)
     rows: KeptRows = field(init=False)
@@ -140,7 +153,7 @@ class _Run:
         room = self.cache - self.cache // 4 if self.alone and self.shrinking else self.cache
         self.rows = KeptRows(self.K, self.bounds, room)
         s = sizes(self.K, diag)
-        self.problems = [Problem(program, self.bounds, diag, s) for program in self.programs]
+        self.problems = [Problem(program, self.bounds, diag, s, self.exact) for program in self.programs]
         self._restore()
 
     def solve(self) -> list[Solution]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["KernelMatrix", "WritableRows"]
+__all__ = ["Exact", "KernelMatrix", "WritableRows"]
+
+#: K of some points as the sum of two float64 matrices (``twofold``), or None where nobody knows it so well
+Exact = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray] | None]
 
 
 class KernelMatrix(Protocol):

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from mercer.solvers import exact as exact_arithmetic
 from mercer.solvers import smo
 from mercer.solvers.block import Block
-from mercer.solvers.matrix import WritableRows
+from mercer.solvers.matrix import Exact, WritableRows
 from mercer.solvers.rounding import slope_errors
 from mercer.solvers.rows import KeptRows
 from mercer.solvers.safest import Safest
@@ -81,8 +82,16 @@ class Solution:
 class Problem:
     """A program on its way: γ, the values Kγ, and the last working set."""
 
-    def __init__(self, program: Program, bounds: np.ndarray, diag: np.ndarray, sizes: np.ndarray) -> None:
+    def __init__(
+        self,
+        program: Program,
+        bounds: np.ndarray,
+        diag: np.ndarray,
+        sizes: np.ndarray,
+        exact: Exact | None = None,
+    ) -> None:
         self.program = program
+        self.exact = exact if len(program.c) <= exact_arithmetic.LARGEST else None
         self.ranges = [(int(bounds[s]), int(bounds[s + 1])) for s in program.segments]
         self.points = np.concatenate([np.arange(*r) for r in self.ranges])
         self.diag = diag[self.points]
@@ -94,6 +103,7 @@ class Problem:
         self.steps = 0
         self.best = (np.inf, np.inf)  # violation, objective
         self.stalled = 0
+        self.refined = False  # whether γ was found with a more exact K
         self.lost = False  # whether rounding has moved slopes by more than the tolerance
         self.stopped: str | None = None
         self.block: np.ndarray | None = None
@@ -217,6 +227,8 @@ class Problem:
         if whole:  # the slopes are those of all points
             self.values[local] = p.c[chosen] - small.slopes
             self.worst = self._violation()
+            if self.refined and self.worst > tol:
+                self.stopped = "rounding" if self.steps < max_iter else "max_iter"
         if steps == 0 and self.worst > tol:
             self.stopped = "rounding"
         if whole:
@@ -226,8 +238,16 @@ class Problem:
 
     def _solve_whole(self, small: Block, c: np.ndarray, local: np.ndarray, tol: float, most: int) -> int:
         """Solve a problem that is one working set, beyond its tolerance if it is tiny: that costs nothing."""
-        safest = Safest(small, c, local, tol)
+        safest = Safest(small, c, local, tol, self.exact is not None)
         steps, is_done = small.solve(tol, most, _TURNS, safest.note)
+        if safest.lost and self.exact is not None:
+            safest.settle()
+            K = self.exact(self.points)
+            self.lost = True
+            if K is not None:
+                return steps + self._refine(small, c, K, most - steps)
+            self.exact = None  # it overflows
+            return steps + self._solve_whole(small, c, local, tol, most - steps)
         # each step leaves a rounding error in the slopes
         size = float(np.abs(small.gamma).max() * np.abs(small.diag).max())
         for _ in range(_REFRESHES if np.sqrt(steps) * size * 2.0**-52 > 0.1 * tol else 0):
@@ -241,6 +261,13 @@ class Problem:
             steps += small.solve(finer, most - steps, _FURTHER)[0]
         safest.settle()
         self.lost |= safest.lost
+        return steps
+
+    def _refine(self, small: Block, c: np.ndarray, K: tuple[np.ndarray, np.ndarray], most: int) -> int:
+        """Improve γ by a more exact K; the slopes remain those of K as it is."""
+        small.gamma[:], steps = exact_arithmetic.improve(K, self.program, small.gamma, most)
+        small.refresh(c)
+        self.refined = True
         return steps
 
     def _violation(self) -> float:

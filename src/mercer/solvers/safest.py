@@ -18,8 +18,8 @@ class Safest:
     (all sums are 0) is, as far as this lowers the sum of both.
     """
 
-    def __init__(self, small: Block, c: np.ndarray, local: np.ndarray, tol: float) -> None:
-        self.small, self.c, self.local, self.tol = small, c, local, tol
+    def __init__(self, small: Block, c: np.ndarray, local: np.ndarray, tol: float, at_hand: bool) -> None:
+        self.small, self.c, self.local, self.tol, self.at_hand = small, c, local, tol, at_hand
         self.s = np.zeros(int(local.max(initial=-1)) + 1)
         self.s[local] = np.sqrt(np.abs(small.diag))
         sums = small.gamma[: small.split].sum(), small.gamma[small.split :].sum()
@@ -30,8 +30,11 @@ class Safest:
         self.bound, self.gamma = np.inf, self.start
         self.lost = self.merged = False
 
-    def note(self) -> None:
-        """Look at the point where the solver is, once rounding moves slopes by more than the tolerance."""
+    def note(self) -> bool:
+        """Look at the point where the solver is, once rounding moves slopes by more than the tolerance.
+
+        It is enough then, where a more exact K is ``at_hand``.
+        """
         total = float((np.sqrt(np.abs(self.small.diag)) * np.abs(self.small.gamma)).sum())
         self.lost |= 2.0**-52 * float(self.s.max(initial=0.0)) * total > self.tol
         if self.lost:
@@ -39,6 +42,7 @@ class Safest:
                 self._merge()
             self.small.refresh(self.c)
             self._compare(self.small.gamma)
+        return self.lost and self.at_hand
 
     def settle(self) -> None:
         """Go to the safest point, where that is another one; the slopes are then those of its γ, as it is."""
