@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -36,6 +37,10 @@ from mercer.tables.kinds import Kind, is_used, kinds_of
 from mercer.tables.view import View, chunks
 
 __all__ = ["TableFeatures"]
+
+
+#: the encoders of some features, and the recipes that they were made of: no part of what is kept in a file
+_MADE: WeakKeyDictionary[Any, tuple[list[Any], list[Any]]] = WeakKeyDictionary()
 
 
 class TableFeatures(TransformerMixin, BaseEstimator):
@@ -100,7 +105,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """
         if "encoders_" in vars(self):  # as in files of earlier versions
             return list(vars(self)["encoders_"])
-        return [self._KNOWN[kind](*given) for kind, *given in self.recipes_]
+        recipes, encoders = _MADE.get(self, (None, []))
+        if recipes is not self.recipes_:
+            encoders = [self._KNOWN[kind](*given) for kind, *given in self.recipes_]
+            _MADE[self] = self.recipes_, encoders
+        return encoders
 
     @encoders_.setter
     def encoders_(self, encoders: list[Any]) -> None:
