@@ -9,7 +9,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from mercer import SVC, Gaussian, KernelRidge, config, load, save
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.tables import TableFeatures, TableModel, read_table
-from mercer.tables.encoders import CategoryColumn
+from mercer.tables.encoders import CategoryColumn, NumberColumn
 
 pl = pytest.importorskip("polars")
 pd = pytest.importorskip("pandas")
@@ -278,3 +278,57 @@ def test_features_of_earlier_files_are_read():
     del features.recipes_
     vars(features)["encoders_"] = encoders
     assert np.array_equal(features.transform(X), Z)
+
+
+@pytest.mark.parametrize("library", ["numpy", "pandas", "polars"])
+def test_many_columns_at_once_are_what_they_are_one_by_one(library):
+    rng = np.random.default_rng(5)
+    n = 120
+    table = {
+        "normal": rng.normal(size=n),
+        "heavy": np.exp(2 * rng.normal(size=n)),
+        "heavy, many zeros": np.where(rng.random(n) < 0.2, 0.0, np.exp(2 * rng.normal(size=n))),
+        "gaps": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+        "heavy, gaps": np.where(rng.random(n) < 0.3, np.nan, np.exp(2 * rng.normal(size=n))),
+        "one value and gaps": np.where(rng.random(n) < 0.5, np.nan, 2.0),
+        "whole": rng.integers(0, 40, n).astype(float),
+        "constant": np.full(n, 3.0),
+        "empty": np.full(n, np.nan),
+        "row": np.arange(1.0, n + 1),
+    }
+    if library == "numpy":
+        X = np.column_stack(list(table.values()))
+        names = [f"x{j + 1}" for j in range(len(table))]
+    else:
+        frames = pytest.importorskip(library)
+        X, names = frames.DataFrame(table), list(table)
+    features = TableFeatures().fit(X)
+    assert [features.kinds_[name] for name in names] == ["number"] * 7 + ["constant", "empty", "id"]
+    assert features.left_out_[names[7]] == "it is 3.0 in every row"
+    apart = [NumberColumn.learn(x, name) for name, x in zip(names[:7], table.values(), strict=False)]
+    assert [bool(column.unit) for column in apart] == [False, True, True, False, True, False, False]
+    assert [column.name for column in features.encoders_] == names[:7]
+    one_by_one = np.column_stack(
+        [column(x) for column, x in zip(apart, list(table.values())[:7], strict=True)]
+    )
+    # sums in another order: some roundings of n numbers
+    np.testing.assert_allclose(features.transform(X), one_by_one, rtol=0, atol=1e-12)
+    with_gaps = table["gaps"][~np.isnan(table["gaps"])]
+    assert (apart[3].median, apart[3].mean) == pytest.approx((np.median(with_gaps), with_gaps.mean()), 1e-12)
+    assert apart[3].spread == pytest.approx(with_gaps.std(), 1e-12)
+
+
+def test_whole_numbers_too_large_for_floats_are_told_apart():
+    ids = np.int64(2**60) + np.arange(50)
+    features = TableFeatures().fit(pd.DataFrame({"customer_id": ids, "x": ids[::-1] % 7}))
+    assert features.kinds_ == {"customer_id": "id", "x": "number"}
+
+
+def test_a_very_wide_table_is_no_call_per_column(monkeypatch):
+    import mercer.tables.view as view
+
+    asked = []
+    monkeypatch.setattr(view, "values", lambda table, j: asked.append(j))
+    X = np.random.default_rng(0).normal(size=(12, 10_000))
+    Z = TableFeatures().fit(X, np.arange(12.0)).transform(X)
+    assert Z.shape == X.shape and not asked

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.cli.screen import Screen, percent
-from mercer.kernels.words import in_words, scales, short_name, tells_apart
+from mercer.kernels.words import has_scales, in_words, scales, short_name, tells_apart
 from mercer.tables.model import TableModel
 from mercer.verdict import Verdict
 
@@ -84,7 +84,7 @@ def told_apart(model: TableModel, X: Any) -> str:
     if features is None:  # a sparse matrix, whose columns are not of one spread
         return ""
     numbers = len(names) - len(features.objects_)
-    if numbers == 0:
+    if numbers == 0 or not has_scales(model.estimator_.kernel_):
         return ""
     spread = np.asarray(model.transform(X)[:, :numbers], dtype=np.float64).std(axis=0)
     return tells_apart(model.estimator_.kernel_, names[:numbers], spread=spread, sources=features.sources())

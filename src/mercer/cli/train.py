@@ -37,8 +37,10 @@ _LARGE = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 _CALIBRATED = 5000  # rows up to which probabilities are learned unasked
 _LONGER = 2.0  # times that a machine with probabilities takes, of one without
-_REPORT, _PAGE = 0.2, 18.0  # of the time that was given, for the report; seconds, at most
-_LEAST = 0.5  # seconds for the report, however little time is left
+#: of the time that was given, for the report: this part, a larger one up to the seconds that a page with all
+#: its pictures takes, and at most so many seconds
+_REPORT, _SHORT, _PICTURES, _PAGE = 0.2, 0.35, 3.0, 18.0
+_SAVING = 0.3  # seconds to write the model, about
 
 
 @dataclass(frozen=True)
@@ -156,8 +158,8 @@ def _train(wishes: Wishes, screen: Screen) -> Training:
     blank = TableModel(estimator, features)
     if has_scales(kernel) and table.frame is not None:  # a fold may have other categories
         blank.features = FrozenEstimator(clone(features).fit(X, target.y))
-    page = _PAGE if wishes.time is None else min(_REPORT * wishes.time, _PAGE)
-    model, honest = _fit(blank, X, target, wishes, screen, began, page if wishes.with_report else 0.0)
+    page = _page_seconds(wishes)
+    model, honest = _fit(blank, X, target, wishes, screen, began, page + _SAVING)
     model.features = features
     if target.task == "classification" and (wishes.probabilities or len(target.y) <= _CALIBRATED):
         end = np.inf if wishes.time is None or wishes.probabilities else began + wishes.time
@@ -171,10 +173,19 @@ def _train(wishes: Wishes, screen: Screen) -> Training:
     save(model, wishes.model_path)
     if wishes.with_report:
         screen.step(f"the model is in {wishes.model_path}; writing the report")
-        seconds = page if wishes.time is None else max(began + wishes.time - now(), _LEAST)
+        seconds = page if wishes.time is None else max(began + wishes.time - now(), 0.0)
         training.report_path = write_report(training, X, wishes.report_path, screen, min(seconds, _PAGE))
     training.seconds = monotonic() - started
     return training
+
+
+def _page_seconds(wishes: Wishes) -> float:
+    """What is kept of the time for the report."""
+    if not wishes.with_report:
+        return 0.0
+    if wishes.time is None:
+        return _PAGE
+    return min(max(_REPORT * wishes.time, min(_SHORT * wishes.time, _PICTURES)), _PAGE)
 
 
 def _fit(

@@ -45,7 +45,8 @@ class Parameter:
             return
         if self.per_column is not None and is_vector(value):
             entries = np.asarray(value)
-            if entries.ndim == 1 and entries.size and all(self.accepts(entry) for entry in entries):
+            different = np.unique(entries) if entries.dtype.kind in "iuf" else entries  # there may be many
+            if entries.ndim == 1 and entries.size and all(self.accepts(entry) for entry in different):
                 return
         elif self.accepts(value):
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from mercer import data
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import is_vector
-from mercer.kernels.words import do_tell
+from mercer.kernels.words import do_tell, has_scales
 from mercer.plots import style
-from mercer.plots.learned import as_labels, learned, sample, table_of, width_of
+from mercer.plots.learned import Learned, as_labels, learned, sample, table_of, width_of
 from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Display
 
@@ -96,21 +96,41 @@ class RelevanceDisplay(Display):
         0
         0
         """
+        options = {"kind": kind, "names": names, "repeats": repeats, "most": most}
+        return cls.measured(learned(model), X, y, **options, max_time=max_time, seed=seed).plot(ax)
+
+    @classmethod
+    def measured(
+        cls,
+        found: Learned,
+        X: Any,
+        y: Any = None,
+        *,
+        kind: str = "auto",
+        names: Any = None,
+        repeats: int = 2,
+        most: int = 400,
+        max_time: float | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """As `from_estimator`, not drawn yet."""
         if kind not in ("auto", "length scales", "permutation"):
             raise InputError(f"kind must be 'auto', 'length scales' or 'permutation', got {kind!r}")
         if kind != "permutation":
-            shown, tells = cls._from_scales(model, X, names)
+            shown, tells = cls._from_scales(found, X, names)
             if shown is not None and (kind == "length scales" or tells):
-                return shown.plot(ax)
+                return shown
             if kind == "length scales":
                 raise InputError("the kernel has no length scale per column: pass kind='permutation'")
-        return cls._from_permutation(model, X, y, names, repeats, most, max_time, seed).plot(ax)
+        return cls._from_permutation(found, X, y, names, repeats, most, max_time, seed)
 
     @classmethod
-    def _from_scales(cls, model: Any, X: Any, names: Any) -> tuple[Any, bool]:
+    def _from_scales(cls, found: Learned, X: Any, names: Any) -> tuple[Self | None, bool]:
         """The display, or None without such scales; and whether they tell columns apart."""
-        found = learned(model)
-        rows = table_of(found.points(X))
+        if not has_scales(found.kernel):
+            return None, False
+        points = found.points(X)
+        rows = table_of(points)
         factors = None if rows is None else column_factors(found.kernel, rows.shape[1])
         if rows is None or factors is None:
             return None, False
@@ -118,17 +138,9 @@ class RelevanceDisplay(Display):
         moved, tells = factors * spread, do_tell(factors, spread)
         if sources is not None:  # back to the columns of X
             given = _names(X, width_of(X) or 0, names)
-            plain = (
-                list(map(str, X.columns))
-                if hasattr(X, "columns")
-                else [f"x{j + 1}" for j in range(len(given))]
-            )
-            total = dict.fromkeys(plain, 0.0)
-            for name, part in zip(sources, moved, strict=True):
-                total[name] += part**2
-            by_source = np.sqrt(list(total.values()))
+            by_source = np.array([np.sqrt((moved[group] ** 2).sum()) for group in _groups(X, sources)])
             return cls(by_source, given, "spread / length scale", "length scales"), tells
-        labels = _names(found.points(X), rows.shape[1], names)
+        labels = _names(points, rows.shape[1], names)
         if found.steps is not None and hasattr(found.steps, "get_feature_names_out"):
             try:
                 inside = list(found.steps.get_feature_names_out(names))
@@ -139,23 +151,30 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def _from_permutation(
-        cls, model: Any, X: Any, y: Any, names: Any, repeats: int, most: int, limit: float | None, seed: int
-    ) -> Any:
+        cls,
+        found: Learned,
+        X: Any,
+        y: Any,
+        names: Any,
+        repeats: int,
+        most: int,
+        limit: float | None,
+        seed: int,
+    ) -> Self:
         d, n = width_of(X), data.n_points(X)
         if d is None:
             raise InputError("relevance is of columns, and these points are objects: look at prototypes")
-        found = learned(model)
         labels = as_labels(y, n) if y is not None and found.is_classifier else None
         some = data.take(X, sample(n, most, seed, labels))
+        options: dict[str, Any] = {"max_time": limit, "repeats": repeats, "seed": seed}
+        sources = found.sources
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            measured = Shuffling(
-                lambda rows: found.values(found.points(rows)),
-                some,
-                max_time=limit,
-                repeats=repeats,
-                seed=seed,
-            )
+            if sources is None:
+                measured = Shuffling(lambda rows: found.values(found.points(rows)), some, **options)
+            else:  # each cell becomes numbers by itself, so that these can change places in its stead
+                groups = _groups(X, sources)
+                measured = Shuffling(found.values, found.points(some), groups=groups, **options)
         return cls(
             measured.relevance,
             _names(X, d, names),
@@ -199,6 +218,15 @@ class RelevanceDisplay(Display):
         if len(order) < len(self.names):
             of = f"the {len(order)} columns that were measured, of {len(self.names)}"
         return f"The {min(len(order), self.most)} most relevant of {of}; first {first}."
+
+
+def _groups(X: Any, sources: list[str]) -> list[np.ndarray]:
+    """For each column of X, the columns behind the steps that are made of it."""
+    names = map(str, X.columns) if hasattr(X, "columns") else (f"x{j + 1}" for j in range(X.shape[1]))
+    made: dict[str, list[int]] = {name: [] for name in names}
+    for place, name in enumerate(sources):
+        made[name].append(place)
+    return [np.array(places, dtype=np.intp) for places in made.values()]
 
 
 def _names(X: Any, d: int, names: Any) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ is measured on a few rows before any is measured on more, and where time is shor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = ["Shuffling", "with_cells_of_others"]
 _FIRST = 16  # rows of the first round
 _LEADING = 15  # columns that go on at least, where there is no time for all
 _BATCH = 2048  # rows with a changed cell that are computed at once
+_CELLS = 1 << 22  # of these rows, at most
 _MOMENT = 0.25  # seconds of a batch, about: the clock is asked after each
 
 
@@ -36,6 +37,8 @@ class Shuffling:
     X : (n, d) a table
     max_time : seconds for all rounds; None for as long as they take
     repeats : other rows that lend their cells to a row
+    groups : for each column to measure, the columns of X that change together, of an array; by default each
+        column of X is one. Where there are none, f does not change, which is known without measuring
 
     Attributes
     ----------
@@ -50,11 +53,13 @@ class Shuffling:
         max_time: float | None = None,
         repeats: int = 2,
         seed: int = 0,
+        groups: Sequence[np.ndarray] | None = None,
     ) -> None:
-        self._values, self._X, self._repeats = values, X, repeats
+        self._values, self._X, self._repeats, self._groups = values, X, repeats, groups
         self._generator = np.random.default_rng(seed)
         self._end = np.inf if max_time is None else now() + max_time
-        d = int(X.shape[1])
+        d = int(X.shape[1]) if groups is None else len(groups)
+        self._known = np.array([groups is not None and len(groups[j]) == 0 for j in range(d)], dtype=bool)
         self.rows, self._sum, self._square = np.zeros(d, dtype=int), np.zeros(d), np.zeros(d)
         self._order = self._generator.permutation(data.n_points(X))
         self._each, self._largest = np.inf, 0
@@ -93,10 +98,11 @@ class Shuffling:
     def _run(self) -> None:
         rounds = list(self._rounds())
         # by chance, not as the file has them: if there is no time for one round, no column is favoured
-        columns = self._generator.permutation(len(self.rows))
+        self.rows[self._known] = sum(map(len, rounds))
+        columns = self._generator.permutation(np.flatnonzero(~self._known))
         for number, rows in enumerate(rounds):
             if number:
-                measured = columns[self.rows[columns] > 0]
+                measured = columns[self.rows[columns] > 0]  # all of them, or the time was over
                 columns = measured[np.argsort(-self._sum[measured] / self.rows[measured], kind="stable")]
                 work = sum(len(later) for later in rounds[number:]) * len(columns)
                 if work * self._each > self._end - now():
@@ -115,14 +121,15 @@ class Shuffling:
 
     def _measure(self, columns: np.ndarray, rows: np.ndarray) -> bool:
         """Measure columns on rows; False if the time was over before the last, which keep what they had."""
-        at_once = int(np.clip(_MOMENT / max(self._each, 1e-12), len(rows), max(_BATCH, len(rows))))
+        most = max(len(rows), min(_BATCH, _CELLS // max(int(self._X.shape[1]), 1)))
+        at_once = int(np.clip(_MOMENT / max(self._each, 1e-12), len(rows), most))
         count = max(1, at_once // len(rows))
         for start in range(0, len(columns), count):
-            if now() > self._end and self.rows.any():
+            if now() > self._end and self.rows[~self._known].any():
                 return False
             some = columns[start : start + count]
             lenders = self._generator.integers(0, len(self._order), (len(some), len(rows)))
-            changed = self._timed(with_cells_of_others(self._X, rows, some, lenders))
+            changed = self._timed(with_cells_of_others(self._X, rows, some, lenders, self._groups))
             off = changed.reshape(len(some), len(rows), -1) - self._base[rows]
             squares = (off**2).sum(axis=2)
             self.rows[some] += len(rows)
@@ -139,8 +146,16 @@ class Shuffling:
         return values
 
 
-def with_cells_of_others(X: Any, rows: np.ndarray, columns: np.ndarray, lenders: np.ndarray) -> Any:
+def with_cells_of_others(
+    X: Any,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    lenders: np.ndarray,
+    groups: Sequence[np.ndarray] | None = None,
+) -> Any:
     """For each of the columns the rows once, one below the other, with the lenders' cells in that column.
+
+    With groups, for each of these, in all of its columns.
 
     >>> X = np.array([[0, 0], [1, 10], [2, 20]])
     >>> with_cells_of_others(X, np.array([0, 1]), np.array([0, 1]), np.array([[2, 2], [2, 0]]))
@@ -171,7 +186,8 @@ def with_cells_of_others(X: Any, rows: np.ndarray, columns: np.ndarray, lenders:
         for i, j in enumerate(columns.tolist()):
             changed[blocks[i], [j]] = by_column[:, [j]].tocsr()[lenders[i]]
         return changed.tocsr()
-    changed = np.array(X)[every]
+    changed = np.asarray(X)[every]
     for i, j in enumerate(columns.tolist()):
-        changed[blocks[i], j] = np.asarray(X)[lenders[i], j]
+        places = [j] if groups is None else groups[j]
+        changed[blocks[i], places] = np.asarray(X)[np.ix_(lenders[i], places)]
     return changed

@@ -2,6 +2,8 @@ r"""Which kernels were tried, and why it is this one."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer import data
@@ -31,6 +33,7 @@ from mercer.reporting.picture import Pictures
 __all__ = ["choice_section"]
 
 _LISTED = 15
+_NAMED = 6  # columns whose names stand in one cell
 
 
 def choice_section(case: Case, pictures: Pictures) -> list[Html]:
@@ -104,6 +107,19 @@ def _why(rows: list[Tried]) -> str:
     return f"{text}."
 
 
+def _columns_of(case: Case, key: Any) -> str:
+    """The names of the columns that a part of the kernel is on, each once; of the table, where steps say so.
+
+    What is made of one column of the table, such as the zeros and ones of its categories, is that column.
+    """
+    keys = list(key) if isinstance(key, tuple | list | range) else [key]
+    known = case.found.sources or case.features or ()
+    named = [known[k] if isinstance(k, int | np.integer) and k < len(known) else k for k in keys]
+    names = [cut(str(name), 40) for name in dict.fromkeys(named)]
+    shown = ", ".join(names[:_NAMED])
+    return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED:,} more"
+
+
 def _terms(case: Case, kernel: Kernel) -> list[Html]:
     """Of a sum, what each term weighs."""
     while isinstance(kernel, Scaled):
@@ -112,8 +128,8 @@ def _terms(case: Case, kernel: Kernel) -> list[Html]:
     if isinstance(columns, dict):
         weights = getattr(kernel, "weights", None) or {}
         rows = [
-            [cut(str(name), 60), cut(in_words(k), 160), float(weights.get(name, 1.0))]
-            for name, k in columns.items()
+            [_columns_of(case, key), cut(in_words(k), 160), float(weights.get(key, 1.0))]
+            for key, k in columns.items()
         ]
         return [table(["column", "kernel", "weight"], rows, "The kernel of each column")]
     if not isinstance(kernel, Sum):

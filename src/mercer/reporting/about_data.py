@@ -40,10 +40,10 @@ def column_section(case: Case) -> list[Html]:
     if case.is_pairwise or width_of(case.X) is None or not _are_listed(case):
         return []
     names = columns_of(case)
-    some = data.take(case.X, case.some(_LOOKED))
-    used = _used_as(case)
+    count, used = min(len(names), _COLUMNS), _used_as(case)
+    some = data.take(data.columns(case.X, range(count)), case.some(_LOOKED))
     rows = []
-    for j in range(min(len(names), _COLUMNS)):
+    for j in range(count):
         name, kind, *rest = _column(names[j], _values(some, j))
         rows.append([name, *([used.get(names[j], "not used")] if used else [kind]), *rest])
     more = len(names) - len(rows)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
 from mercer.plots.calibration import CalibrationDisplay, share_interval
 from mercer.plots.confusion import ConfusionDisplay
 from mercer.plots.learning import LearningCurveDisplay
@@ -52,7 +51,7 @@ def _typical(case: Case) -> list[Html]:
     if not hasattr(case.model, "predict"):
         return [paragraph("There is no target, and so no error.")]
     which = case.some(case.afford_values(5000, 3.0))
-    novel = np.asarray(case.model.predict(data.take(case.X, which))) < 0
+    novel = case.predict(which) < 0
     low, high = share_interval(np.count_nonzero(novel), len(novel))
     facts: list[tuple[str, Any]] = [("called novel", percent(float(novel.mean()), 2))]
     if not case.is_training:
@@ -150,9 +149,10 @@ def curve_section(case: Case, pictures: Pictures) -> list[Html]:
     if not case.has_targets:
         return [paragraph("There is no target, and so no learning curve.")]
     most = case.afford(2000, 2.5, squares=2.5)
+    model, X = case.refitted
     drawn = pictures.draw(
         lambda ax: LearningCurveDisplay.from_estimator(
-            case.model, case.X, case.y, most=most, max_time=case.left(5.0), seed=case.seed, ax=ax
+            model, X, case.y, most=most, max_time=case.left(5.0), seed=case.seed, ax=ax
         ),
         "The learning curve",
         "Where the upper line still falls at its end, more points would help; where the two lines have met, "

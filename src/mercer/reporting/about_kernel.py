@@ -64,9 +64,10 @@ def plane_section(case: Case, pictures: Pictures) -> list[Html]:
     most = min(case.afford(_PLANE, 1.0), case.afford_values(_PLANE, 1.0))
 
     def plane(kind: str, what: str, caption: str) -> Html:
+        model, X = (case.model, case.X) if kind == "auto" else case.inside
         return pictures.draw(
             lambda ax: DecisionBoundaryDisplay.from_estimator(
-                case.model, case.X, y, plane=kind, most=most, seed=case.seed, ax=ax
+                model, X, y, plane=kind, most=most, seed=case.seed, ax=ax
             ),
             what,
             caption,

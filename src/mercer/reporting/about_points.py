@@ -53,17 +53,21 @@ def prototype_section(case: Case) -> list[Html]:
     if not len(chosen):
         return [*parts, paragraph("The function is constant: no point has a weight.")]
     if _is_images(case, f, int(chosen[0])):
-        return [*parts, gallery(_captioned(case, f, int(i)) for i in chosen)]
-    said = ["weight |α|", "target", "predicted"] if case.has_targets else ["weight |α|", "predicted"]
+        said = _said(case, chosen)
+        shown = (_captioned(case, f, int(i), one) for i, one in zip(chosen, said, strict=True))
+        return [*parts, gallery(shown)]
+    head = ["weight |α|", "target", "predicted"] if case.has_targets else ["weight |α|", "predicted"]
     caption = "The most influential training points"
     if width_of(case.X) is None or case.is_pairwise:
-        rows = [[_shown_point(case, f, int(i)), *_said(case, int(i))] for i in chosen]
-        return [*parts, table(["point", *said], rows, caption, row_heads=False)]
-    columns, names = _columns(case), columns_of(case)
+        shapes = [_shown_point(case, f, int(i)) for i in chosen]
+        rows = [[shape, *said] for shape, said in zip(shapes, _said(case, chosen), strict=True)]
+        return [*parts, table(["point", *head], rows, caption, row_heads=False)]
+    (columns, by), names = _columns(case), columns_of(case)
     if len(columns) < len(names):
-        caption += f", with the {len(columns)} columns of {len(names):,} that matter most"
-    rows = [[*_said(case, int(i)), *_cells(case, int(i), columns)] for i in chosen]
-    head = [*said, *(cut(names[j], 24) for j in columns)]
+        caption += f", with {by.format(len(columns))} of {len(names):,} columns"
+    cells = _cells(case, chosen, columns)
+    rows = [[*said, *row] for said, row in zip(_said(case, chosen), cells, strict=True)]
+    head += [cut(names[j], 24) for j in columns]
     return [*parts, table(head, rows, caption, row_heads=False)]
 
 
@@ -95,13 +99,17 @@ def _label(case: Case, anchor: int) -> Any:
     return None
 
 
-def _said(case: Case, anchor: int) -> list[Any]:
-    """The weight of an anchor, its target, if there are any, and what is predicted for it."""
-    place, predicted = case.places.get(anchor), None
-    if place is not None and hasattr(case.model, "predict") and case.afford_values(500, 1.0) >= 40:
-        predicted = _target(case, np.asarray(case.model.predict(data.take(case.X, np.array([place]))))[0])
-    targets = [_target(case, _label(case, anchor))] if case.has_targets else []
-    return [float(case.influence[anchor]), *targets, predicted]
+def _said(case: Case, anchors: np.ndarray) -> list[list[Any]]:
+    """The weight of each anchor, its target, if there are any, and what is predicted for it."""
+    places = {int(a): case.places[int(a)] for a in anchors if int(a) in case.places}
+    predicted: dict[int, Any] = {}
+    if places and hasattr(case.model, "predict") and case.afford_values(500, 1.0) >= 40:
+        predicted = dict(zip(places, case.predict(np.array(list(places.values()))), strict=True))
+    said = []
+    for anchor in map(int, anchors):
+        targets = [_target(case, _label(case, anchor))] if case.has_targets else []
+        said.append([float(case.influence[anchor]), *targets, _target(case, predicted.get(anchor))])
+    return said
 
 
 def _target(case: Case, value: Any) -> Any:
@@ -118,12 +126,10 @@ def _shown_point(case: Case, f: Any, anchor: int) -> str:
     return shown(_point(case, f, anchor), objects_of(case.found.kernel))
 
 
-def _captioned(case: Case, f: Any, anchor: int) -> tuple[Html, str]:
+def _captioned(case: Case, f: Any, anchor: int, given: list[Any]) -> tuple[Html, str]:
     """An image, and what is said of it."""
     label = _label(case, anchor)
-    target, predicted = (
-        "–" if v is None else str(v) for v in (_target(case, label), _said(case, anchor)[-1])
-    )
+    target, predicted = ("–" if v is None else str(v) for v in (_target(case, label), given[-1]))
     pixels, side = np.asarray(_point(case, f, anchor), dtype=np.float64), _side(case)
     picture = style.as_png(pixels.reshape(side, side) if side is not None else pixels)
     said = f"{target}, |α| = {number(float(case.influence[anchor]))}" + (
@@ -155,16 +161,18 @@ def _is_images(case: Case, f: Any, anchor: int) -> bool:
     return min(point.shape) >= 5 and point.dtype.kind in "biuf"
 
 
-def _columns(case: Case) -> np.ndarray:
-    """The columns to show: all where there is room for them, else those that matter most."""
+def _columns(case: Case) -> tuple[np.ndarray, str]:
+    """The columns to show, and what they are: all where there is room for them, else those that matter most.
+
+    Where that was not measured, for want of time or because it cannot be, the first ones.
+    """
     names = columns_of(case)
     if len(names) <= _SHOWN_COLUMNS and _fitting(names) == len(names):
-        return np.arange(len(names))
-    try:
-        order = np.asarray(case.relevance.order()[:_SHOWN_COLUMNS])
-    except Exception:  # its own section says why
-        order = np.arange(_SHOWN_COLUMNS)
-    return order[: max(3, _fitting([names[j] for j in order]))]
+        return np.arange(len(names)), "all {}"
+    known: Any = vars(case).get("relevance")
+    order = np.arange(_SHOWN_COLUMNS) if known is None else np.asarray(known.order()[:_SHOWN_COLUMNS])
+    by = "the first {}" if known is None else "the {} that matter most"
+    return order[: max(3, _fitting([names[j] for j in order]))], by
 
 
 def _fitting(names: list[str]) -> int:
@@ -172,13 +180,16 @@ def _fitting(names: list[str]) -> int:
     return int(np.count_nonzero(np.cumsum([len(cut(name, 24)) + 3 for name in names]) <= _LINE))
 
 
-def _cells(case: Case, anchor: int, columns: np.ndarray) -> list[Any]:
-    """The values of a training point in some columns."""
-    place = case.places.get(anchor)
-    if place is None:
-        return [None] * len(columns)
-    row = data.take(case.X, np.array([place]))
-    return [_cell(data.columns(row, [int(j)])) for j in columns]
+def _cells(case: Case, anchors: np.ndarray, columns: np.ndarray) -> list[list[Any]]:
+    """The values of training points in some columns."""
+    some, rows = data.columns(case.X, columns), []
+    for place in (case.places.get(int(anchor)) for anchor in anchors):
+        if place is None:
+            rows.append([None] * len(columns))
+        else:
+            row = data.take(some, np.array([place]))
+            rows.append([_cell(data.columns(row, [j])) for j in range(len(columns))])
+    return rows
 
 
 def _cell(column: Any) -> Any:
@@ -245,12 +256,12 @@ def _measured(display: RelevanceDisplay, order: np.ndarray) -> Html:
     head, shown = ["column", "relevance"], order[:_RANKED]
     rows: list[list[Any]] = [[cut(display.names[j], 60), float(display.relevance[j])] for j in shown]
     if display.precision is not None and display.rows is not None:
-        head += ["±", "rows"]
+        head += ["±", "cells"]
         for row, j in zip(rows, shown, strict=True):
             row += [float(f"{2 * display.precision[j]:.2g}"), int(display.rows[j])]
     rest = len(display.names) - len(shown)
     caption = f"Columns by {display.label}" + (f" (the first {len(shown)}; {rest} more)" if rest else "")
-    caption += "; ± is two standard errors, by so many rows" if display.precision is not None else ""
+    caption += "; ± is two standard errors, by so many changed cells" if display.precision is not None else ""
     return table(head, rows, caption)
 
 

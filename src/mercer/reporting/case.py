@@ -17,10 +17,10 @@ from mercer.clock import now
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
 from mercer.plots.calibration import share_interval
+from mercer.plots.filters import is_filter
 from mercer.plots.learned import Learned, learned, refittable, sample, width_of
 from mercer.plots.learning import mistakes
 from mercer.plots.relevance import RelevanceDisplay
-from mercer.plots.style import new_figure
 from mercer.reporting.notes import fit_notes
 from mercer.verdict import Verdict, constant_error
 
@@ -68,9 +68,14 @@ class Case:
     limit: float = 18.0
     began: float = field(default_factory=now)
 
+    @property
+    def end(self) -> float:
+        """When the time is over, on the clock of `mercer.clock`."""
+        return self.began + self.limit
+
     def left(self, most: float) -> float:
         """Seconds that a part may take: at most so many, and half of what is left."""
-        return float(max(0.1, min(most, (self.began + self.limit - now()) / 2)))
+        return float(max(0.1, min(most, (self.end - now()) / 2)))
 
     @cached_property
     def found(self) -> Learned:
@@ -145,6 +150,23 @@ class Case:
         """The data behind the steps of the pipeline."""
         return self.found.points(self.X)
 
+    @cached_property
+    def inside(self) -> tuple[Any, Any]:
+        """The learner and the points that it sees, which are made once; model and data without such steps."""
+        if self.found.steps is None or self.is_pairwise or is_filter(self.model):
+            return self.model, self.X
+        return self.found.learner, self.points
+
+    @property
+    def refitted(self) -> tuple[Any, Any]:
+        """Model and data for fits on parts of the points: the steps are among what is fitted, or stay."""
+        return self.inside if self.found.has_own_features else (self.model, self.X)
+
+    def predict(self, which: np.ndarray) -> np.ndarray:
+        """What the model says of some of the points."""
+        model, points = self.inside
+        return np.asarray(model.predict(data.take(points, which)))
+
     def some(self, most: int) -> np.ndarray:
         """Positions of at most so many points, of each class its share."""
         return sample(self.n, most, self.seed, self.y if self.is_class else None)
@@ -208,14 +230,8 @@ class Case:
     @cached_property
     def relevance(self) -> RelevanceDisplay:
         """How much the columns matter."""
-        return RelevanceDisplay.from_estimator(
-            self.model,
-            self.X,
-            self.y,
-            names=self.features,
-            max_time=self.left(4.0),
-            seed=self.seed,
-            ax=new_figure()[1],
+        return RelevanceDisplay.measured(
+            self.found, self.X, self.y, names=self.features, max_time=self.left(4.0), seed=self.seed
         )
 
     # --- the error -----------------------------------------------------------------------------------------
@@ -257,9 +273,8 @@ class Case:
         if not self.is_training:
             which = self.some(self.afford_values(5000, 3.0))
             how = "Predicted by the model itself, for which these points are new."
-            some = data.take(self.X, which)
-            P = self._chances(self.model, some)
-            return self._judge(which, np.asarray(self.model.predict(some)), how, P, is_honest=True)
+            P = self._chances(self.inside[0], data.take(self.inside[1], which))
+            return self._judge(which, self.predict(which), how, P, is_honest=True)
         exact = self._left_out_exactly()
         return exact if exact is not None else self._in_folds()
 
@@ -318,7 +333,7 @@ class Case:
     def _in_folds(self) -> HeldOut:
         which = self.some(self.afford(_REFITTED, 4.0, squares=4.0))
         y = self.y[which]
-        (fresh, points), folds = refittable(self.model, self.X), _FOLDS
+        (fresh, points), folds = refittable(*self.refitted), _FOLDS
         last = fresh[-1] if hasattr(fresh, "named_steps") else fresh
         if "probability" in last.get_params(deep=False) and self._is_cheap:  # predictions stay as they are
             last.set_params(probability=True)

@@ -23,24 +23,25 @@ from mercer.reporting.given import as_features, as_targets, check_error, check_t
 from mercer.reporting.look import STYLE
 from mercer.reporting.mail_case import MailCase
 from mercer.reporting.page import Html, cut, hinted, note, words
-from mercer.reporting.picture import Pictures, reason
+from mercer.reporting.picture import Pictures, no_time, reason
 
 __all__ = ["write_report"]
 
 _Section = Callable[[Case, Pictures], list[Html]]
-#: id, heading, and what makes the section; one that makes nothing is left out
-_SECTIONS: tuple[tuple[str, str, _Section], ...] = (
-    ("data", "The data", lambda case, pictures: data_section(case)),
-    ("error", "The error", error_section),
-    ("relevance", "What matters", relevance_section),
-    ("curve", "Would more data help?", curve_section),
-    ("choice", "The kernel, and why this one", choice_section),
-    ("prototypes", "The most influential points", lambda case, pictures: prototype_section(case)),
-    ("matrix", "What the kernel sees", matrix_section),
-    ("plane", "The learned function in feature space", plane_section),
-    ("margin", "Margin and bounds", lambda case, pictures: margin_section(case)),
-    ("fit", "How it was computed", lambda case, pictures: fit_section(case)),
-    ("columns", "The columns", lambda case, pictures: column_section(case)),
+#: id, heading, what makes the section, and the seconds that it takes at least, 0 for what is always there.
+#: They are made in this order, so that the first have the time; one that makes nothing is left out
+_SECTIONS: tuple[tuple[str, str, _Section, float], ...] = (
+    ("data", "The data", lambda case, pictures: data_section(case), 0.0),
+    ("error", "The error", error_section, 0.0),
+    ("relevance", "What matters", relevance_section, 0.1),
+    ("curve", "Would more data help?", curve_section, 0.2),
+    ("choice", "The kernel, and why this one", choice_section, 0.0),
+    ("prototypes", "The most influential points", lambda case, pictures: prototype_section(case), 0.0),
+    ("matrix", "What the kernel sees", matrix_section, 0.2),
+    ("plane", "The learned function in feature space", plane_section, 0.2),
+    ("margin", "Margin and bounds", lambda case, pictures: margin_section(case), 0.0),
+    ("fit", "How it was computed", lambda case, pictures: fit_section(case), 0.0),
+    ("columns", "The columns", lambda case, pictures: column_section(case), 0.0),
 )
 
 
@@ -75,7 +76,7 @@ def write_report(
     title : the heading
     notes : sentences about the data and the fit; by default what the model was warned about
     seed : of every choice of points
-    limit : seconds that measuring may take, about
+    limit : seconds that it may take, about. What there is no time for is left out, and named
 
     Everything is of at most some thousand points, chosen by the seed and stated, and takes at most about
     twenty seconds. What cannot be made is replaced by a sentence that says why. Returns the path.
@@ -97,11 +98,11 @@ def write_report(
 
 
 def _page(case: Case, title: str | None) -> str:
-    pictures = Pictures()
+    pictures = Pictures(case.end)
     instead = MAIL_SECTIONS if isinstance(case, MailCase) else {}
     every = [
-        (name, heading, _made(instead.get(name, section), case, pictures))
-        for name, heading, section in _SECTIONS
+        (name, heading, _made(instead.get(name, section), case, pictures, heading, seconds))
+        for name, heading, section, seconds in _SECTIONS
     ]
     made = [section for section in every if section[2]]
     heading = cut(title, 200) if title is not None else f"{case.learner_name} on {case.n:,} {case.unit}"
@@ -116,7 +117,7 @@ def _page(case: Case, title: str | None) -> str:
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{words(heading)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
         '<a class="skip" href="#main">Skip to the report</a>\n'
-        f"<header>\n<h1>{words(heading)}</h1>\n{_summary(case)}\n</header>\n"
+        f"<header>\n<h1>{words(heading)}</h1>\n{_summary(case)}\n{_left_out(pictures)}</header>\n"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
         f'<main id="main">\n{body}\n</main>\n'
         f"<footer><p>Written by mercer {words(_version())}. Seed {case.seed}; what is "
@@ -160,7 +161,20 @@ def _lead(case: Case) -> str:
     return f"{what} learned from {case.n:,} {case.unit}{each}."
 
 
-def _made(section: _Section, case: Case, pictures: Pictures) -> Html:
+def _left_out(pictures: Pictures) -> Html:
+    """What there was no time for, at the top: a report that lacks something says so."""
+    if not pictures.left_out:
+        return Html("")
+    which = "; ".join(pictures.left_out)
+    return note(
+        f"Time was short, and some of this report is left out: {which}. With the model and the table, "
+        "mercer report writes all of it."
+    )
+
+
+def _made(section: _Section, case: Case, pictures: Pictures, heading: str, seconds: float) -> Html:
+    if seconds and not pictures.has_time_for(heading, seconds):
+        return no_time(heading)
     try:
         return Html("\n".join(section(case, pictures)))
     except Exception as error:  # a section less, not a report less

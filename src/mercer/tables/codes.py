@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import f as f_distribution
 
-__all__ = ["are_names"]
+__all__ = ["are_names", "may_be_names"]
 
 _FEWEST, _MOST = 4, 50  # different values
 _ROWS = 10  # of a value that its mean is believed from
@@ -52,6 +52,30 @@ def are_names(x: np.ndarray, y: np.ndarray) -> bool:
     if not (f_distribution.sf(between / np.maximum(within, 1e-300), K - 1, n - K) < _SURE).any():
         return False
     return _ratio(means[known], within.sum() / counts[known]) > _ROUGH
+
+
+def may_be_names(block: np.ndarray) -> np.ndarray:  # (m, n) columns of numbers as rows -> (m,) bool
+    """Which of many columns `are_names` has to look at: whole numbers, enough rows, and four values or more.
+
+    Whole numbers whose range is d have at most d + 1 different values.
+
+    >>> rows = np.arange(200.0)
+    >>> may_be_names(np.array([rows % 10, rows % 3, rows / 2]))
+    array([ True, False, False])
+    """
+    found, rows = np.zeros(len(block), dtype=bool), _ROWS_EACH * _FEWEST
+    places = np.flatnonzero(_are_whole(block[:, :rows])) if block.shape[1] >= rows else np.arange(0)
+    x = block[places]  # few: most numbers are not whole, which their first rows tell
+    is_gap = np.isnan(x)
+    low, high = (np.where(is_gap, end, x) for end in (np.inf, -np.inf))
+    spans = high.max(axis=1, initial=-np.inf) - low.min(axis=1, initial=np.inf)
+    counts = np.count_nonzero(~is_gap, axis=1)
+    found[places] = _are_whole(x) & (spans >= _FEWEST - 1) & (counts >= rows)
+    return found
+
+
+def _are_whole(block: np.ndarray) -> np.ndarray:  # (m, n) -> (m,) bool
+    return np.asarray((((block == np.floor(block)) & np.isfinite(block)) | np.isnan(block)).all(axis=1))
 
 
 def _ratio(means: np.ndarray, chance: np.ndarray) -> float:  # (K, t), (K,) variances of the means

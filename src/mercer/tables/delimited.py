@@ -156,14 +156,16 @@ def _has_header(rows: list[list[str]]) -> bool:
     first, rest = [cell.strip() for cell in rows[0]], rows[1:]
     if first == [str(j) for j in range(len(first))]:
         return len(first) > 1  # the positions that some libraries write
-    words, against = 0, 0
+    has_numbers = False
     for j, cell in enumerate(first):
         below = [row[j].strip() for row in rest if j < len(row) and row[j].strip() not in MISSING]
         if not below or not all(numeric(value) for value in below) or cell in MISSING:
             continue
-        words, against = words + (not numeric(cell)), against + numeric(cell)
-    if words or against:
-        return words > 0
+        if not numeric(cell):
+            return True  # there may be thousands of columns, and this one has told
+        has_numbers = True
+    if has_numbers:
+        return False
     named = {j: cell for j, cell in enumerate(first) if cell}  # others get names
     repeated = any(cell == row[j].strip() for row in rest for j, cell in named.items() if j < len(row))
     if not named or repeated or len(set(named.values())) < len(named):

@@ -18,14 +18,12 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.cells import gaps, is_date, to_days
 from mercer.tables.dates import to_moments
+from mercer.tables.numbers import LARGEST, Learned
+from mercer.tables.view import View
 
-__all__ = ["CategoryColumn", "DateColumn", "NumberColumn", "as_label", "as_numbers", "signed_logarithm"]
+__all__ = ["CategoryColumn", "DateColumn", "NumberColumn", "as_label", "as_numbers", "number_block"]
 
 _YEAR, _WEEK = 365.25, 7.0  # days
-_SKEWED = 1.5  # third standardised moment from which tails are heavy
-_ZEROS = 0.05  # share of zeros from which zero means nothing, rather than a middle
-_LARGEST = 1e150  # of a number that can be squared
-_PEAKED = 12.0  # fourth one, less that of the normal distribution
 
 
 # --- what a cell is -------------------------------------------------------------------------------------
@@ -50,12 +48,26 @@ def as_numbers(column: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64, Na
             )
         numbers = np.full(len(column), np.nan)
         numbers[present] = found
-    too_large = np.abs(numbers) > _LARGEST
+    too_large = np.abs(numbers) > LARGEST
     if too_large.any():
         row = int(np.argmax(too_large))
         what = "infinite" if np.isinf(numbers[row]) else f"{numbers[row]:.3g}, too large to be squared,"
         raise InputError(f"column {name!r} is {what} in row {row + 1}: correct it, or leave it empty")
     return numbers
+
+
+def number_block(view: View, positions: np.ndarray) -> np.ndarray:  # (k, n) float64
+    """Columns of a table as numbers, one per row, NaN where missing; what is no number is refused."""
+    block = np.empty((len(positions), view.rows))
+    plain = view.is_number[positions]
+    if plain.any():
+        block[plain] = view.numbers(positions[plain])
+    with np.errstate(invalid="ignore"):
+        plain &= ~(np.abs(block) > LARGEST).any(axis=1)  # these are refused with their row
+    for i in np.flatnonzero(~plain):
+        j = int(positions[i])
+        block[i] = as_numbers(view.column(j), view.names[j])
+    return block
 
 
 def _number(cell: Any) -> float | None:
@@ -108,6 +120,11 @@ class _Encoder:
     def names(self) -> list[str]:
         raise NotImplementedError
 
+    @property
+    def width(self) -> int:
+        """How many columns it writes."""
+        return len(self.names())
+
     def write(self, column: np.ndarray, out: np.ndarray) -> None:
         raise NotImplementedError
 
@@ -120,18 +137,12 @@ class _Encoder:
 # --- numbers ----------------------------------------------------------------------------------------------
 
 
-def signed_logarithm(x: np.ndarray, unit: float) -> np.ndarray:
-    r"""sign(x) · log(1 + |x| / unit): straight near zero, and short in the tails.
-
-    >>> signed_logarithm(np.array([-1.0, 0.0, np.e - 1]), 1.0).round(3)
-    array([-0.693,  0.   ,  1.   ])
-    """
-    return np.sign(x) * np.log1p(np.abs(x) / unit)
-
-
 @dataclass(frozen=True)
 class NumberColumn(_Encoder):
-    """(g(x) - mean) / spread, the median in a gap, and whether there was a gap if training rows had any."""
+    """(g(x) - mean) / spread, the median in a gap, and whether there was a gap if training rows had any.
+
+    `mercer.tables.numbers` has the formulas, and does many columns at once.
+    """
 
     name: str
     median: float
@@ -143,58 +154,42 @@ class NumberColumn(_Encoder):
 
     @classmethod
     def learn(cls, column: np.ndarray, name: str, logarithm: bool = True) -> NumberColumn:
-        x = as_numbers(column, name)
-        is_gap = np.isnan(x)
-        present = x[~is_gap]
-        unit = _unit(present) if logarithm else 0.0
-        seen = signed_logarithm(present, unit) if unit else present
-        spread = float(seen.std())
-        return cls(
-            name, float(np.median(present)), float(seen.mean()), spread or 1.0, unit, bool(is_gap.any())
-        )
+        return cls.learn_all(as_numbers(column, name)[None, :], [name], logarithm)[0]
+
+    @classmethod
+    def learn_all(cls, block: np.ndarray, names: list[str], logarithm: bool = True) -> list[NumberColumn]:
+        """Of a block with one column per row."""
+        learned = Learned.of(block, logarithm)
+        values = (learned.medians, learned.means, learned.spreads, learned.units)
+        with_gaps = np.isnan(block).any(axis=1)
+        return [cls(*given) for given in zip(names, *(v.tolist() for v in (*values, with_gaps)), strict=True)]
 
     def names(self) -> list[str]:
         return [self.name, f"{self.name} is missing"] if self.with_gaps else [self.name]
 
+    @property
+    def width(self) -> int:
+        return 1 + self.with_gaps
+
     def write(self, column: np.ndarray, out: np.ndarray) -> None:  # (n, 1 or 2)
-        x = as_numbers(column, self.name)
-        is_gap = np.isnan(x)
-        x = np.where(is_gap, self.median, x)
-        out[:, 0] = ((signed_logarithm(x, self.unit) if self.unit else x) - self.mean) / self.spread
-        if self.with_gaps:
-            out[:, 1] = is_gap
+        self.write_all([self], as_numbers(column, self.name)[None, :], out, np.array([0]))
+
+    @staticmethod
+    def write_all(
+        columns: list[NumberColumn], block: np.ndarray, out: np.ndarray, starts: np.ndarray
+    ) -> None:
+        """A block with one column per row, each where it starts in ``out``."""
+        learned = Learned(*np.array([(c.median, c.mean, c.spread, c.unit) for c in columns]).T)
+        is_run = len(starts) == starts[-1] - starts[0] + 1  # writing a slice is quicker
+        places = slice(starts[0], starts[-1] + 1) if is_run else starts
+        out[:, places] = learned.standardised(block).T
+        with_gaps = np.array([column.with_gaps for column in columns])
+        if with_gaps.any():
+            out[:, starts[with_gaps] + 1] = np.isnan(block[with_gaps]).T
 
     def describe(self) -> str:
         gap = ", gaps marked" if self.with_gaps else ""
         return f"signed logarithm, standardised{gap}" if self.unit else f"standardised{gap}"
-
-
-def _unit(x: np.ndarray) -> float:
-    """The median of |x| ≠ 0 where tails are heavy and the signed logarithm makes them lighter; else 0.
-
-    Zero must mean something: no value has the other sign, or many are zero. Of centred numbers the logarithm
-    would stretch the middle, which made errors larger (pol, protein).
-    """
-    if min(np.mean(x > 0), np.mean(x < 0)) > 0 and np.mean(x == 0) < _ZEROS:
-        return 0.0
-    sizes = np.abs(x[x != 0])
-    if len(sizes) < 8 or len(np.unique(x)) < 8:
-        return 0.0
-    skew, peak = _moments(x)
-    if abs(skew) < _SKEWED and peak < _PEAKED:
-        return 0.0
-    unit = float(np.median(sizes))
-    new_skew, new_peak = _moments(signed_logarithm(x, unit))
-    return unit if abs(new_skew) + max(new_peak, 0.0) ** 0.5 < abs(skew) + max(peak, 0.0) ** 0.5 else 0.0
-
-
-def _moments(x: np.ndarray) -> tuple[float, float]:
-    """The third and fourth standardised moments, the latter less 3."""
-    scale = x.std()
-    if not scale > 0:
-        return 0.0, 0.0
-    z = (x - x.mean()) / scale
-    return float(np.mean(z**3)), float(np.mean(z**4) - 3)
 
 
 # --- categories -------------------------------------------------------------------------------------------

@@ -15,28 +15,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import data
 from mercer.config import require_memory
-from mercer.errors import InputError, InputTypeError
+from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.cells import gaps, is_date, values
+from mercer.kernels.cells import gaps, is_date
 from mercer.kernels.column_kinds import choose
 from mercer.kernels.columns import ColumnKernel
 from mercer.kernels.compose import OnColumns
 from mercer.kernels.names import as_kernel
 from mercer.kernels.stationary import Gaussian, Laplacian
-from mercer.tables.codes import are_names
+from mercer.tables.codes import are_names, may_be_names
 from mercer.tables.dates import ORDERS, orders_of
-from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn
-from mercer.tables.kinds import Kind, is_used, kind_of
+from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn, number_block
+from mercer.tables.kinds import Kind, is_used, kinds_of
+from mercer.tables.view import View, chunks
 
 __all__ = ["TableFeatures"]
+
+
+#: the encoders of some features, and the recipes that they were made of: no part of what is kept in a file
+_MADE: WeakKeyDictionary[Any, tuple[list[Any], list[Any]]] = WeakKeyDictionary()
 
 
 class TableFeatures(TransformerMixin, BaseEstimator):
@@ -101,7 +105,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """
         if "encoders_" in vars(self):  # as in files of earlier versions
             return list(vars(self)["encoders_"])
-        return [self._KNOWN[kind](*given) for kind, *given in self.recipes_]
+        recipes, encoders = _MADE.get(self, (None, []))
+        if recipes is not self.recipes_:
+            encoders = [self._KNOWN[kind](*given) for kind, *given in self.recipes_]
+            _MADE[self] = self.recipes_, encoders
+        return encoders
 
     @encoders_.setter
     def encoders_(self, encoders: list[Any]) -> None:
@@ -112,50 +120,58 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what each column holds and how it becomes numbers."""
-        names, columns, types = _columns_of(X)
-        if not names or len(columns[0]) == 0:
+        view = View.of(X)
+        names = view.names
+        if not names or view.rows == 0:
             raise InputError(f"the table has no rows or no columns, got shape {X.shape}: pass some of both")
         self.n_features_in_, self.columns_ = len(names), names
-        found = {
-            name: kind_of(column, name, categorical, keep=name in self.keep)
-            for name, column, categorical in zip(names, columns, types, strict=True)
-        }
+        self._check(names)
+        found = kinds_of(view, self.keep)
+        self.left_out_ = {n: k.why for n, k in zip(names, found, strict=True) if not is_used(k)}
+        if len(self.left_out_) == len(names):
+            which = "; ".join(f"{name!r}: {why}" for name, why in list(self.left_out_.items())[:5])
+            raise InputError(f"no column can tell rows apart ({which}): pass a column that varies")
+        if self.codes and y is not None and np.ndim(y) == 1:
+            for j in _codes(view, found, np.asarray(y)):
+                found[j] = Kind("category", "whole numbers that are names")
+        self.kinds_ = {name: kind.kind for name, kind in zip(names, found, strict=True)}
+        self.encoders_ = self._encoders(view, found)
+        objects = [j for j, kind in enumerate(found) if is_used(kind) and kind.kind not in self._KNOWN]
+        self.objects_ = [names[j] for j in objects]
+        self.object_kernels_ = [self._object_kernel(view.column(j)) for j in objects]
+        return self
+
+    def _check(self, names: list[str]) -> None:
+        """Refuse parameters that do not fit the table."""
         wrong = [order for order in (self.dates or {}).values() if order not in ORDERS]
         if wrong:
             raise InputError(
                 f"dates are written {' or '.join(ORDERS)}, got {wrong[0]!r}: pass one of the two"
             )
-        unknown = [name for name in self.keep if name not in found]
+        unknown = sorted(set(self.keep) - set(names))
         if unknown:
             raise InputError(
                 f"there is no column {unknown[0]!r} to keep: the table has {', '.join(names[:12])}"
             )
-        self.kinds_ = {name: kind.kind for name, kind in found.items()}
-        self.left_out_ = {name: kind.why for name, kind in found.items() if not is_used(kind)}
-        if len(self.left_out_) == len(names):
-            which = "; ".join(f"{name!r}: {why}" for name, why in list(self.left_out_.items())[:5])
-            raise InputError(f"no column can tell rows apart ({which}): pass a column that varies")
-        by_name = dict(zip(names, columns, strict=True))
-        for name in [name for name, kind in found.items() if kind.kind == "number"]:
-            if self.codes and y is not None and _are_names(by_name[name], np.asarray(y)):
-                found[name] = Kind("category", "whole numbers that are names")
-                self.kinds_[name] = "category"
-        self.encoders_ = [
-            self._encoder(name, kind, by_name[name]) for name, kind in found.items() if _counts(kind)
-        ]
-        self.objects_ = [name for name, kind in found.items() if is_used(kind) and not _counts(kind)]
-        self.object_kernels_ = [self._object_kernel(by_name[name]) for name in self.objects_]
-        return self
 
-    def _encoder(self, name: str, kind: Kind, column: np.ndarray) -> Any:
-        if kind.kind == "number":
-            return NumberColumn.learn(column, name, self.logarithm)
-        if kind.kind == "date":
-            given = (self.dates or {}).get(name)
-            order = "" if is_date(column) else given or orders_of(column)[0]
-            return DateColumn.learn(column, name, order)
-        least = max(2, len(column) // 2000) if self.least is None else self.least
-        return CategoryColumn.learn(column, name, self.most, least)
+    def _encoders(self, view: View, kinds: list[Kind]) -> list[Any]:
+        """One for each column that becomes numbers, in the order of the table."""
+        of = np.array([kind.kind for kind in kinds])
+        found: dict[int, Any] = {}
+        for some in chunks(np.flatnonzero(of == "number"), view.rows):
+            names = [view.names[j] for j in some]
+            block = number_block(view, some)
+            found |= zip(some.tolist(), NumberColumn.learn_all(block, names, self.logarithm), strict=True)
+        for j in np.flatnonzero((of == "date") | (of == "category")).tolist():
+            name, column = view.names[j], view.column(j)
+            if of[j] == "date":
+                given = (self.dates or {}).get(name)
+                order = "" if is_date(column) else given or orders_of(column)[0]
+                found[j] = DateColumn.learn(column, name, order)
+            else:
+                least = max(2, len(column) // 2000) if self.least is None else self.least
+                found[j] = CategoryColumn.learn(column, name, self.most, least)
+        return [found[j] for j in sorted(found)]
 
     @staticmethod
     def _object_kernel(column: np.ndarray) -> Kernel:
@@ -168,39 +184,44 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:  # (n, features): floats, or objects where there are any
         """The same columns of another table as numbers; columns that the fit did not see are ignored."""
         check_is_fitted(self)
-        names, columns, _ = _columns_of(X)
-        by_name = dict(zip(names, columns, strict=True))
-        encoders = self.encoders_
-        used = [*(encoder.name for encoder in encoders), *self.objects_]
-        absent = [name for name in used if name not in by_name]
-        if absent:
-            which = ", ".join(map(repr, absent[:5])) + (" and more" if len(absent) > 5 else "")
-            noun = "column" if len(absent) == 1 else "columns"
-            raise InputError(
-                f"the table has no {noun} {which}, which the model was trained on: it has "
-                f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
-            )
-        n, widths = len(columns[0]), [len(encoder.names()) for encoder in encoders]
+        view, encoders = View.of(X), self.encoders_
+        self._require_columns(view, [*(encoder.name for encoder in encoders), *self.objects_])
+        n, widths = view.rows, [encoder.width for encoder in encoders]
         require_memory(8 * n * sum(widths), f"a table of {n:,} × {sum(widths):,} features", "pass fewer rows")
-        Z, start = np.empty((n, sum(widths))), 0
-        for encoder, width in zip(encoders, widths, strict=True):
-            encoder.write(by_name[encoder.name], Z[:, start : start + width])
-            start += width
+        Z, starts = np.empty((n, sum(widths))), np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+        numbers = [i for i, encoder in enumerate(encoders) if isinstance(encoder, NumberColumn)]
+        for some in chunks(np.array(numbers, dtype=np.intp), n):
+            chosen = [encoders[i] for i in some]
+            block = number_block(view, np.array([view.place[encoder.name] for encoder in chosen]))
+            NumberColumn.write_all(chosen, block, Z, starts[some])
+        for i in sorted(set(range(len(encoders))) - set(numbers)):
+            column = view.column(view.place[encoders[i].name])
+            encoders[i].write(column, Z[:, starts[i] : starts[i + 1]])
         if not self.objects_:
             return Z
         table = np.empty((n, Z.shape[1] + len(self.objects_)), dtype=object)
         table[:, : Z.shape[1]] = Z
         for j, name in enumerate(self.objects_, start=Z.shape[1]):
-            table[:, j] = _plain_objects(by_name[name], self.kinds_[name])
+            table[:, j] = _plain_objects(view.column(view.place[name]), self.kinds_[name])
         return table
+
+    @staticmethod
+    def _require_columns(view: View, used: list[str]) -> None:
+        absent = [name for name in used if name not in view.place]
+        if absent:
+            which = ", ".join(map(repr, absent[:5])) + (" and more" if len(absent) > 5 else "")
+            noun, names = "column" if len(absent) == 1 else "columns", view.names
+            raise InputError(
+                f"the table has no {noun} {which}, which the model was trained on: it has "
+                f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
+            )
 
     def unseen(self, X: Any) -> dict[str, list[str]]:
         """By column, the categories of a table that the training rows had not: they become zeros."""
         check_is_fitted(self)
-        names, columns, _ = _columns_of(X)
-        by_name = dict(zip(names, columns, strict=True))
-        known = [e for e in self.encoders_ if isinstance(e, CategoryColumn) and e.name in by_name]
-        found = {encoder.name: encoder.unseen(by_name[encoder.name]) for encoder in known}
+        view = View.of(X)
+        known = [e for e in self.encoders_ if isinstance(e, CategoryColumn) and e.name in view.place]
+        found = {encoder.name: encoder.unseen(view.column(view.place[encoder.name])) for encoder in known}
         return {name: labels for name, labels in found.items() if labels}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -218,7 +239,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         ['x1', 'x2', 'x2']
         """
         check_is_fitted(self)
-        return [encoder.name for encoder in self.encoders_ for _ in encoder.names()] + self.objects_
+        return [encoder.name for encoder in self.encoders_ for _ in range(encoder.width)] + self.objects_
 
     # --- kernels -----------------------------------------------------------------------------------------
 
@@ -227,7 +248,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         places, start = {}, 0
         for encoder in self.encoders_:
-            places[encoder.name] = list(range(start, start := start + len(encoder.names())))
+            places[encoder.name] = list(range(start, start := start + encoder.width))
         kernel = clone(kernel)
         for part in kernel.parts():
             if not isinstance(part, OnColumns):
@@ -251,7 +272,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if not self.objects_:
             return numbers
-        width = sum(len(encoder.names()) for encoder in self.encoders_)
+        width = sum(encoder.width for encoder in self.encoders_)
         own = {width + j: kernel for j, kernel in enumerate(self.object_kernels_)}
         if width == 0:
             return ColumnKernel(own)
@@ -285,37 +306,16 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return {name: words[name] for name in self.columns_}
 
 
-# --- tables of any library ----------------------------------------------------------------------------------
+# --- columns -----------------------------------------------------------------------------------------------
 
 
-def _counts(kind: Kind) -> bool:
-    return kind.kind in TableFeatures._KNOWN
-
-
-def _columns_of(X: Any) -> tuple[list[str], list[np.ndarray], list[bool]]:
-    """Names, values, and whether a column's type says that it holds categories."""
-    if sparse.issparse(X):
-        raise InputTypeError(
-            "TableFeatures looks at the columns of a table, got a sparse matrix: fit a kernel on it as it is"
-        )
-    table = X if hasattr(X, "columns") else data.columns(X, slice(None))
-    m = table.shape[1]
-    names = list(map(str, table.columns)) if hasattr(table, "columns") else [f"x{j + 1}" for j in range(m)]
-    doubled = [name for name in names if names.count(name) > 1] if len(set(names)) < m else []
-    if doubled:
-        raise InputError(
-            f"the table has more than one column {doubled[0]!r}: give columns names of their own"
-        )
-    dtypes = getattr(table, "dtypes", None)
-    types = [None] * m if dtypes is None else list(dtypes)
-    categorical = [type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum") for dtype in types]
-    return names, [_values(table, j) for j in range(m)], categorical
-
-
-def _values(table: Any, j: int) -> np.ndarray:
-    """One column; whole numbers of a frame with gaps as floats, yes and no with gaps as objects."""
-    column = values(table, j)
-    return column.astype(object) if column.dtype.kind in "US" else column
+def _codes(view: View, kinds: list[Kind], y: np.ndarray) -> list[int]:
+    """Positions of the columns of numbers that are names, by what they say of y."""
+    numbers = np.array([kind.kind == "number" for kind in kinds])
+    found = np.flatnonzero(numbers & ~view.is_number).tolist()
+    for some in chunks(np.flatnonzero(numbers & view.is_number), view.rows):
+        found += some[may_be_names(view.numbers(some))].tolist()
+    return [j for j in found if _are_names(view.column(j), y)]
 
 
 def _are_names(column: np.ndarray, y: np.ndarray) -> bool:
@@ -324,7 +324,7 @@ def _are_names(column: np.ndarray, y: np.ndarray) -> bool:
         numbers = column[~is_gap].astype(np.float64)
     except (TypeError, ValueError):
         return False
-    return y.ndim == 1 and are_names(numbers, y[~is_gap])
+    return are_names(numbers, y[~is_gap])
 
 
 def _one_column(column: np.ndarray) -> np.ndarray:

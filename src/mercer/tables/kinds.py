@@ -9,7 +9,7 @@ Kind(kind='id', why='each row has a value of its own')
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -20,8 +20,10 @@ import numpy as np
 from mercer.errors import InputTypeError
 from mercer.kernels.cells import gaps, is_date
 from mercer.tables.dates import orders_of
+from mercer.tables.numbers import need_a_closer_look
+from mercer.tables.view import View, chunks
 
-__all__ = ["Kind", "is_used", "kind_of"]
+__all__ = ["Kind", "is_used", "kind_of", "kinds_of"]
 
 _WORDS = 2.5  # words from which, on average, texts are no names of categories
 _FEW = 20  # rows below which values of their own say nothing
@@ -58,6 +60,22 @@ def kind_of(column: np.ndarray, name: Any, categorical: bool = False, keep: bool
     found = _kind_of(column, name, categorical)
     if keep and found.kind == "id":
         return Kind("number" if column.dtype.kind in "iuf" or not isinstance(column[0], str) else "string")
+    return found
+
+
+def kinds_of(view: View, keep: Sequence[str] = ()) -> list[Kind]:
+    """The kinds of all columns of a table; those of plain numbers are found many at a time.
+
+    >>> [kind.kind for kind in kinds_of(View.of(np.array([[0.5, 7.0, np.nan], [0.7, 7.0, 2.0]])))]
+    ['number', 'constant', 'number']
+    """
+    kept, found = set(keep), [Kind("number")] * len(view.names)
+    looked = ~view.is_number
+    for some in chunks(np.flatnonzero(view.is_number), view.rows):
+        looked[some] = need_a_closer_look(view.numbers(some))
+    for j in np.flatnonzero(looked).tolist():
+        name = view.names[j]
+        found[j] = kind_of(view.column(j), name, bool(view.is_category[j]), keep=name in kept)
     return found
 
 
