@@ -155,6 +155,9 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         """Refuse parameters that make no sense."""
         raise NotImplementedError
 
+    def _validate_params(self) -> None:
+        self.check()
+
     def n_features(self, m: int) -> int:
         """The number of features of a point with m columns, known before any is computed."""
         raise NotImplementedError

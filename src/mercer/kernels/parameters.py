@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 from mercer.kernels.expression import is_whole
 
 __all__ = ["Parameter", "choice", "fixed", "nonnegative", "positive", "real", "whole"]
@@ -50,7 +50,7 @@ class Parameter:
         elif self.accepts(value):
             return
         words = "".join(f", or {word!r} to take it from the data" for word in self.words)
-        raise InputError(f"{name} must be {self.requirement}, got {value!r}: pass {self.remedy}{words}")
+        raise InputError(f"{name} must be {self.requirement}, got {shown(value)}: pass {self.remedy}{words}")
 
 
 def is_vector(value: Any) -> bool:

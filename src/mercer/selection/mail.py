@@ -148,7 +148,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Iterable[Any], y: Any) -> Self:
         """Learn from messages (see `mercer.features.email.read`) and their labels, of two kinds."""
-        self._check()
+        self._validate_params()
         mails = _read(X)
         signs = self._signs(np.asarray(y), len(mails))
         self.vocabularies_ = {a: Vocabulary.of([getattr(mail, a) for mail in mails]) for a in self.aspects}
@@ -170,7 +170,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
             self._set_coef(name, self.weights_[name] * (row[self.support_].T @ self.dual_coef_))
         return self
 
-    def _check(self) -> None:
+    def _validate_params(self) -> None:
         given = list(self.aspects) if isinstance(self.aspects, list | tuple) else []
         if not given or any(given.count(name) > 1 or name not in ASPECTS for name in given):
             raise InputError(f"aspects must be a list of some of {', '.join(ASPECTS)}, got {self.aspects!r}")
