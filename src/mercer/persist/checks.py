@@ -19,6 +19,7 @@ from mercer.expansion import Expansion
 from mercer.features.email.vocabulary import Vocabulary
 from mercer.kernels.base import Kernel
 from mercer.kernels.program import Program
+from mercer.persist.patterns import check_pattern
 from mercer.persist.sizes import mismatch
 
 __all__ = ["MOST_KERNELS", "check", "check_reads_nothing", "check_size"]
@@ -28,10 +29,11 @@ MOST_KERNELS = 10_000
 _MOST_JOBS = 1024
 
 
-def check(part: Any, sizes: dict[int, int] | None = None) -> None:
+def check(part: Any, sizes: dict[int, int] | None = None, trusted: dict[str, Any] | None = None) -> None:
     """Refuse a kernel, a function or an estimator that is not whole.
 
-    ``sizes`` has the numbers of kernels that those looked at before are made of, by address.
+    ``sizes`` has the numbers of kernels that those looked at before are made of, by address; ``trusted`` what
+    the user has named.
 
     >>> from mercer import SVC
     >>> model = SVC()
@@ -42,6 +44,7 @@ def check(part: Any, sizes: dict[int, int] | None = None) -> None:
     """
     if isinstance(part, Kernel):
         _check_kernel(part)
+        check_pattern(part, trusted or {})
         check_size(part, {} if sizes is None else sizes)
     elif isinstance(part, Expansion):
         _require(part, "kernel", "anchors", "coef", "intercept")
@@ -49,6 +52,7 @@ def check(part: Any, sizes: dict[int, int] | None = None) -> None:
     elif isinstance(part, BaseEstimator):
         _require(part, *type(part)._get_param_names())
         check_reads_nothing(part)
+        check_pattern(part, trusted or {})
         _check_parameters(part)
         _check_fitted(part)
     elif isinstance(part, Vocabulary):
