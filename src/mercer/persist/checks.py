@@ -18,6 +18,7 @@ from mercer.errors import InputError
 from mercer.expansion import Expansion
 from mercer.features.email.vocabulary import Vocabulary
 from mercer.kernels.base import Kernel
+from mercer.kernels.depth import require_shallow
 from mercer.kernels.program import Program
 from mercer.persist.patterns import check_pattern
 from mercer.persist.sizes import mismatch
@@ -76,6 +77,7 @@ def _check_kernel(kernel: Kernel) -> None:
         if name in kernel._parameters:
             kernel._parameters[name].check(name, vars(kernel)[name])
     kernel.check()
+    require_shallow(kernel)
 
 
 def check_size(kernel: Kernel, sizes: dict[int, int]) -> None:
