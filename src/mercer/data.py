@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.column_names import find_columns
-from mercer.errors import InputError, InputTypeError
+from mercer.errors import InputError, InputTypeError, shown
 from mercer.sparse_input import canonical, require_indices
 
 __all__ = [
@@ -171,13 +171,13 @@ def _object_values(array: NDArray[Any], name: str, label: Any = None) -> NDArray
             place = _place(array.shape, index, name, label)
             instead = "use a kernel on objects" if label is None else _FOR_TABLES
             raise InputTypeError(
-                f"{place} is {_shorten(value)}: this argument must be free of strings and other objects "
+                f"{place} is {shown(value, 40)}: this argument must be free of strings and other objects "
                 f"that are not numbers; encode them first, or {instead}"
             ) from None
         except OverflowError:
             place = _place(array.shape, index, name, label)
             raise InputError(
-                f"{place} is too large for a float, got {_shorten(value)}: "
+                f"{place} is too large for a float, got {shown(value, 40)}: "
                 "rescale the column, or take its logarithm"
             ) from None
     return values
@@ -256,14 +256,6 @@ def _place(shape: tuple[int, ...], index: int, name: str, label: Any) -> str:
     return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
 
 
-def _shorten(value: Any) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # Python refuses to print integers of thousands of digits
-        text = f"an integer of {value.bit_length()} bits"
-    return text if len(text) <= 40 else f"{text[:37]}…"
-
-
 def _refuse_ragged(X: Any, name: str) -> NoReturn:
     lengths = sorted({np.size(row) for row in X})
     raise InputError(
@@ -294,7 +286,7 @@ def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
     objects: Sequence[Any] | None = None
     if isinstance(X, str | bytes | bytearray):
         raise InputTypeError(
-            f"{name} must be a list of objects, got the single text {_shorten(X)}: pass [text]"
+            f"{name} must be a list of objects, got the single text {shown(X, 40)}: pass [text]"
         )
     if is_frame(X):
         raise InputTypeError(

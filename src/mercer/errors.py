@@ -29,6 +29,7 @@ __all__ = [
     "quietly",
     "require",
     "require_installed",
+    "shown",
     "warn_user",
 ]
 
@@ -47,6 +48,26 @@ class MemoryBudgetError(MemoryError):
 
 class SlowPathWarning(UserWarning):
     """The answer is right but a much faster way to it exists, named in the text."""
+
+
+def shown(value: Any, longest: int = 200) -> str:
+    """A value as an error tells of it: never longer than a line or two, whatever it is.
+
+    >>> shown(-0.5), shown([0.0] * 9, longest=20), shown(10**5000)
+    ('-0.5', '[0.0, 0.0, 0.0, 0…', 'an integer of 16610 bits')
+    >>> import numpy as np
+    >>> shown(np.ones((300, 300)))
+    'an array of shape (300, 300)'
+    """
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and len(shape) != 1 and max(shape, default=0) > 1:
+        return f"an array of shape {shape}"
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print integers of thousands of digits
+        bits = value.bit_length() if isinstance(value, int) else 0
+        text = f"an integer of {bits} bits" if bits else f"a {type(value).__name__}"
+    return text if len(text) <= longest else f"{text[: longest - 3]}…"
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -89,8 +89,7 @@ class KernelMixin:
 
         ``y_options`` go to scikit-learn's ``validate_data`` (multi_output, y_numeric).
         """
-        for name, parameter in self._declared.items():
-            parameter.check(name, getattr(self, name))
+        self._validate_params()
         kernel = self._kernel()
         self._pairwise = is_pairwise(kernel)
         X, y = self._validate(X, y, kernel.domain, reset=True, **y_options)
@@ -106,6 +105,12 @@ class KernelMixin:
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
         return X if _is_absent(y) else (X, y)
+
+    def _validate_params(self) -> None:
+        """Refuse parameters that make no sense, before there are data; the name is scikit-learn's."""
+        for name, parameter in self._declared.items():
+            parameter.check(name, getattr(self, name))
+        self._kernel()
 
     def _validate_weighted(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> Any:
         """Points, targets and weights (ones when None) to fit on, checked; ``kernel_`` is set."""

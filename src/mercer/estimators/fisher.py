@@ -181,7 +181,7 @@ class KernelFisherDiscriminant(
             return share
         try:
             priors = np.asarray(self.priors, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             priors = np.empty(0)
         if priors.shape != share.shape or not (
             np.isfinite(priors).all() and (priors >= 0).all() and priors.any()

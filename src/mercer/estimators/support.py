@@ -187,7 +187,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             return self.precision, f"{self.precision} kernel values were asked for"
         if self.tol < 1e-5:
             return "float64", f"float64 kernel values: tol={self.tol} is below 1e-5"
-        if np.isinf(getattr(self, "C", 1.0)):
+        if float(getattr(self, "C", 1.0)) == np.inf:
             return "float64", "float64 kernel values: coefficients of a hard margin may be of any size"
         if settings().dtype == "float32":
             return "float32", "float32 kernel values are configured"
@@ -262,7 +262,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         """For the solver, once in a fit."""
         return {
             "largest": self._working_set,
-            "tol": self.tol,
+            "tol": float(self.tol),
             "max_iter": int(self.max_iter),
             "cache": self._cache_bytes,
             "shrinking": bool(self.shrinking),
@@ -275,7 +275,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
 
     def _finite_penalty(self, weight: np.ndarray) -> float:
         """C for one unit of weight; the first that a hard margin is tried with."""
-        C = 1.0 if np.isinf(self.C) else float(self.C)
+        C = 1.0 if float(self.C) == np.inf else float(self.C)
         return C / float(weight.sum()) if self.average else C  # type: ignore[attr-defined]
 
     def _unit(self, gram: Gram) -> float:

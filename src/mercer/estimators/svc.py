@@ -174,7 +174,7 @@ class SVC(SupportClassifier):
             return c_svc(problems.signs(p), upper, problems.segment(p), bool(self.fit_intercept))
 
         options = {**self._options(), "bounds": problems.bounds}
-        if np.isinf(self.C):
+        if float(self.C) == np.inf:
             return separate(
                 gram,
                 lambda C, which: [make(p, C) for p in which],

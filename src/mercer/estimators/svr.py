@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from mercer import data
 from mercer.estimators.base import flag
 from mercer.estimators.support import SupportMixin
-from mercer.estimators.support_parameters import PART, PENALTY
+from mercer.estimators.support_parameters import FINITE_PENALTY, PART, PENALTY
 from mercer.gram import Gram
-from mercer.kernels.parameters import Parameter, nonnegative, positive
+from mercer.kernels.parameters import Parameter, nonnegative
 from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
 from mercer.solvers.svm import Machine, fit, nu_svr, separate, svr
@@ -160,7 +160,7 @@ class SVR(_SupportRegressor):
         self.fit_intercept = fit_intercept
 
     def _solve(self, gram: Gram, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
-        if np.isinf(self.C):
+        if float(self.C) == np.inf:
             spread = float(np.ptp(y)) or 1.0
             [machine] = separate(
                 gram,
@@ -216,7 +216,7 @@ class NuSVR(_SupportRegressor):
 
     _declared: ClassVar[dict[str, Parameter]] = {
         "nu": PART,
-        "C": positive(1.0),
+        "C": FINITE_PENALTY,
         "average": flag(False),
         **SupportMixin._shared,
     }

@@ -30,7 +30,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from mercer.config import require_memory
 from mercer.data import as_vectors
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
+from mercer.scalars import is_number
 
 __all__ = ["MonomialMap", "count", "exponents", "grow", "homogeneous", "weights"]
 
@@ -124,23 +125,18 @@ def in_words(size: int) -> str:
 
 def require_whole(name: str, value: Any, minimum: int) -> None:
     """Refuse a parameter that is not a whole number ≥ minimum."""
-    if not _is_real(value) or value != int(value) or value < minimum:
+    if not is_number(value) or value != int(value) or value < minimum:
         some = ", ".join(str(minimum + k) for k in range(3))
         raise InputError(
-            f"{name} must be a whole number of at least {minimum}, got {value!r}: pass {some}, …"
+            f"{name} must be a whole number of at least {minimum}, got {shown(value)}: pass {some}, …"
         )
 
 
 def require_real(name: str, value: Any, positive: bool = False) -> None:
     """Refuse a parameter that is not a finite number ≥ 0, or > 0."""
-    if not _is_real(value) or value < 0 or (positive and value == 0):
+    if not is_number(value) or value < 0 or (positive and value == 0):
         sign, remedy = ("positive", "a positive number") if positive else ("non-negative", "a number ≥ 0")
-        raise InputError(f"{name} must be {sign}, got {value!r}: pass {remedy}")
-
-
-def _is_real(value: Any) -> bool:
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return number and math.isfinite(value)
+        raise InputError(f"{name} must be {sign}, got {shown(value)}: pass {remedy}")
 
 
 class MonomialMap(TransformerMixin, BaseEstimator):
@@ -154,6 +150,9 @@ class MonomialMap(TransformerMixin, BaseEstimator):
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         raise NotImplementedError
+
+    def _validate_params(self) -> None:
+        self.check()
 
     def n_features(self, m: int) -> int:
         """The number of features of a point with m columns, known before any is computed."""

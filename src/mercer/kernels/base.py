@@ -31,6 +31,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.errors import InputError
+from mercer.kernels.depth import require_shallow
 from mercer.kernels.expression import Expression, Number, wrap
 from mercer.kernels.pair import Pair, ParameterLeaf, Scaling
 from mercer.kernels.parameters import Parameter, is_vector
@@ -105,6 +106,7 @@ class Kernel:
                 if name in self._parameters:
                     self._parameters[name].check(name, value)
             self.check()
+            require_shallow(self)
         except Exception:
             vars(self).clear()
             vars(self).update(before)

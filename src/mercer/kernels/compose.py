@@ -6,6 +6,7 @@ Each class says how its formula comes from those of its parts; closure under the
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ import numpy as np
 from mercer import data
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
-from mercer.kernels.expression import Expression, exp, integer_power, inverse_root, rebuild, wrap
+from mercer.kernels.depth import require_shallow
+from mercer.kernels.expression import Expression, exp, folded, integer_power, inverse_root, rebuild, wrap
 from mercer.kernels.pair import Columns, Mapping, Mean, Pair, ParameterLeaf, diagonal
 from mercer.kernels.parameters import fixed, is_vector, nonnegative
+from mercer.scalars import is_number
 
 __all__ = [
     "Centered",
@@ -31,6 +34,9 @@ __all__ = [
 ]
 
 
+_MOST_COEFFICIENTS = 65  # of a polynomial: its formula is as deep as they are many
+
+
 def _kernel() -> Any:
     return fixed(
         None, "a kernel", lambda value: isinstance(value, Kernel), "an object such as Gaussian(sigma=1.0)"
@@ -38,8 +44,11 @@ def _kernel() -> Any:
 
 
 def _is_coefficient(value: Any) -> bool:
-    is_number = isinstance(value, int | float | np.integer | np.floating)
-    return is_number and bool(np.isfinite(value) and value >= 0)
+    return is_number(value) and value >= 0
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, int | np.integer) and abs(int(value)) < 2**62)
 
 
 class _Composite(Kernel):
@@ -69,6 +78,7 @@ class _Combination(_Composite):
         if not flat:
             raise InputError(f"{type(self).__name__} needs kernels to combine: pass at least one")
         vars(self).update({f"k{i}": term for i, term in enumerate(flat, 1)})
+        require_shallow(self)
 
     def check(self) -> None:
         for name in self._names():
@@ -91,10 +101,7 @@ class Sum(_Combination):
         return " + ".join(map(repr, self.children().values()))
 
     def expression(self, pair: Pair | None = None) -> Expression:
-        first, *rest = self._parts(pair or Pair())
-        for part in rest:
-            first = first + part
-        return first
+        return folded(operator.add, self._parts(pair or Pair()))
 
 
 class Product(_Combination):
@@ -105,10 +112,7 @@ class Product(_Combination):
         return " * ".join([_bracket(first, Sum), *(_bracket(k, Sum, Scaled, Mapped) for k in rest)])
 
     def expression(self, pair: Pair | None = None) -> Expression:
-        first, *rest = self._parts(pair or Pair())
-        for part in rest:
-            first = first * part
-        return first
+        return folded(operator.mul, self._parts(pair or Pair()))
 
 
 class _Unary(_Composite):
@@ -186,6 +190,13 @@ class PolynomialOf(_Unary):
         lambda v: is_vector(v) and np.ndim(v) == 1 and len(v) > 0 and all(map(_is_coefficient, v)),
         "[c0, c1, c2, …]",
     )
+
+    def check(self) -> None:
+        if len(self.coefficients) > _MOST_COEFFICIENTS:
+            raise InputError(
+                f"coefficients must be at most {_MOST_COEFFICIENTS} numbers, got {len(self.coefficients)}: "
+                "leave out the smallest terms, or use kernel.exp() for the whole series"
+            )
 
     def expression(self, pair: Pair | None = None) -> Expression:
         k = self.inner(pair or Pair())
@@ -285,7 +296,7 @@ class OnColumns(_Unary):
     columns: tuple[Any, ...] = fixed(
         (),
         "a non-empty list of column positions or names",
-        lambda v: is_vector(v) and len(v) > 0 and all(isinstance(c, int | np.integer | str) for c in v),
+        lambda v: is_vector(v) and len(v) > 0 and all(map(_is_column, v)),
         "e.g. [0, 1]",
     )
 

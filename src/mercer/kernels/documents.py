@@ -49,7 +49,7 @@ class DocumentFrequencies:
 def _is_pattern(value: Any) -> bool:
     try:
         re.compile(value)
-    except (re.error, TypeError):
+    except (re.error, TypeError, OverflowError, RecursionError):
         return False
     return isinstance(value, str)
 

@@ -15,9 +15,9 @@ exp(s * -0.5)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ __all__ = [
     "tanh",
     "where",
 ]
+
+_RUN = 64  # parts that are combined one after the other
 
 
 class Expression:
@@ -416,6 +418,18 @@ def rebuild(operation: str, *arguments: Expression) -> Expression:
     """The operation on new arguments, simplified where it can be."""
     build = _SIMPLIFYING.get(operation)
     return build(*arguments) if build else _apply(operation, *arguments)
+
+
+def folded(operation: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    """Parts combined one after the other, many of them in runs: a tree of hundreds of terms stays a flat one.
+
+    >>> folded(lambda a, b: f"({a}{b})", "abc")
+    '((ab)c)'
+    """
+    while len(parts) > 1:
+        runs = (parts[i : i + _RUN] for i in range(0, len(parts), _RUN))
+        parts = [reduce(operation, run) for run in runs]
+    return parts[0]
 
 
 def is_whole(value: Any) -> bool:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError, warn_user
+from mercer.errors import InputError, shown, warn_user
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.expression import Expression
 from mercer.kernels.pair import Mapping, Pair
-from mercer.kernels.parameters import choice, fixed
+from mercer.kernels.parameters import choice, fixed, is_vector
+from mercer.scalars import is_number
 
 __all__ = ["ConditionalExpectation"]
 
@@ -50,16 +51,13 @@ class ConditionalExpectation(Kernel):
     normalize: bool = choice(False, (False, True))
 
     def check(self) -> None:
-        if self.weights is not None:
-            weights = np.asarray(self.weights, dtype=float)
-            if weights.ndim != 1 or not np.all(weights >= 0) or not np.isfinite(weights).all():
-                raise InputError(
-                    f"weights must be a list of numbers that are zero or more, got {self.weights!r}"
-                )
+        given = () if self.weights is None else self.weights
+        if not (is_vector(given) and all(is_number(w) and w >= 0 for w in given)):
+            raise InputError(f"weights must be a list of numbers that are zero or more, got {shown(given)}")
 
     def __repr__(self) -> str:
-        shown = {n: v for n, v in self.get_params(deep=False).items() if v is not None and v is not False}
-        return f"ConditionalExpectation({', '.join(f'{n}={text(v)}' for n, v in shown.items())})"
+        given = {n: v for n, v in self.get_params(deep=False).items() if v is not None and v is not False}
+        return f"ConditionalExpectation({', '.join(f'{n}={text(v)}' for n, v in given.items())})"
 
     def normalized(self) -> Kernel:
         """k(x, x') / √(k(x, x) k(x', x')), from logarithms."""

@@ -15,10 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 from mercer.kernels.expression import is_whole
+from mercer.scalars import is_number
 
 __all__ = ["Parameter", "choice", "fixed", "nonnegative", "positive", "real", "whole"]
+
+
+#: whole numbers that compiled code can count to
+_LARGEST = 2**62
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,11 @@ class Parameter:
                 return
         elif self.accepts(value):
             return
+        size = f", of at most {_LARGEST:.2g}" if isinstance(value, int) and abs(value) > _LARGEST else ""
         words = "".join(f", or {word!r} to take it from the data" for word in self.words)
-        raise InputError(f"{name} must be {self.requirement}, got {value!r}: pass {self.remedy}{words}")
+        raise InputError(
+            f"{name} must be {self.requirement}{size}, got {shown(value)}: pass {self.remedy}{words}"
+        )
 
 
 def is_vector(value: Any) -> bool:
@@ -59,17 +67,9 @@ def is_vector(value: Any) -> bool:
     return isinstance(value, list | tuple | np.ndarray) and np.ndim(value) > 0
 
 
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and bool(np.isfinite(value))
-    )
-
-
 def positive(default: Any = 1.0, **options: Any) -> Any:
     """A number > 0."""
-    return Parameter(default, "positive", lambda v: _is_number(v) and v > 0, "a positive number", **options)
+    return Parameter(default, "positive", lambda v: is_number(v) and v > 0, "a positive number", **options)
 
 
 def nonnegative(default: Any = 0.0, **options: Any) -> Any:
@@ -77,7 +77,7 @@ def nonnegative(default: Any = 0.0, **options: Any) -> Any:
     return Parameter(
         default,
         "non-negative",
-        lambda v: _is_number(v) and v >= 0,
+        lambda v: is_number(v) and v >= 0,
         "a number that is zero or more",
         **options,
     )
@@ -85,16 +85,16 @@ def nonnegative(default: Any = 0.0, **options: Any) -> Any:
 
 def real(default: Any = 0.0, **options: Any) -> Any:
     """Any finite number."""
-    return Parameter(default, "a finite number", _is_number, "a real number", **options)
+    return Parameter(default, "a finite number", is_number, "a real number", **options)
 
 
 def whole(default: Any, minimum: int = 1, maximum: int | None = None, **options: Any) -> Any:
     """A whole number ≥ minimum, and ≤ maximum where more would only take time, or all of it."""
-    largest = np.inf if maximum is None else maximum
+    largest = _LARGEST if maximum is None else maximum
     return Parameter(
         default,
         f"a whole number of at least {minimum}" + (f" and at most {maximum}" if maximum is not None else ""),
-        lambda v: _is_number(v) and is_whole(v) and minimum <= v <= largest,
+        lambda v: is_number(v) and is_whole(v) and minimum <= v <= largest,
         f"{minimum}, {minimum + 1}, {minimum + 2}, …",
         **options,
     )

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.kernels.calculus import evaluate
-from mercer.kernels.expression import ONE, Apply, Expression, Symbol, rebuild
+from mercer.kernels.expression import ONE, Apply, Expression, Symbol, folded, rebuild
 from mercer.kernels.pair import (
     A,
     B,
@@ -105,9 +105,13 @@ class Program:
             side = next(depends for depends in known if depends != _NOTHING)
             known[side] = rebuild("multiply", known[side], known.pop(_NOTHING))
         above += [self._slot(part) for part in known.values() if part != ONE]
-        product = reduce(lambda a, b: Apply("multiply", (a, b)), above or [self._slot(ONE)])
+
+        def times(a: Expression, b: Expression) -> Expression:
+            return Apply("multiply", (a, b))
+
+        product = folded(times, above or [self._slot(ONE)])
         if below:
-            product = Apply("divide", (product, reduce(lambda a, b: Apply("multiply", (a, b)), below)))
+            product = Apply("divide", (product, folded(times, below)))
         return product
 
     def _term(self, node: Expression) -> Expression:

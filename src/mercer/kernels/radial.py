@@ -17,11 +17,12 @@ from scipy.spatial.distance import cdist
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression, cos, exp, maximum, sin, where, wrap
+from mercer.kernels.expression import Expression, cos, exp, is_whole, maximum, sin, where, wrap
 from mercer.kernels.expression import sqrt as root
 from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import fixed, is_vector, positive
 from mercer.kernels.waves import checked_density, mixture, rows
+from mercer.scalars import is_number
 
 if TYPE_CHECKING:
     from mercer.kernels.table import Table
@@ -55,8 +56,9 @@ def _are_weights(values: Any) -> bool:
 
 
 def _is_dimension(value: Any) -> bool:
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_number and value >= 1 and (value == inf or float(value).is_integer())
+    return (is_number(value) and value >= 1 and is_whole(value)) or (
+        isinstance(value, float) and value == inf
+    )
 
 
 class Radial(Kernel):
@@ -88,8 +90,8 @@ class Radial(Kernel):
 
     nodes: Any = fixed(
         None,
-        "a list of wave numbers that are zero or more",
-        lambda v: is_vector(v) and _are_weights(v),
+        "a list of wave numbers between 0 and 1e100",
+        lambda v: is_vector(v) and _are_weights(v) and float(max(v)) <= 1e100,
         "e.g. [0.5, 1.0, 2.0]",
         optional=True,
     )

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import ZERO, Expression, absolute, cos, exp, sin, wrap
+from mercer.kernels.expression import ZERO, Expression, absolute, cos, exp, minimum, sin, wrap
 from mercer.kernels.pair import External, Pair, ParameterLeaf, View
 from mercer.kernels.parameters import fixed, is_vector, positive
 from mercer.kernels.poles import Wave, inverse_polynomial, waves
@@ -65,7 +65,13 @@ class Spectral(Kernel):
     extent: float | None = positive(None, optional=True, symbolic=False)
 
     def check(self) -> None:
-        self.profile(np.zeros(1))  # refuses what is no density
+        with np.errstate(all="ignore"):
+            total = self.profile(np.zeros(1))  # which refuses what is no density
+        if not np.isfinite(total).all():
+            raise InputError(
+                f"the density {shown(self.density)} has an integral that no float can hold: "
+                "multiply it by a number, and the kernel by another"
+            )
 
     @property
     def is_rational(self) -> bool:
@@ -103,7 +109,8 @@ class Spectral(Kernel):
 
     def formula(self, pair: Any) -> Any:
         def profile(a: Any, b: Any) -> Any:
-            r = absolute(a - b) / self.length_scale
+            # where every wave has decayed: beyond it a phase is no number any more
+            r = minimum(absolute(a - b) / self.length_scale, self._reach())
             return sum(_formula(wave, r) for wave in self._waves())
 
         return pair.product(profile)
@@ -117,6 +124,10 @@ class Spectral(Kernel):
 
     def _waves(self) -> tuple[Wave, ...]:
         return waves(self._coefficients())
+
+    def _reach(self) -> float:
+        """A distance at which exp(-ar) is zero, for each wave."""
+        return float(min(1e3 / min(wave.rate for wave in self._waves()), 1e150))
 
     def _mixture(self) -> Mixture:
         try:
@@ -189,7 +200,13 @@ class _Waves:
     def _features(self, x: np.ndarray, power: int = 0) -> np.ndarray:  # (n,) to (n, 2 nodes)
         """√wₖ (cos ωₖx, sin ωₖx), times ωₖ if the power is 1."""
         rule = self.kernel._mixture()
-        phase = np.multiply.outer(x / self.kernel.length_scale, rule.nodes)
+        with np.errstate(over="ignore"):
+            phase = np.multiply.outer(x / self.kernel.length_scale, rule.nodes)
+        if not np.isfinite(phase).all():
+            raise InputError(
+                f"the points are up to {np.abs(x).max():.3g}, too many times the length_scale "
+                f"{self.kernel.length_scale!r} for a wave: rescale the columns, or pass a larger length_scale"
+            )
         return np.hstack([np.cos(phase), np.sin(phase)]) * np.tile(
             np.sqrt(rule.weights) * rule.nodes**power, 2
         )

@@ -32,6 +32,8 @@ __all__ = ["BlendedSpectrum", "GappedKmer", "Spectrum", "WeightedDegree"]
 
 #: choices of places up to which words with gaps are counted: hours for strings of any use
 _CHOICES = 10**6
+#: letters of a word: more than any string has
+_LONGEST = 2**31 - 1
 
 
 class Spectrum(FeatureKernel):
@@ -52,7 +54,7 @@ class Spectrum(FeatureKernel):
 
     objects = "sequences"
     lemma = "the inner product of counts of words"
-    k: int = whole(3)
+    k: int = whole(3, maximum=_LONGEST)
     buckets: int | None = whole(None, optional=True)
 
     def features(self, X: Sequence[Any]) -> sparse.csr_array:
@@ -82,7 +84,16 @@ class BlendedSpectrum(FeatureKernel):
         sequences = encode_sequences(X)
         longest = max(1, int(sequences.lengths.max()))
         lengths = range(1, min(int(self.k), longest) + 1)
-        return table((words(sequences, j, float(self.decay) ** (j / 2)) for j in lengths), len(sequences))
+        return table((words(sequences, j, self._weight(j)) for j in lengths), len(sequences))
+
+    def _weight(self, j: int) -> float:
+        """√decayʲ, of both sides one."""
+        if j * np.log10(float(self.decay)) < 300:
+            return float(self.decay) ** (j / 2)
+        raise InputError(
+            f"decay={self.decay!r} makes words of {j} letters count decay^{j} times, which is more than a "
+            "float can hold: pass a smaller decay or k"
+        )
 
 
 class GappedKmer(ObjectKernel):
@@ -101,7 +112,7 @@ class GappedKmer(ObjectKernel):
 
     objects = "sequences"
     lemma = "the inner product of counts of words with gaps"
-    g: int = whole(6)
+    g: int = whole(6, maximum=_LONGEST)
     m: int = whole(3, minimum=0)
 
     def check(self) -> None:

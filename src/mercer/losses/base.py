@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.errors import InputError
+from mercer.errors import InputError, shown
 
 __all__ = ["Loss"]
 
@@ -86,14 +86,5 @@ def within(s: np.ndarray, low: Any, high: Any, value: np.ndarray) -> np.ndarray:
 def require(name: str, value: Any, accepts: bool, what: str) -> float:
     """The value of a parameter, or what is wrong with it."""
     if not accepts:
-        raise InputError(f"{name} must be {what}, got {value!r}: pass such a number")
+        raise InputError(f"{name} must be {what}, got {shown(value)}: pass such a number")
     return float(value)
-
-
-def is_number(value: Any) -> bool:
-    """Whether it is a finite real number."""
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and bool(np.isfinite(value))
-    )

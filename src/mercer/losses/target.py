@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import wrightomega, xlogy
 
 from mercer.errors import InputError
-from mercer.losses.base import Loss, is_number, require, within
+from mercer.losses.base import Loss, require, within
+from mercer.scalars import is_number
 
 __all__ = [
     "Absolute",

@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mercer import data
 from mercer.errors import InputError
 from mercer.expansion import Expansion
 from mercer.features.email.vocabulary import Vocabulary
 from mercer.kernels.base import Kernel
+from mercer.kernels.depth import require_shallow
+from mercer.kernels.program import Program
+from mercer.persist.patterns import check_pattern
 from mercer.persist.sizes import mismatch
 
 __all__ = ["MOST_KERNELS", "check", "check_reads_nothing", "check_size"]
@@ -26,10 +30,11 @@ MOST_KERNELS = 10_000
 _MOST_JOBS = 1024
 
 
-def check(part: Any, sizes: dict[int, int] | None = None) -> None:
+def check(part: Any, sizes: dict[int, int] | None = None, trusted: dict[str, Any] | None = None) -> None:
     """Refuse a kernel, a function or an estimator that is not whole.
 
-    ``sizes`` has the numbers of kernels that those looked at before are made of, by address.
+    ``sizes`` has the numbers of kernels that those looked at before are made of, by address; ``trusted`` what
+    the user has named.
 
     >>> from mercer import SVC
     >>> model = SVC()
@@ -40,13 +45,16 @@ def check(part: Any, sizes: dict[int, int] | None = None) -> None:
     """
     if isinstance(part, Kernel):
         _check_kernel(part)
+        check_pattern(part, trusted or {})
         check_size(part, {} if sizes is None else sizes)
     elif isinstance(part, Expansion):
         _require(part, "kernel", "anchors", "coef", "intercept")
-        Expansion(part.kernel, part.anchors, part.coef, part.intercept)
+        _check_expansion(Expansion(part.kernel, part.anchors, part.coef, part.intercept))
     elif isinstance(part, BaseEstimator):
         _require(part, *type(part)._get_param_names())
         check_reads_nothing(part)
+        check_pattern(part, trusted or {})
+        _check_parameters(part)
         _check_fitted(part)
     elif isinstance(part, Vocabulary):
         _check_vocabulary(part)
@@ -69,6 +77,7 @@ def _check_kernel(kernel: Kernel) -> None:
         if name in kernel._parameters:
             kernel._parameters[name].check(name, vars(kernel)[name])
     kernel.check()
+    require_shallow(kernel)
 
 
 def check_size(kernel: Kernel, sizes: dict[int, int]) -> None:
@@ -88,6 +97,27 @@ def _kernels_in(values: Any) -> Iterator[Kernel]:
             yield from _kernels_in(value)
         elif isinstance(value, dict):
             yield from _kernels_in(value.values())
+
+
+def _check_expansion(f: Expansion) -> None:
+    """That a kernel with a number for each column, or with columns by number, has as many as the points."""
+    if f.kernel.domain in ("vectors", "nonnegative"):
+        for view in Program(f.kernel).views:
+            view(data.take(f.anchors, slice(0, 1)))
+
+
+def _check_parameters(model: Any) -> None:
+    """The checks that a fit begins with, of every estimator that has any."""
+    is_stated = type(model)._validate_params is not BaseEstimator._validate_params
+    if not is_stated and not hasattr(model, "_parameter_constraints"):
+        return
+    try:
+        model._validate_params()
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"its {type(model).__name__} could not be fitted: {error}; set the parameter and save the model "
+            "again"
+        ) from None
 
 
 def check_reads_nothing(model: Any) -> None:
@@ -155,10 +185,24 @@ def _check_fitted(model: Any) -> None:
     is_direct = found.get("features_") is None  # else the points are what the features make of the columns
     if width is not None and is_direct and len(shape) == 2 and width != shape[1]:
         raise _damaged(model, f"was fitted to {width} columns, and its points have {shape[1]}")
+    if isinstance(f, Expansion) and "kernel_" in found and found["kernel_"] != f.kernel:
+        raise _damaged(model, "has another kernel than the function in it")
     if (wrong := mismatch(model)) is not None:
         raise _damaged(model, wrong)
-    inner = vars(found["model_"]).get("classes_") if "model_" in found else None
-    if inner is not None and "classes_" in found and not np.array_equal(found["classes_"], inner):
-        raise _damaged(model, "has other classes than the model in it")
+    _check_inner(model, found.get("model_", found.get("estimator_")))
     if type(model).__name__ == "MailClassifier":
         _check_mails(model)
+
+
+def _check_inner(model: Any, inner: Any) -> None:
+    """That a model in a model has the same classes, and as many columns as the features make."""
+    if not isinstance(inner, BaseEstimator):
+        return
+    found, classes, width = vars(model), *(vars(inner).get(name) for name in ("classes_", "n_features_in_"))
+    if classes is not None and "classes_" in found and not np.array_equal(found["classes_"], classes):
+        raise _damaged(model, "has other classes than the model in it")
+    features = found.get("features_")
+    is_known = type(features).__name__ == "TableFeatures"
+    made = len(features.get_feature_names_out()) if is_known else width
+    if width is not None and made != width:
+        raise _damaged(model, f"has features of {made} columns, and a model of {width}")

@@ -18,6 +18,7 @@ from mercer.estimators.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
 from mercer.persist.checks import check, check_reads_nothing, check_size
 from mercer.persist.known import class_name
+from mercer.persist.patterns import check_pattern
 from mercer.persist.plain import Plain, decode, encode, is_array
 
 __all__ = ["pack", "unpack"]
@@ -82,6 +83,8 @@ class _Packer:
         names = value._names() if isinstance(value, Kernel) else tuple(vars(value))
         if isinstance(value, BaseEstimator):
             check_reads_nothing(value)
+        if isinstance(value, BaseEstimator | Kernel):
+            check_pattern(value, self._trusted)
         parts = _without_places(value, {name: vars(value)[name] for name in names})
         vars(copy).update({name: self.pack(part, f"{where}.{name}") for name, part in parts.items()})
         if isinstance(value, Kernel):
@@ -126,5 +129,5 @@ class _Unpacker:
             raise TypeError(f"a {type(value).__name__}, which is never written so")
         for name, part in _without_places(value, dict(vars(value))).items():
             vars(value)[name] = self.unpack(part)
-        check(value, self._sizes)
+        check(value, self._sizes, self._trusted)
         return value

@@ -33,6 +33,7 @@ from mercer.features.email.vocabulary import Vocabulary
 from mercer.gram import Gram
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
+from mercer.scalars import is_number
 from mercer.seeds import seed_of
 from mercer.selection.mixture import learn_weights
 from mercer.threads import single_threaded_blas
@@ -148,7 +149,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Iterable[Any], y: Any) -> Self:
         """Learn from messages (see `mercer.features.email.read`) and their labels, of two kinds."""
-        self._check()
+        self._validate_params()
         mails = _read(X)
         signs = self._signs(np.asarray(y), len(mails))
         self.vocabularies_ = {a: Vocabulary.of([getattr(mail, a) for mail in mails]) for a in self.aspects}
@@ -170,16 +171,16 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
             self._set_coef(name, self.weights_[name] * (row[self.support_].T @ self.dual_coef_))
         return self
 
-    def _check(self) -> None:
+    def _validate_params(self) -> None:
         given = list(self.aspects) if isinstance(self.aspects, list | tuple) else []
         if not given or any(given.count(name) > 1 or name not in ASPECTS for name in given):
             raise InputError(f"aspects must be a list of some of {', '.join(ASPECTS)}, got {self.aspects!r}")
-        if not (_is_number(self.ham_loss) and 0 <= self.ham_loss <= 1):
+        if not (is_number(self.ham_loss) and 0 <= self.ham_loss <= 1):
             raise InputError(
                 f"ham_loss must be between 0 and 1, got {self.ham_loss!r}: pass 0.01 for one ham of a hundred"
             )
         is_auto = isinstance(self.C, str) and self.C == "auto"
-        if not is_auto and not (_is_number(self.C) and 0 < self.C < np.inf):
+        if not is_auto and not (is_number(self.C) and 0 < self.C < np.inf):
             raise InputError(f"C must be 'auto' or a positive number, got {self.C!r}")
         if not (isinstance(self.folds, int | np.integer) and self.folds >= 2):
             raise InputError(f"folds must be a whole number of at least 2, got {self.folds!r}")
@@ -194,7 +195,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         if unknown := [name for name in weights if name not in aspects]:
             raise InputError(f"weights has {unknown[0]!r}, which is none of the aspects {', '.join(aspects)}")
         numbers = list(weights.values())
-        if not all(_is_number(w) and 0 <= w < np.inf for w in numbers) or not sum(numbers) > 0:
+        if not all(is_number(w) and 0 <= w < np.inf for w in numbers) or not sum(numbers) > 0:
             raise InputError(f"weights must be zero or more and not all zero, got {weights!r}")
 
     def _signs(self, y: np.ndarray, n: int) -> np.ndarray:  # (n,) ±1
@@ -214,7 +215,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"y must hold two labels, spam and ham, got {len(self.classes_)}: {some}")
         labels = self.classes_.tolist()
         ham = self.ham if self.ham is not None else "ham" if "ham" in labels else labels[0]
-        if ham not in labels:
+        if np.ndim(ham) or ham not in labels:
             raise InputError(f"ham must be one of the labels {labels!r}, got {ham!r}")
         self._ham_is_first = bool(self.classes_[0] == ham)
         signs = np.where(y == ham, -1.0, 1.0)
@@ -349,10 +350,6 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _read(X: Any) -> list[Mail]:

@@ -73,7 +73,8 @@ class Safest:
     def _compare(self, gamma: np.ndarray) -> None:
         gain = float((self.c * gamma).sum())
         energy = gain - float((gamma * self.small.slopes).sum())
-        above = max(energy, 0.0) + 2.0**-52 * self._total(gamma) ** 2
+        total = self._total(gamma)
+        above = max(energy, 0.0) + 2.0**-52 * total * total
         part = 1.0
         if self.shrinks and above > 0:
             part = float(np.clip(gain / above, 0.0, 1.0))
