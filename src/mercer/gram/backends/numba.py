@@ -175,11 +175,10 @@ class NumbaBackend(Backend):
         """Dense views one after the other, centred; and what repairs read."""
         flats = [view.centred(self.dtype).ravel() for view in dense]
         flat = flats[0] if len(flats) == 1 else np.concatenate([*flats, np.empty(0, self.dtype)])
-        flat = _as_writeable(flat)
         if self.dtype == np.float64:
             return flat, flat
         if len(dense) == 1:  # no copy: a difference is the same before centring
-            return flat, _as_writeable(dense[0].matrix.ravel())
+            return flat, dense[0].matrix.ravel()
         return flat, np.concatenate([*(view.matrix.ravel() for view in dense), np.empty(0)])
 
     def _local(self, prepared: Prepared, part: tuple[int, int]) -> Prepared:
@@ -360,23 +359,6 @@ def _compile_sweep(precision: str, exact: str) -> None:
 
 
 _sweep_guard = Lock()
-
-
-class _Writeable:
-    """Says of memory that it may be written to."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array  # which must live as long as what is read from it
-        interface = array.__array_interface__
-        self.__array_interface__ = interface | {"data": (interface["data"][0], False)}
-
-
-def _as_writeable(array: np.ndarray) -> np.ndarray:
-    """The same memory as an array that Numba has code for: one that is read-only is another type to it.
-
-    For what the tile loop only reads: compiling it again for a memory map takes seconds.
-    """
-    return array if array.flags.writeable or not array.size else np.asarray(_Writeable(array))
 
 
 def _dense_size(side: Side) -> int:
