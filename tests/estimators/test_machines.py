@@ -509,7 +509,7 @@ control._EVERY = 0.0
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200, 2))
 Y = np.column_stack([np.sin(X[:, 0]) + rng.normal(0, 0.3, 200), X[:, 1] + rng.normal(0, 0.3, 200)])
-path, resume, wait = sys.argv[1], sys.argv[2] == "resume", float(sys.argv[3])
+wait = float(sys.argv[1])
 
 
 def slowly(event):
@@ -518,10 +518,12 @@ def slowly(event):
     time.sleep(wait)
 
 
-model = KernelMachineRegressor(
-    loss="absolute", alpha=0.01, tol=1e-9, gamma=0.5, checkpoint=path, resume=resume, progress=slowly
-).fit(X, Y)
-np.save(path + ".coef.npy", model.expansion_.coef)
+for path in sys.argv[2:]:
+    resume = path.endswith("killed.npz")
+    model = KernelMachineRegressor(
+        loss="absolute", alpha=0.01, tol=1e-9, gamma=0.5, checkpoint=path, resume=resume, progress=slowly
+    ).fit(X, Y)
+    np.save(path + ".coef.npy", model.expansion_.coef)
 """
 
 
@@ -530,23 +532,21 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path):
     script = tmp_path / "fit.py"
     script.write_text(SCRIPT, "utf-8")
 
-    def start(path, mode, wait):
+    def start(wait, *paths):
         return subprocess.Popen(
-            [sys.executable, str(script), str(path), mode, str(wait)], stdout=subprocess.PIPE, text=True
+            [sys.executable, str(script), str(wait), *map(str, paths)], stdout=subprocess.PIPE, text=True
         )
 
     whole, killed = tmp_path / "whole.npz", tmp_path / "killed.npz"
-    first = start(whole, "new", 0.0)
-    assert first.communicate() and first.returncode == 0
-    run = start(killed, "new", 0.2)
+    run = start(0.2, killed)
     for _ in range(5):
         assert run.stdout.readline() == "step\n"
     time.sleep(0.1)
     run.send_signal(signal.SIGKILL)
     run.communicate()
     assert run.returncode == -signal.SIGKILL and killed.exists()
-    again = start(killed, "resume", 0.0)
-    assert again.communicate() and again.returncode == 0
+    rest = start(0.0, killed, whole)
+    assert rest.communicate() and rest.returncode == 0
     assert np.array_equal(np.load(f"{whole}.coef.npy"), np.load(f"{killed}.coef.npy"))
 
 

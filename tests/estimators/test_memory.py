@@ -1,5 +1,6 @@
 """Memory is a promise: what a plan says is what a fit takes, and K is not stored where it does not fit."""
 
+import json
 import subprocess
 import sys
 
@@ -15,8 +16,9 @@ pytestmark = [
 #: Beside what is planned there are tiles, what the allocator keeps, and what BLAS packs for each thread.
 BUFFERS = (24 + 8 * available_cores()) * 2**20
 
-SCRIPT = """
-import warnings
+#: Imports take longer than most fits: one process has them, and a child of it makes each fit.
+PARENT = """
+import json, os, sys, traceback, warnings
 import numpy as np
 from mercer import *
 warnings.simplefilter("ignore")
@@ -25,6 +27,20 @@ def peak():
     words = open("/proc/self/status").read().split()
     return 1024 * int(words[words.index("VmHWM:") + 1])
 
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        try:
+            exec(json.loads(line))
+        except BaseException:
+            traceback.print_exc(file=sys.stdout)
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("end", flush=True)
+"""
+
+FIT = """
 rng = np.random.default_rng(0)
 X = rng.normal(size=({most}, 10))
 y = {y}
@@ -51,12 +67,27 @@ SUPPORT = [
 ]
 
 
-def measure(model, sizes, y, settings=""):
-    """What was planned and what was taken, for each of some numbers of points, in one process."""
-    code = SCRIPT.format(model=model, most=max(sizes), sizes=sizes, y=y, settings=settings)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+@pytest.fixture(scope="module")
+def parent():
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def measure(parent):
+    """What was planned and what was taken, for each of some numbers of points, one after the other."""
+
+    def measure(model, sizes, y, settings=""):
+        code = FIT.format(model=model, most=max(sizes), sizes=sizes, y=y, settings=settings)
+        print(json.dumps(code), file=parent.stdin, flush=True)
+        lines = [line.strip() for line in iter(parent.stdout.readline, "end\n")]
+        assert len(lines) == len(sizes), "\n".join(lines)
+        return [tuple(map(int, line.split())) for line in lines]
+
+    return measure
 
 
 @pytest.mark.parametrize(
@@ -76,7 +107,7 @@ def measure(model, sizes, y, settings=""):
         *SUPPORT,
     ],
 )
-def test_a_fit_takes_what_its_plan_says(model, y):
+def test_a_fit_takes_what_its_plan_says(measure, model, y):
     n = 3200  # a K that nobody planned, 78 MiB, is more than 10 % and the buffers
     [(planned, taken)] = measure(model, [n], y)
     assert taken <= 1.1 * planned + BUFFERS
@@ -94,14 +125,14 @@ def test_a_fit_takes_what_its_plan_says(model, y):
         ("ParzenClassifier(Gaussian(1.0))", TWO),
     ],
 )
-def test_a_small_budget_is_kept(model, y):
+def test_a_small_budget_is_kept(measure, model, y):
     """For support vector machines see below, where not even the buffers come on top."""
     [(_, taken)] = measure(model, [6000], y, "memory='64MiB'")  # K would take 275 MiB
     assert taken <= 64 * 2**20 + BUFFERS
 
 
 @pytest.mark.parametrize(("model", "y"), [*SUPPORT, ("SVC(kernel=Gaussian(1.0))", NOISY)])
-def test_support_vector_machines_stay_under_the_budget(model, y):
+def test_support_vector_machines_stay_under_the_budget(measure, model, y):
     """One fit after the other: K in float32 would take 15, 61 and 244 MiB."""
     for planned, taken in measure(model, [2000, 4000, 8000], y, "memory='64MiB'"):
         assert max(planned, taken) <= 64 * 2**20  # threads' buffers and all
