@@ -90,3 +90,15 @@ def test_tables_of_any_kind(kind, rng):
     np.testing.assert_array_equal(changed.toarray() if kind == "sparse" else np.asarray(changed), truth)
     assert truth[:3, 2].tolist() == X[lenders[0], 2].tolist()
     assert truth[:3, 0].tolist() == X[rows, 0].tolist()
+
+
+def test_groups_change_together_and_what_has_no_columns_changes_nothing(rng):
+    X = rng.normal(size=(50, 3))
+    groups = [np.array([0, 2]), np.array([], dtype=int), np.array([1])]
+    changed = with_cells_of_others(X, np.arange(2), np.array([0, 2]), np.array([[7, 8], [9, 9]]), groups)
+    np.testing.assert_array_equal(changed[:2], np.column_stack([X[7:9, 0], X[:2, 1], X[7:9, 2]]))
+    np.testing.assert_array_equal(changed[2:], np.column_stack([X[:2, 0], X[[9, 9], 1], X[:2, 2]]))
+    measured = Shuffling(lambda rows: rows[:, [0]] - rows[:, [2]], X, groups=groups)
+    # f is a function of the first group alone: √2, up to chance
+    assert measured.relevance == pytest.approx([np.sqrt(2), 0.0, 0.0], abs=0.3)
+    assert (measured.rows == 100).all() and measured.precision[1] == 0

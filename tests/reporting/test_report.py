@@ -267,7 +267,8 @@ def test_a_section_that_fails_is_a_sentence(digits, tmp_path, monkeypatch):
 
     only(monkeypatch, "data", "matrix", "fit")
     sections = tuple(
-        (name, text, broken if name == "matrix" else make) for name, text, make in write._SECTIONS
+        (name, text, broken if name == "matrix" else make, seconds)
+        for name, text, make, seconds in write._SECTIONS
     )
     monkeypatch.setattr(write, "_SECTIONS", sections)
     X, y, model = digits
@@ -393,11 +394,11 @@ def test_every_class_has_prototypes(tmp_path, monkeypatch):
 
 
 def test_rows_of_many_columns_are_shown_by_those_that_matter(tmp_path, monkeypatch):
-    only(monkeypatch, "prototypes")
+    only(monkeypatch, "relevance", "prototypes")
     X = np.random.default_rng(0).normal(size=(80, 20))
     model = SVC(kernel=Linear()).fit(X, X[:, 17] > 0)
     page, _ = report(tmp_path, model, X, X[:, 17] > 0)
-    assert "the 8 columns of 20 that matter most" in page.said() and "column 17" in page.said()
+    assert "the 8 that matter most of 20 columns" in page.said() and "column 17" in page.said()
 
 
 def test_one_class_tells_what_is_novel(tmp_path, monkeypatch):

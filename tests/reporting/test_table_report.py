@@ -88,7 +88,7 @@ def test_what_matters_is_columns_of_the_table(tmp_path, monkeypatch):
     page, text = written(tmp_path, model, table, y)
     rows = re.findall(r'<tr><th scope="row">([^<]*)</th>', text)
     assert sorted(rows) == ["city", "day", "number"]
-    assert "column relevance ± rows" in page.said()
+    assert "column relevance ± cells" in page.said()
     assert "95 % intervals" in page.said()
 
 
@@ -142,3 +142,46 @@ def test_notes_are_those_that_are_given(tmp_path, monkeypatch):
     assert "1,500 of <many> rows were taken" in page.said()
     assert "The search before it made 2 trials." in page.said()
     assert "iterations 0" not in page.said()
+
+
+def test_without_time_a_report_says_what_it_lacks(tmp_path):
+    table, y = mixed()
+    model = TableModel(AutoKernelClassifier(Gaussian(sigma=scales(table, y)))).fit(table, y)
+    page, text = written(tmp_path, model, table, y, limit=0.0, error=0.2)
+    assert [tag["id"] for tag in page.find("h2")] == SECTIONS
+    assert "<svg" not in text
+    said = page.said()
+    assert (
+        "Time was short, and some of this report is left out: The confusion matrix; The calibration; What "
+        "matters; Would more data help?; What the kernel sees; The learned function in feature space; Margin "
+        "and bounds. With the model and the table, mercer report writes all of it." in said
+    )
+    assert "What matters: left out, because the time for this report was over." in said
+    assert "The most influential training points" in said and "How it was computed" in said
+
+
+def test_the_table_is_transformed_for_all_sections_at_once(tmp_path, monkeypatch):
+    seen, transform = [], TableFeatures.transform
+    table, y = mixed()
+    model = TableModel(AutoKernelClassifier(Gaussian(sigma=5.0))).fit(table, y)
+    monkeypatch.setattr(TableFeatures, "transform", lambda f, X: seen.append(len(X)) or transform(f, X))
+    written(tmp_path, model, table, y)
+    assert sorted(seen) == [2, 90, 90]  # two rows tell whether the model takes the table; all; to shuffle
+
+
+def test_the_kernel_of_each_column_names_the_columns_of_the_table(tmp_path, monkeypatch):
+    only(monkeypatch, "choice")
+    table, y = mixed(text=True)
+    page, text = written(tmp_path, TableModel(AutoKernelClassifier(max_time=1.0)).fit(table, y), table, y)
+    rows = re.findall(r'<tr><th scope="row">([^<]*)</th>', text)
+    assert "number, city, day" in rows and "note" in rows
+    assert "The kernel of each column" in page.said() and "(0, 1" not in page.said()
+
+
+def test_weights_are_of_the_points_that_were_learned_from(tmp_path, monkeypatch):
+    only(monkeypatch, "prototypes")
+    table, y = mixed()
+    model = TableModel(AutoKernelClassifier(Gaussian(sigma=5.0))).fit(table[:60], y[:60])
+    kept = len(model.estimator_.model_.support_)
+    page, _ = written(tmp_path, model, table, y)
+    assert f"gives a weight αᵢ to {kept:,} of the 60 points xᵢ that it was learned from" in page.said()

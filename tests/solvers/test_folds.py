@@ -64,3 +64,12 @@ def test_paths_end_when_the_errors_have_clearly_risen(rng):
     # those that were tried do not know where it ends
     first = np.concatenate([mistakes_of_paths(K, y, folds, grid[:5]), wrong[5:]])
     assert first.tolist() == wrong.tolist()
+
+
+def test_from_the_end_of_the_time_no_larger_penalty_is_tried(rng):
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    folds = [(np.arange(40), np.arange(40, 60))]
+    K, grid = Gaussian(1.0)(X), 10.0 ** np.arange(-2, 6)
+    late, whole = (mistakes_of_paths(K, y, folds, grid, end) for end in (-np.inf, np.inf))
+    np.testing.assert_array_equal(late[:5], whole[:5])
+    assert (late[5:] == late[4]).all()

@@ -174,6 +174,7 @@ class DecisionBoundaryDisplay(Display):
         self._draw_points(ax)
         ax.set(xlim=box[:2], ylim=box[2:], xlabel=style.short(self.names[0], 60))
         ax.set_ylabel(style.short(self.names[1], 60))
+        style.few_ticks(ax, "x", 5)  # numbers such as -0.125 are wide
         style.tidy(ax, grid=None)
 
     def _draw_lines(self, ax: Any) -> None:

@@ -62,7 +62,7 @@ def _trials(case: Case, pictures: Pictures) -> list[Html]:
             pictures.draw(
                 lambda ax: TrialsDisplay.from_trials(rows, ax=ax),
                 "The trials",
-                "Errors of the search, the best at the top; the choice was made on them, so they flatter.",
+                _order_of(rows) + " The choice was made on these errors, so they flatter.",
                 width=4.6,
                 height=0.9 + 0.24 * shown,
             )
@@ -93,6 +93,13 @@ def _trials(case: Case, pictures: Pictures) -> list[Html]:
     keep = [j for j in range(len(head)) if j < 3 or any(row[j] is not None for row in listed)]
     every = table([head[j] for j in keep], [[row[j] for j in keep] for row in listed], caption)
     return [*parts, folded(f"{len(rows)} trials, one by one", every) if len(rows) > 3 else every]
+
+
+def _order_of(rows: list[Tried]) -> str:
+    """How the trials are ordered in the picture: errors on other numbers of points do not compare."""
+    if len({row.points for row in rows}) > 1:
+        return "Errors of the search: trials that went on to more points first, of these the best at the top."
+    return "Errors of the search, the best at the top."
 
 
 def _why(rows: list[Tried]) -> str:

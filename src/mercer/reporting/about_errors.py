@@ -12,12 +12,13 @@ from mercer.plots.learning import LearningCurveDisplay
 from mercer.plots.residuals import ResidualDisplay
 from mercer.reporting.case import Case, HeldOut
 from mercer.reporting.page import Html, cut, definitions, figures, note, paragraph, percent, table
-from mercer.reporting.picture import Pictures, reason
+from mercer.reporting.picture import Pictures, no_time, reason
 
 __all__ = ["curve_section", "error_section"]
 
 _CLASSES = 30
 _TARGETS = 3  # whose residuals are shown
+_CALIBRATION, _REFITS = "The calibration", 0.5  # seconds of the fits that it takes, at least
 
 
 def error_section(case: Case, pictures: Pictures) -> list[Html]:
@@ -77,16 +78,21 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
         )
     ]
     parts: list[Html] = []
+    sure, failed = None, False
     try:
-        sure, failed = case.calibrated, False
+        if case.could_be_calibrated and not pictures.has_time_for(_CALIBRATION, _REFITS):
+            failed = True
+            parts.append(no_time(_CALIBRATION))
+        else:
+            sure = case.calibrated
     except Exception as error:  # a picture less, not a section less
         sure, failed = None, True
-        parts.append(note(f"The calibration: not shown, because {reason(error)}"))
+        parts.append(note(f"{_CALIBRATION}: not shown, because {reason(error)}"))
     if sure is not None:
         drawn.append(
             pictures.draw(
                 lambda ax: _calibration(case, sure, ax),
-                "The calibration",
+                _CALIBRATION,
                 "Probabilities are right where dots are on the dashed line; bars are 95 % intervals.",
                 height=size,
             )

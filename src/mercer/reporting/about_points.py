@@ -34,13 +34,12 @@ _LINE = 96  # characters that the names of columns may take beside each other
 def prototype_section(case: Case) -> list[Html]:
     """The anchors with the largest coefficients."""
     f = case.found.learner.expansion_
-    total = case.n if case.is_training else None
     kept = int(np.count_nonzero(case.influence))
-    of = f" of {total:,}" if total is not None and total >= kept else ""
+    of = f" of the {case.fitted:,}" if case.is_training and case.fitted >= kept else ""
     parts = [
         paragraph(
-            f"f(x) = Σ αᵢ k(xᵢ, x) + b has {kept:,}{of} points xᵢ with a weight αᵢ. Those with the "
-            "largest |αᵢ| say most about what was learned."
+            f"f(x) = Σ αᵢ k(xᵢ, x) + b gives a weight αᵢ to {kept:,}{of} points xᵢ that it was learned from. "
+            "Those with the largest |αᵢ| say most about what was learned."
         )
     ]
     C = getattr(case.found.machine, "C", None)

@@ -305,15 +305,20 @@ class Case:
     def has_probabilities(self) -> bool:
         return hasattr(self.found.machine, "predict_proba")
 
+    @property
+    def could_be_calibrated(self) -> bool:
+        """Whether fits in folds would have probabilities, which predictions that are known have not."""
+        if not self.is_class or not self.is_training or self.held_out.probabilities is not None:
+            return False
+        could = "probability" in self.found.machine.get_params(deep=False) and self._is_cheap
+        return could or self.has_probabilities
+
     @cached_property
     def calibrated(self) -> HeldOut | None:
         """Predictions left out that have probabilities; None where the learner has none to give."""
-        if not self.is_class:
-            return None
-        if self.held_out.probabilities is not None:
+        if self.is_class and self.held_out.probabilities is not None:
             return self.held_out
-        could = "probability" in self.found.machine.get_params(deep=False) and self._is_cheap
-        if not (could or self.has_probabilities) or not self.is_training:
+        if not self.could_be_calibrated:
             return None
         held = self._in_folds()
         return held if held.probabilities is not None else None

@@ -33,6 +33,8 @@ _COMPARED = 1280  # points on which the winner is compared with what it was befo
 #: time is as their number to this power; it is repeated for so many times the points at least, and at most
 _FEWEST, _POWER, _WORTH, _MOST = 2000, 2.2, 1.5, 8.0
 _LEAST = 0.3  # seconds for it, however little time is left
+#: seconds of a pair of classes, however few points it has, and the part of the time left that all may take
+_PAIR, _PAIRS = 3e-4, 0.25
 #: errors that a nat of evidence per point is worth: folds of a few hundred points alone are misled
 _EVIDENCE = 1.5
 #: what the widths of the winner are multiplied by, to choose among them together with C
@@ -92,7 +94,11 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         if search.stopped != "interrupted":
             search.clock = clock.part(_LAST)
         finalists = self._finalists(best, len(y))
-        found = [self._last_choice(score, trial, search) for trial in finalists]
+        found: list[Trial] = []
+        for trial in finalists:
+            if found and search.clock.is_over:
+                break
+            found.append(self._last_choice(score, trial, search))
         last = self._best(found, search)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
         self.model_ = self._fit_last(X, y, last, search.order, clock, journal)
@@ -108,7 +114,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         """The machine of all points; with a time limit, of as many as there is time for.
 
         A machine of many points that is cut short is worse than a whole one of fewer; the first one, of few
-        points, is never cut short.
+        points, is never cut short. Where the pairs of classes alone would take too long, each class is set
+        against the rest.
         """
         n, kernel = len(y), trial.kernel
         if self.max_time is None:
@@ -116,6 +123,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         _, first = np.unique(y[order], return_index=True)
         order = np.concatenate([order[first], np.delete(order, first)])  # some of each class
         points = min(n, max(min(_FEWEST, trial.points), 2 * len(first)))
+        pairs = len(first) * (len(first) - 1) // 2
+        against = "ovr" if pairs > 1 and _PAIR * pairs > _PAIRS * clock.left else "ovo"
         model: SVC | None = None
         fitted = 0
         while True:
@@ -123,7 +132,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             which = np.sort(order[:points])
             some = (X, y) if points == n else (data.take(X, which), y[which])
             limit = None if model is None else max(clock.left, _LEAST)
-            machine = SVC(kernel=kernel, C=self.C_, max_time=limit)
+            machine = SVC(kernel=kernel, C=self.C_, multi_class=against, max_time=limit)
             another = machine.fit(*some) if model is None else quietly(machine.fit, *some)
             if model is None or another.report_.stopped != "max_time":
                 model, fitted = another, points
@@ -176,15 +185,18 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     def _relearned(score: MachineErrors, trial: Trial, search: Search) -> Trial:
         """The trial with its parameters learned on more points, unless it is then clearly worse.
 
-        The evidence of few points may be best where the kernel tells no points apart, or all.
+        The evidence of few points may be best where the kernel tells no points apart, or all. To learn and to
+        score twice takes about as long as three trials on as many points.
         """
-        learned = search.finish(trial, _LEARNED)
+        longer = max(search.clock.left, 0.0) / (3 * max(trial.seconds, 1e-9))
+        points = int(min(_LEARNED, trial.points * longer ** (1 / _POWER)))
+        learned = search.finish(trial, points)
         if learned is trial:
             return trial
-        which = search.order[-_COMPARED:]
+        which = search.order[-min(_COMPARED, points) :]
         before, after = (score(one.kernel, one.noise, which).error for one in (trial, learned))
         is_worse = after - before > np.sqrt(before * (1 - before) / len(which))
-        return replace(trial, evidence=search.evidence(trial, _LEARNED)) if is_worse else learned
+        return replace(trial, evidence=search.evidence(trial, points)) if is_worse else learned
 
     @staticmethod
     def _best(found: list[Trial], search: Search) -> Trial:

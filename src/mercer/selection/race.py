@@ -89,7 +89,9 @@ class _Table:
             kernel = self.kernels[row]
             ends = np.flatnonzero(np.diff(cells[row], prepend=False, append=False))
             for part in (slice(*pair) for pair in ends.reshape(-1, 2)):
-                errors, self.penalties[row, part] = self.score.path(kernel, self.which, rounds, part)
+                errors, self.penalties[row, part] = self.score.path(
+                    kernel, self.which, rounds, part, end=self.clock.end
+                )
                 self.total[row, part] += len(rounds) * errors
                 self.rounds[row, part] += len(rounds)
 

@@ -70,10 +70,16 @@ class MachineErrors:
         return Score(float(smooth[best]), float(errors.mean()), float(penalties[best]))
 
     def path(
-        self, kernel: Kernel, which: np.ndarray, rounds: Sequence[int] = (0,), part: slice = slice(None)
+        self,
+        kernel: Kernel,
+        which: np.ndarray,
+        rounds: Sequence[int] = (0,),
+        part: slice = slice(None),
+        end: float = np.inf,
     ) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
         """The errors for every C of a part of `PENALTIES`, and C; each round cuts other folds.
 
+        From ``end`` on, by `mercer.clock.now`, no larger C is tried: the last errors stand for theirs.
         A point that is alone in its class is in no fold, and counts as wrong; all are 1 without two classes.
         """
         _, y, counts = np.unique(self.codes[which], return_inverse=True, return_counts=True)
@@ -95,7 +101,8 @@ class MachineErrors:
             )
         ]
         if len(which) <= MOST:
-            wrong = mistakes_of_paths(np.asarray(gram.dense(), dtype=np.float64), y, folds, penalties)
+            K = np.asarray(gram.dense(), dtype=np.float64)
+            wrong = mistakes_of_paths(K, y, folds, penalties, end)
         else:
             wrong = _mistakes_of_paths(kernel, X, y, folds, penalties)
         return (wrong / len(rounds) + alone) / (len(y) + alone), penalties

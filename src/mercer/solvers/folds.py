@@ -20,6 +20,7 @@ from itertools import combinations
 
 import numpy as np
 
+from mercer.clock import now
 from mercer.native import OPTIONS, njit
 from mercer.solvers.smo import LARGEST_BLOCK, measure, solve_rows
 from mercer.threads import run
@@ -42,10 +43,12 @@ def mistakes_of_paths(
     labels: np.ndarray,  # (n,) 0, 1, …
     folds: Sequence[Fold],
     penalties: Sequence[float] | np.ndarray,  # (m,), ascending
+    end: float = np.inf,
 ) -> np.ndarray:  # (m,)
     """How many test points of all folds are put into a wrong class, for every C; pairs of classes vote.
 
-    Once they are clearly more than the fewest, larger C are not tried: the last count stands for them.
+    Once they are clearly more than the fewest, or from ``end`` on by `mercer.clock.now`, larger C are not
+    tried: the last count stands for them.
 
     >>> from mercer import Gaussian
     >>> X, labels = np.array([[0.0], [1.0], [4.0], [5.0], [0.5], [4.5]]), np.array([0, 0, 1, 1, 0, 1])
@@ -67,7 +70,7 @@ def mistakes_of_paths(
         run(partial(_Machine.go_on, K=K, penalties=grid[start:stop]), machines)
         wrong[start:stop] = _mistakes(machines, folds, labels, classes, stop - start)
         fewest = wrong[:stop].min()
-        if wrong[start:stop].min() > fewest + _CLEARLY * np.sqrt(fewest + 1):
+        if wrong[start:stop].min() > fewest + _CLEARLY * np.sqrt(fewest + 1) or now() > end:
             wrong[stop:] = wrong[stop - 1]
             break
         start = stop
