@@ -34,6 +34,7 @@ __all__ = [
     "is_frame",
     "n_points",
     "position",
+    "refuse_too_large",
     "require_numbers",
     "single_column",
     "stack",
@@ -68,10 +69,7 @@ def as_vectors(X: Any, name: str = "X") -> Vectors:
     if X is None:
         raise InputTypeError(f"{name} must be a table of numbers, got None: pass one row per point")
     if isinstance(X, np.ma.MaskedArray):
-        raise InputTypeError(
-            f"{name} must not be a masked array, got shape {X.shape} with {np.ma.count_masked(X)} masked: "
-            f"pass {name}.filled(value), or drop the rows with masked values"
-        )
+        _refuse_masked(X, name)
     if sparse.issparse(X):
         array = _sparse_values(X, name)
     else:
@@ -98,10 +96,7 @@ def _dense_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
     if array.dtype.kind == "c":
         _refuse_complex(name, array.dtype)
     if array.dtype.kind not in "biufO":
-        raise InputTypeError(
-            f"{name} must hold numbers, got {array.dtype}: turn text and dates into numbers first "
-            f"(OneHotEncoder, {name}.astype(float)), or use a kernel on objects"
-        )
+        _refuse_dtype(array.dtype, name)
     if array.dtype == object and array.ndim == 1 and array.size and np.ndim(array[0]) > 0:
         _refuse_ragged(X, name)
     _require_table(array.shape, name)
@@ -144,8 +139,30 @@ def _column_values(X: Any, j: int, name: str) -> NDArray[Any]:
 
 
 def require_numbers(X: Any, name: str = "X") -> None:
-    """Refuse a data frame with a column of texts or dates, by the name of the column."""
-    for j in range(X.shape[1] if is_frame(X) else 0):
+    """Refuse what would become numbers without a word: masked values, dates; and frames by their columns.
+
+    >>> require_numbers(np.array([["2026-01-01"]], dtype="datetime64[D]"))
+    Traceback (most recent call last):
+    mercer.errors.InputTypeError: X must hold numbers, got datetime64[D]: turn text and dates into numbers ...
+    """
+    if isinstance(X, str | bytes):
+        raise InputTypeError(
+            f"{name} must be a table of numbers, got the single text {shown(X, 40)}: pass one row per point"
+        )
+    if isinstance(X, np.ma.MaskedArray):
+        _refuse_masked(X, name)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        _refuse_dtype(X.dtype, name)
+    if not is_frame(X):
+        return
+    labels = list(X.columns)
+    twice = [label for label in labels if labels.count(label) > 1] if len(set(labels)) < len(labels) else []
+    if twice:
+        raise InputError(
+            f"{name} has {labels.count(twice[0])} columns of the name {twice[0]!r}: rename them, or pass "
+            f"{name}.to_numpy()"
+        )
+    for j in range(X.shape[1]):
         _column_values(X, j, name)
 
 
@@ -261,6 +278,27 @@ def _refuse_ragged(X: Any, name: str) -> NoReturn:
     raise InputError(
         f"{name} must have rows of equal length, got lengths {', '.join(map(str, lengths[:5]))}: "
         "pad or drop the odd ones, or use a kernel on objects"
+    ) from None
+
+
+def _refuse_masked(X: Any, name: str) -> NoReturn:
+    raise InputTypeError(
+        f"{name} must not be a masked array, got shape {X.shape} with {np.ma.count_masked(X)} masked: "
+        f"pass {name}.filled(value), or drop the rows with masked values"
+    )
+
+
+def _refuse_dtype(dtype: np.dtype[Any], name: str) -> NoReturn:
+    raise InputTypeError(
+        f"{name} must hold numbers, got {dtype}: turn text and dates into numbers first "
+        f"(OneHotEncoder, {name}.astype(float)), or use a kernel on objects"
+    )
+
+
+def refuse_too_large(name: str = "X") -> NoReturn:
+    """What is said of a whole number that no float can hold, where it is not known in which place."""
+    raise InputError(
+        f"{name} holds a whole number that is too large for a float: rescale the column, or take logarithms"
     ) from None
 
 

@@ -9,6 +9,7 @@ serves for the function and for what lies beside it.
 """
 
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +28,10 @@ class _Callable(ModuleType):
     def __call__(self, kernel: Any, points: Any = None, dim: int | None = None) -> Certificate:
         """Is it a kernel? See ``mercer.certify.certify``, which this is."""
         return certify(kernel, points, dim)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """It is copied and pickled by its name, like a function."""
+        return import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -62,6 +62,10 @@ class Density:
     is_exact: bool
     _values: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = field(repr=False)
 
+    def __reduce__(self) -> Any:
+        """Pickled as what it was made of: the functions in it are no names of a module."""
+        return density, (self.kernel, self.dim)
+
     def __call__(self, omega: Any) -> Any:
         """v at frequencies: along one axis where v is a product over coordinates, else at ‖ω‖ = omega."""
         return self._of(omega)[0]

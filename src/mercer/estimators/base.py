@@ -36,7 +36,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed, asymmetry
 from mercer.kernels.parameters import Parameter, fixed
-from mercer.labels import require_labels
+from mercer.labels import require_labels, require_targets
 from mercer.report import Journal, Plan, note
 from mercer.sparse_input import canonical, require_indices
 from mercer.threads import by_our_threads
@@ -126,18 +126,21 @@ class KernelMixin:
 
     def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         with_y = not _is_absent(y)
-        if with_y and is_classifier(self):
-            require_labels(y)
+        if with_y and y is not None:
+            (require_labels if is_classifier(self) else require_targets)(y)
         if sparse.issparse(X):
             require_indices(X)
         if self._pairwise or domain in ("vectors", "nonnegative"):
             data.require_numbers(X)
             accept = False if self._pairwise else "csr"
             options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
-            if not with_y:
-                X = validate_data(self, X, **options)
-            else:
-                X, y = validate_data(self, X, y, **options, **y_options)
+            try:
+                if not with_y:
+                    X = validate_data(self, X, **options)
+                else:
+                    X, y = validate_data(self, X, y, **options, **y_options)
+            except OverflowError:
+                data.refuse_too_large("X or y")
             return canonical(X) if sparse.issparse(X) else X, y
         if with_y:
             y = _check_y(y, **y_options)

@@ -406,4 +406,9 @@ def _no_negative(sample_weight: Any) -> Any:
             "Invalid input - all samples have zero or negative weights: give some points a positive weight, "
             "or leave out sample_weight"
         )
+    if weight.size and np.nanmax(weight) > 1e100:
+        raise InputError(
+            f"Sample weights must be at most 1e100, got {np.nanmax(weight):.3g}: divide them by their mean, "
+            "and C times their mean takes the place of C"
+        )
     return weight if weight.ndim else float(weight)

@@ -29,9 +29,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from mercer.config import require_memory
-from mercer.data import as_vectors
+from mercer.data import as_vectors, refuse_too_large, require_numbers
 from mercer.errors import InputError, shown
 from mercer.scalars import is_number
+from mercer.sparse_input import require_indices
 
 __all__ = ["MonomialMap", "count", "exponents", "grow", "homogeneous", "weights"]
 
@@ -223,7 +224,13 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         return np.array(self.feature_names([str(name) for name in names]), dtype=object)
 
     def _validate(self, X: Any, reset: bool) -> Any:
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        require_numbers(X)
+        if sparse.issparse(X):
+            require_indices(X)
+        try:
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        except OverflowError:
+            refuse_too_large()
 
     def _prepare(self, X: Any) -> Floats:
         """X as a dense array, once its features are known to fit the memory budget."""

@@ -16,7 +16,7 @@ DEEPEST = 60
 
 
 def require_shallow(kernel: Kernel) -> None:
-    """Refuse a kernel of a kernel of a kernel … that is too deep; a part in two places counts once."""
+    """Refuse a kernel of a kernel of a kernel … that is deeper; what is in two places counts once."""
     level = [kernel]
     for _ in range(DEEPEST):
         inner = {id(part): part for one in level for part in _parts_of(one)}

@@ -33,6 +33,7 @@ from mercer.features.email.vocabulary import Vocabulary
 from mercer.gram import Gram
 from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
+from mercer.labels import require_labels
 from mercer.scalars import is_number
 from mercer.seeds import seed_of
 from mercer.selection.mixture import learn_weights
@@ -202,9 +203,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         """+1 for spam; sets ``classes_``."""
         if y.shape != (n,):
             raise InputError(f"y must hold one label for each of {n} messages, got shape {y.shape}")
-        is_missing = [label is None or label != label for label in y.tolist()]
-        if any(is_missing):
-            raise InputError(f"y must hold a label for every message, {sum(is_missing)} are missing")
+        require_labels(y)
         try:
             self.classes_ = np.unique(y)
         except TypeError:
