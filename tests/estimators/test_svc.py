@@ -511,14 +511,12 @@ def test_conditionally_positive_definite_kernels_do_as_well(n, rng):
 
 def test_a_hard_margin_between_points_of_tiny_numbers():
     X, y = np.array([[1.0], [2.0], [-1.0], [-2.0]]), [1, 1, 0, 0]
-    with pytest.raises(
-        InputError, match=r"values of this kernel, up to 0, are too small to tell points apart: sc"
-    ):
-        SVC(C=float("inf"), kernel="linear").fit(1e-200 * X, y)
-    with pytest.raises(
-        InputError, match=r"by this kernel, which cannot tell some of the points apart: .* scale"
-    ):
-        SVC(C=float("inf"), gamma=1.0).fit(1e-200 * X, y)
+    for kernel, size in (("linear", 0), ("rbf", 1)):
+        words = (
+            f"by this kernel, whose values, up to {size}, do not tell some points apart: .* or scale the data"
+        )
+        with pytest.raises(InputError, match=words):
+            SVC(C=float("inf"), kernel=kernel, gamma=1.0).fit(1e-200 * X, y)
     assert SVC(C=float("inf"), kernel="linear").fit(1e-70 * X, y).score(1e-70 * X, y) == 1
 
 

@@ -42,6 +42,7 @@ __all__ = [
     "expanded",
     "is_affine",
     "lost_columns",
+    "mean_of",
     "moved",
     "origin_of",
     "rounding_of",
@@ -127,6 +128,11 @@ def centre_of(points: Any) -> np.ndarray | None:  # (d,)
         square = float(np.square(centre).sum())
     spread = max(largest / n - square, 0.0)
     return centre if square < np.inf and square > _FAR * spread else None
+
+
+def mean_of(points: Any, weight: np.ndarray) -> np.ndarray:  # (d,)
+    """The weighted mean of the points, dense or sparse."""
+    return np.asarray(weight @ points).ravel() / weight.sum()
 
 
 def moved(points: Any, centre: np.ndarray | None) -> Any:

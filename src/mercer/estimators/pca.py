@@ -19,7 +19,7 @@ from mercer.errors import InputError, warn_user
 from mercer.estimators.base import KernelMixin, check_weights, flag
 from mercer.estimators.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.origin import expanded, mean_of, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.calculus import differentiate, evaluate
@@ -261,8 +261,7 @@ class KernelPCA(
         coef *= root
         intercept = -result.means[:kept] * sign * inverse
         self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
-        mean = np.zeros(0) if origin is None else np.asarray(weight @ points).ravel() / weight.sum()
-        self._centroid = None if origin is None else origin + mean
+        self._centroid = None if origin is None else origin + mean_of(points, weight)
         if not (weight > 0).all():
             return None
         trained = np.multiply(result.images[:, :kept], sign * inverse, order="C")
@@ -363,9 +362,7 @@ class KernelPCA(
 
     def _mean(self) -> np.ndarray:  # (d,)
         """The weighted mean of the training points."""
-        if self._centroid is not None:
-            return self._centroid
-        return np.asarray(self._weight @ self.expansion_.anchors).ravel() / self._weight.sum()
+        return mean_of(self.expansion_.anchors, self._weight) if self._centroid is None else self._centroid
 
     def _fixed_point(self, scores: np.ndarray, radial: _Radial) -> np.ndarray:
         """Pre-images, for as many rows at a time as their coefficients and candidates fit half the budget."""

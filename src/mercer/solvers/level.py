@@ -39,6 +39,12 @@ class Slacks:
         rest = self.corners - b
         return float(np.where(rest > 0, self.hi, self.lo) @ rest)
 
+    def better(self, b: float) -> tuple[float, float]:
+        """How far the best b is from a given one, and by how much S is less there."""
+        best = self.best(b)
+        drop = self.cost(b) - self.cost(best)
+        return (best - b, drop) if drop > 0 else (0.0, 0.0)
+
     def best(self, b: float) -> float:
         """The b that minimises S, the one nearest to a given one where several do."""
         order = np.argsort(self.corners, kind="stable")

@@ -62,7 +62,6 @@ _STAGES = 8  # C of the hard margin grows by _GROWTH each
 _FIRST, _GROWTH = 1e2, 1e2
 _NO_MARGIN = 1e-6  # a margin below this part of √k is none
 _NARROW = 1e-4  # and below this part, if slacks do not fall any more
-_TINY = 1.5e-154  # kernel values below this have squares that are no numbers, and no C makes up for them
 _STAGE_STEPS = 2_000_000  # of a stage; a hard margin that takes more is as good as none
 
 
@@ -124,9 +123,9 @@ class Task:
         b = float(np.mean(solution.level)) + self.shift
         unit, epsilon, has_margin, drop = 1.0, 0.0, True, 0.0
         if self.kind in ("c_svc", "svr") and p.balanced and solution.stopped != "converged":
-            slacks, level = Slacks(p.c - solution.values[p.position], p.lo, p.hi), b - self.shift
-            drop = max(slacks.cost(level) - slacks.cost(better := slacks.best(level)), 0.0)
-            b += better - level if drop > 0 else 0.0
+            slacks = Slacks(p.c - solution.values[p.position], p.lo, p.hi)
+            move, drop = slacks.better(b - self.shift)
+            b += move
         if self.kind == "nu_svr":
             epsilon = (solution.level[0] - solution.level[1]) / 2
         if self.kind == "one_class" and solution.stopped == "converged":
@@ -398,7 +397,6 @@ def separate(
         found = [_restored(held, i, options.get("tol", 1e-3)) for i in range(problems)]
     most = _STAGE_STEPS + 100 * K.shape[0] if max_iter < 0 else max_iter
     scale = float(np.sqrt(max(np.mean(np.abs(K.diag())), np.finfo(float).tiny))) / spread
-    largest = float(np.abs(K.diag()).max(initial=0.0))
 
     # what was found in the last stage may have to be found again, for another tol or max_iter
     for stage in range(min(first, _STAGES - 1), _STAGES):
@@ -428,14 +426,10 @@ def separate(
             slack[i] = rest
             relative = margin / scale
             is_hopeless = relative < _NO_MARGIN or (stuck and relative < _NARROW)
-            if largest < _TINY:
-                raise InputError(
-                    f"C=inf asks for no errors at all, and values of this kernel, up to {largest:.1g}, are "
-                    "too small to tell points apart: scale the data (StandardScaler), or pass a finite C"
-                )
             if is_hopeless or machine.stopped == "max_iter" or stage == _STAGES - 1:
                 only = f"or only with a margin 2/‖w‖ below {margin:.1g}"
-                only = only if margin > 0 else "which cannot tell some of the points apart"
+                if not margin > 0:
+                    only = f"whose values, up to {np.abs(K.diag()).max():.1g}, do not tell some points apart"
                 raise InputError(
                     f"C=inf asks for no errors at all, and {_WITHOUT[task.kind]} by this kernel, {only}: "
                     "pass a finite C, choose another kernel, remove points that contradict each other, or "
