@@ -222,11 +222,11 @@ def test_bad_input_is_refused(mails, model):
         MailClassifier().fit([X[0]] * 5 + X[1:6], ["spam"] * 5 + ["ham"] * 5)
     with pytest.raises(InputError, match="at least two spams and two hams"):
         MailClassifier().fit(X[:4], ["spam", "ham", "ham", "ham"])
-    with pytest.raises(InputError, match="2 are missing"):
+    with pytest.raises(InputError, match="got None for point 1"):
         MailClassifier().fit(X[:4], ["spam", None, "ham", None])
-    with pytest.raises(InputError, match="1 are missing"):
+    with pytest.raises(InputError, match="got NaN for point 2"):
         MailClassifier().fit(X[:3], [0.0, 1.0, np.nan])
-    with pytest.raises(InputTypeError, match="labels of one type, got int, str"):
+    with pytest.raises(InputTypeError, match="labels of one type, got str"):
         MailClassifier().fit(X[:4], np.array([1, "a", 1, "a"], dtype=object))
     for single in (X[0], bytearray(b"x"), email.message_from_string(X[0]), {"a": 1}, np.array([X])):
         with pytest.raises(InputTypeError, match=r"pass \[message\]"):

@@ -2,6 +2,8 @@ r"""What the parameters of support vector machines may be."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.estimators.base import flag
@@ -12,6 +14,10 @@ from mercer.scalars import is_number
 __all__ = ["COEF0", "FINITE_PENALTY", "PART", "PENALTY", "SHARED"]
 
 
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and bool(value == np.inf)
+
+
 #: a penalty C: its square and its products with kernel values are numbers too
 FINITE_PENALTY = Parameter(
     1.0, "positive and at most 1e100", lambda v: is_number(v) and 0 < float(v) <= 1e100, "a positive number"
@@ -20,7 +26,7 @@ FINITE_PENALTY = Parameter(
 PENALTY = Parameter(
     1.0,
     "positive",
-    lambda v: FINITE_PENALTY.accepts(v) or (isinstance(v, float | np.floating) and bool(v == np.inf)),
+    lambda v: FINITE_PENALTY.accepts(v) or _is_infinite(v),
     'a positive number up to 1e100, or float("inf") for a hard margin',
 )
 #: ν, a part of the points
@@ -45,7 +51,7 @@ SHARED: dict[str, Parameter] = {
     "cache_size": fixed(
         "auto",
         '"auto" or positive',
-        lambda v: (isinstance(v, str) and v == "auto") or (is_number(v) and v > 0),
+        lambda v: (isinstance(v, str) and v == "auto") or (is_number(v) and v > 0) or _is_infinite(v),
         'a number of megabytes, or "auto"',
     ),
     "max_iter": Parameter(
