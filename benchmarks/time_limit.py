@@ -1,6 +1,6 @@
 """Whether ``mercer train --time`` is kept: seconds of the whole command on tables of many shapes.
 
-Run with ``python -m benchmarks.time_limit [--time 1 5 10] [NAME …]``, on a machine that does nothing else,
+Run with ``python -m benchmarks.time_limit [NAME …] [--time 1 5 10]``, on a machine that does nothing else,
 for the limit is one of the clock on the wall. A limit of t seconds is kept if the command, from its start
 to its end, takes at most 1.2 t + 2 seconds. Compiling is no part of a limit: each table is trained on once
 before it is timed, and all runs share the cache of compiled code.
