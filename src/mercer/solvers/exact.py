@@ -51,10 +51,10 @@ def improve(
     array([ 1., -1.])
     """
     state = _State(K, program, gamma)
-    start = state.objective
+    start = state.certain
     steps = state.descend(most)
     found = np.clip(state.g[0], program.lo, program.hi)
-    return (found, steps) if _State(K, program, found).objective < start else (gamma, steps)
+    return (found, steps) if _State(K, program, found).certain < start else (gamma, steps)
 
 
 class _State:
@@ -65,6 +65,8 @@ class _State:
         q = len(gamma)
         self.groups = [slice(0, p.split), slice(p.split, q)][: 1 if p.split == q else 2]
         self.K, self.size = K, K[0].diagonal()[p.position]
+        _, first, same = np.unique(np.hstack(K), axis=0, return_index=True, return_inverse=True)
+        self.same, self.root = same.reshape(-1)[p.position], np.sqrt(np.abs(K[0].diagonal()[first]))
         self.g, self.f, self.v = np.array([gamma, np.zeros(q)]), np.zeros((2, len(K[0]))), np.zeros((2, q))
         self.problem = (*K, p.c, p.lo, p.hi, self.g, self.f, p.position, p.split, p.balanced)
         if p.balanced:
@@ -90,7 +92,7 @@ class _State:
         unit = _distances(*self.K)
         turns = ((unit, _PAIRS * q), (unit, 1), (np.ones_like(unit), 1))
         steps, stalled, work = 0, 0, 0.0
-        best, found = self.objective, self.g.copy()
+        best, found = self.certain, self.g.copy()
         while work < _WORK and stalled < _STALLED and steps < most:
             for by, some in turns:
                 last = self.objective
@@ -103,8 +105,8 @@ class _State:
                 self.look()
                 fallen = last - self.objective
                 stalled = 0 if fallen > max(_TRIFLE * abs(last), self.noise()) else stalled + 1
-                if self.objective < best:
-                    best, found = self.objective, self.g.copy()
+                if self.certain < best:
+                    best, found = self.certain, self.g.copy()
                 if self.gap() <= _ENOUGH * abs(self.objective):
                     self.g[:] = found
                     return steps
@@ -112,8 +114,17 @@ class _State:
         return steps
 
     def noise(self) -> float:
-        """What rounding does to the objective, even here: γᵀKγ is a sum of terms that may be much larger."""
-        return UNIT * float((np.sqrt(np.abs(self.size)) * np.abs(self.g[0])).sum()) ** 2
+        """What rounding does to the objective, even here: γᵀKγ is a sum of terms that may be much larger.
+
+        What equal points have in common cancels exactly: the sum of their γ counts.
+        """
+        gamma = np.bincount(self.same, self.g[0])
+        return UNIT * float((self.root * np.abs(gamma)).sum()) ** 2
+
+    @property
+    def certain(self) -> float:
+        """The objective, at most."""
+        return self.objective + self.noise()
 
     def gap(self) -> float:
         """The primal value minus the dual one."""

@@ -8,8 +8,9 @@ r is the smallest point, so that A below is of the size of the others. With a an
     A δ = v_a - v_r,    A_ab = ⟨φ_a - φ_r(a), φ_b - φ_r(b)⟩ = K_ab - K_a,r(b) - K_r(a),b + K_r(a),r(b),
 
 by A = LDLᵀ with pivots in the order of what is left of them relative to ‖φ_a‖². Where nothing is left of a
-pivot but rounding, δ_a = 1 with what it entails for the others is a direction without curvature: it is
-followed to a bound where the objective falls along it, else δ_a = 0.
+pivot but rounding, δ_a = 1 with what it entails for the others is a direction without curvature: where the
+objective falls along it, it is followed as far as is safe with the curvature that rounding may hide; to a
+bound where nothing at all is left, as for two equal points. Else δ_a = 0.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ def _move_pair(high, low, c, lo, hi, g, f, position, i, j):  # type: ignore[no-u
             room, spare, is_rise = h, l, False
     a, b = (i, j) if i >= 0 else (j, i)
     h, l, least = _curvature(high, low, position[a], position[b] if b >= 0 else -1)
-    is_bound = h <= least
+    if h < least:
+        h, l = (least if h != 0.0 else 0.0), 0.0
+    is_bound = h == 0.0
     if not is_bound:
         h, l = divide(v, e, h, l)
         is_bound = h > room or (h == room and l >= spare)
@@ -209,13 +212,19 @@ def newton(high, low, c, lo, hi, g, f, position, split, balanced, A, vectors, li
     rank = _factor(A, w, size, order, count)
     flat = _steepest(w, size, order, rank, count, total)
     _solve(A, w, d, order, rank, flat)
+    unseen = 0.0
     for n in range(rank + (flat >= 0)):
         a = order[n]
         t, r = free[a], other[a]
         delta[0, t], delta[1, t] = d[0, a], d[1, a]
         if r >= 0:
             delta[0, r], delta[1, r] = subtract(delta[0, r], delta[1, r], d[0, a], d[1, a])
-    return _go(high, low, lo, hi, g, f, position, delta, 1.0 if flat < 0 else np.inf)
+    most = 1.0
+    if flat >= 0:  # the curvature that rounding may hide
+        for n in range(rank + 1):
+            unseen += np.sqrt(size[order[n]]) * abs(d[0, order[n]])
+        most = abs(w[0, flat]) / (FLAT * unseen**2) if A[0, flat, flat] != 0.0 else np.inf
+    return _go(high, low, lo, hi, g, f, position, delta, most)
 
 
 @njit(**INSIDE)
