@@ -92,4 +92,5 @@ def test_a_gram_has_few_methods():
     public = {name for name in vars(mercer.Gram) if not name.startswith("_")}
     for_users = {"T", "block", "dense", "diag", "is_symmetric", "rows"}
     for_solvers = {"combine", "restrict", "write_block", "write_rows"}
-    assert public == for_users | for_solvers
+    for_expansions = {"beside", "is_under"}
+    assert public == for_users | for_solvers | for_expansions
