@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 import mercer
 from benchmarks import _data
 from mercer import Gaussian, Gram, config
-from mercer.config import thread_count
+from mercer.runtime.config import thread_count
 
 try:
     from sklearnex import svm as onedal

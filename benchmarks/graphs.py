@@ -21,8 +21,8 @@ from sklearn.model_selection import StratifiedKFold
 from benchmarks._data import FOLDER
 from benchmarks._timing import Table, interleaved, write
 from mercer import SVC, NodeLabels, Precomputed, ShortestPath, WeisfeilerLehman, config
-from mercer.config import thread_count
-from mercer.kernels.graphs import read_tu
+from mercer.kernels.graphs.many import read_tu
+from mercer.runtime.config import thread_count
 
 PEER_ACCURACY = {"MUTAG": 85.4, "PTC_MR": 62.7, "NCI1": 84.6}
 

@@ -48,7 +48,7 @@ from benchmarks._svm import (
 )
 from benchmarks._timing import Table, fresh_process, write
 from mercer import Gram
-from mercer.config import thread_count
+from mercer.runtime.config import thread_count
 
 
 def ratio(over: Outcome | None, under: Outcome | None, bar: float | None) -> str:

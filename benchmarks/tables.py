@@ -166,7 +166,7 @@ def tuned(estimators: list[Any], X: np.ndarray, y: np.ndarray, seconds: float) -
 
 def splits(name: str) -> list[tuple[Split, Split]]:
     """Splits of a table: as the command turns it into features, and as the peers get it."""
-    from mercer.kernels.cells import values
+    from mercer.kernels.columns.cells import values
     from mercer.tables import TableFeatures, read_table
     from mercer.tables.frames import without
 

@@ -34,7 +34,7 @@ from benchmarks._timing import Table, interleaved, write
 from mercer import KernelRidge, KernelRidgeCV, PartialTree, SubsetTree, SubtreeKernel
 from mercer.kernels.parameters import fixed
 from mercer.kernels.structured import FeatureKernel
-from mercer.kernels.trees import Tree, as_tree
+from mercer.kernels.trees.tree import Tree, as_tree
 
 # --- time ------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ import sys, types
 package = types.ModuleType("mercer")
 package.__path__ = [{str(SOURCE)!r}]
 sys.modules["mercer"] = package
-import mercer.config, mercer.data, mercer.errors, mercer.progress
+import mercer.runtime.config, mercer.data.points, mercer.errors, mercer.runtime.progress
 heavy = ("sklearn", "numba", "torch", "pandas", "polars", "psutil", "matplotlib", "scipy.special")
 print([name for name in heavy if name in sys.modules])
 """

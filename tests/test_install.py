@@ -111,7 +111,7 @@ FIT = """
     import os, sys
     import numpy as np
     import mercer
-    from mercer.cache_folder import cache_folder
+    from mercer.runtime.cache_folder import cache_folder
 
     assert cache_folder() is None
     assert not os.access(os.path.dirname(mercer.__file__), os.W_OK)

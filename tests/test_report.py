@@ -2,9 +2,9 @@
 
 import pytest
 
-from mercer.config import config
 from mercer.errors import MemoryBudgetError
 from mercer.report import Journal, Plan
+from mercer.runtime.config import config
 
 
 def test_a_plan_reads_as_text():

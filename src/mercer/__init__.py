@@ -10,18 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mercer.certify import Certificate, largest_dimension, repair
-from mercer.config import config
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.dotproduct import ArcCosine, Constant, Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.expression import exp
-from mercer.kernels.histogram import ChiSquared, Min
-from mercer.kernels.mixture import ConditionalExpectation
+from mercer.kernels.formula.expression import exp
 from mercer.kernels.objects import FromFunction, Precomputed
-from mercer.kernels.radial import Radial
-from mercer.kernels.spectral import Spectral
-from mercer.kernels.stationary import (
+from mercer.kernels.spectral.density import Spectral
+from mercer.kernels.spectral.radial import Radial
+from mercer.kernels.vectors.dotproduct import ArcCosine, Constant, Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.vectors.histogram import ChiSquared, Min
+from mercer.kernels.vectors.mixture import ConditionalExpectation
+from mercer.kernels.vectors.stationary import (
     BallIndicator,
     BSpline,
     Delta,
@@ -32,6 +31,7 @@ from mercer.kernels.stationary import (
     RationalQuadratic,
     Wendland,
 )
+from mercer.runtime.config import config
 
 if TYPE_CHECKING:
     from mercer.certify import certify  # at run time the module, which is called like the function
@@ -49,38 +49,38 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_cv import KernelRidgeCV
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
-    from mercer.kernels.alignment import LocalAlignment
-    from mercer.kernels.bags import Intersection
-    from mercer.kernels.columns import ColumnKernel
-    from mercer.kernels.documents import BagOfWords
-    from mercer.kernels.images import bends, rotations, shifts, slants, strokes, zooms
-    from mercer.kernels.invariance import Invariant, compositions
-    from mercer.kernels.mismatch import Mismatch
-    from mercer.kernels.random_walk import RandomWalk
-    from mercer.kernels.sets import GeneralSetKernel, SetKernel
-    from mercer.kernels.shortest_path import ShortestPath
-    from mercer.kernels.strings import BlendedSpectrum, GappedKmer, Spectrum, WeightedDegree
-    from mercer.kernels.subsequences import Subsequence
-    from mercer.kernels.tree_kernels import PartialTree, SubsetTree, SubtreeKernel
-    from mercer.kernels.weisfeiler_lehman import NodeLabels, WeisfeilerLehman
+    from mercer.kernels.columns.table import ColumnKernel
+    from mercer.kernels.graphs.random_walk import RandomWalk
+    from mercer.kernels.graphs.shortest_path import ShortestPath
+    from mercer.kernels.graphs.weisfeiler_lehman import NodeLabels, WeisfeilerLehman
+    from mercer.kernels.sets.bags import Intersection
+    from mercer.kernels.sets.images import bends, rotations, shifts, slants, strokes, zooms
+    from mercer.kernels.sets.invariance import Invariant, compositions
+    from mercer.kernels.sets.sets import GeneralSetKernel, SetKernel
+    from mercer.kernels.strings.alignment import LocalAlignment
+    from mercer.kernels.strings.documents import BagOfWords
+    from mercer.kernels.strings.mismatch import Mismatch
+    from mercer.kernels.strings.spectrum import BlendedSpectrum, GappedKmer, Spectrum, WeightedDegree
+    from mercer.kernels.strings.subsequences import Subsequence
+    from mercer.kernels.trees.kernels import PartialTree, SubsetTree, SubtreeKernel
     from mercer.persist import load, save
+    from mercer.runtime.versions import show_versions
     from mercer.selection.classifier import AutoKernelClassifier
     from mercer.selection.mail import MailClassifier
     from mercer.selection.regressor import AutoKernelRegressor
-    from mercer.versions import show_versions
 
 __version__ = "0.1.0"
 
 _LATER = {
     "AutoKernelClassifier": "mercer.selection",
     "AutoKernelRegressor": "mercer.selection",
-    "BagOfWords": "mercer.kernels.documents",
-    "BlendedSpectrum": "mercer.kernels.strings",
-    "ColumnKernel": "mercer.kernels.columns",
-    "GappedKmer": "mercer.kernels.strings",
-    "GeneralSetKernel": "mercer.kernels.sets",
-    "Intersection": "mercer.kernels.bags",
-    "Invariant": "mercer.kernels.invariance",
+    "BagOfWords": "mercer.kernels.strings.documents",
+    "BlendedSpectrum": "mercer.kernels.strings.spectrum",
+    "ColumnKernel": "mercer.kernels.columns.table",
+    "GappedKmer": "mercer.kernels.strings.spectrum",
+    "GeneralSetKernel": "mercer.kernels.sets.sets",
+    "Intersection": "mercer.kernels.sets.bags",
+    "Invariant": "mercer.kernels.sets.invariance",
     "KernelFisherDiscriminant": "mercer.estimators.fisher",
     "KernelLeastSquares": "mercer.estimators.least_squares",
     "KernelLogisticRegression": "mercer.estimators.logistic",
@@ -90,38 +90,38 @@ _LATER = {
     "KernelPerceptron": "mercer.estimators.perceptron",
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
-    "LocalAlignment": "mercer.kernels.alignment",
+    "LocalAlignment": "mercer.kernels.strings.alignment",
     "MailClassifier": "mercer.selection.mail",
-    "Mismatch": "mercer.kernels.mismatch",
-    "NodeLabels": "mercer.kernels.weisfeiler_lehman",
+    "Mismatch": "mercer.kernels.strings.mismatch",
+    "NodeLabels": "mercer.kernels.graphs.weisfeiler_lehman",
     "NuSVC": "mercer.estimators.svc",
     "NuSVR": "mercer.estimators.svr",
     "OneClassSVM": "mercer.estimators.one_class",
-    "PartialTree": "mercer.kernels.tree_kernels",
+    "PartialTree": "mercer.kernels.trees.kernels",
     "ParzenClassifier": "mercer.estimators.parzen",
     "Perceptron": "mercer.estimators.linear_perceptron",
-    "RandomWalk": "mercer.kernels.random_walk",
+    "RandomWalk": "mercer.kernels.graphs.random_walk",
     "SVC": "mercer.estimators.svc",
     "SVR": "mercer.estimators.svr",
-    "SetKernel": "mercer.kernels.sets",
-    "ShortestPath": "mercer.kernels.shortest_path",
-    "Spectrum": "mercer.kernels.strings",
-    "Subsequence": "mercer.kernels.subsequences",
-    "SubsetTree": "mercer.kernels.tree_kernels",
-    "SubtreeKernel": "mercer.kernels.tree_kernels",
-    "WeightedDegree": "mercer.kernels.strings",
-    "WeisfeilerLehman": "mercer.kernels.weisfeiler_lehman",
-    "bends": "mercer.kernels.images",
-    "compositions": "mercer.kernels.invariance",
+    "SetKernel": "mercer.kernels.sets.sets",
+    "ShortestPath": "mercer.kernels.graphs.shortest_path",
+    "Spectrum": "mercer.kernels.strings.spectrum",
+    "Subsequence": "mercer.kernels.strings.subsequences",
+    "SubsetTree": "mercer.kernels.trees.kernels",
+    "SubtreeKernel": "mercer.kernels.trees.kernels",
+    "WeightedDegree": "mercer.kernels.strings.spectrum",
+    "WeisfeilerLehman": "mercer.kernels.graphs.weisfeiler_lehman",
+    "bends": "mercer.kernels.sets.images",
+    "compositions": "mercer.kernels.sets.invariance",
     "load": "mercer.persist",
-    "rotations": "mercer.kernels.images",
+    "rotations": "mercer.kernels.sets.images",
     "save": "mercer.persist",
-    "shifts": "mercer.kernels.images",
-    "show_versions": "mercer.versions",
-    "slants": "mercer.kernels.images",
+    "shifts": "mercer.kernels.sets.images",
+    "show_versions": "mercer.runtime.versions",
+    "slants": "mercer.kernels.sets.images",
     "smoothness": "mercer.certify.smoothness",
-    "strokes": "mercer.kernels.images",
-    "zooms": "mercer.kernels.images",
+    "strokes": "mercer.kernels.sets.images",
+    "zooms": "mercer.kernels.sets.images",
 }
 
 #: modules that are there after ``import mercer``, and loaded when they are asked for

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
-from mercer.config import settings
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.one_point import as_list, width_of
+from mercer.runtime.config import settings
 
 __all__ = ["Expansion"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Any
 
-from mercer.clock import now
-from mercer.config import format_bytes, memory_budget, settings, thread_count
 from mercer.errors import MemoryBudgetError, warn_user
+from mercer.runtime.clock import now
+from mercer.runtime.config import format_bytes, memory_budget, settings, thread_count
 
 __all__ = ["Journal", "Plan", "Report", "note"]
 
@@ -42,7 +42,7 @@ class Plan:
     threads: int = field(default_factory=thread_count)
 
     def __post_init__(self) -> None:
-        from mercer.native import compiles
+        from mercer.runtime.native import compiles
 
         if not compiles() and _UNCOMPILED not in self.why:
             object.__setattr__(self, "why", (*self.why, _UNCOMPILED))

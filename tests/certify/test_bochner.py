@@ -20,8 +20,8 @@ from mercer import (
 )
 from mercer.certify.bochner import density, radial_profile, transform
 from mercer.kernels import fixed
-from mercer.kernels.expression import absolute, exp, maximum
-from mercer.kernels.expression import sqrt as root
+from mercer.kernels.formula.expression import absolute, exp, maximum
+from mercer.kernels.formula.expression import sqrt as root
 
 OMEGA = np.array([0.0, 0.3, 1.0, 3.0, 7.0])
 

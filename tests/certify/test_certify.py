@@ -27,7 +27,7 @@ from mercer import (
 from mercer.certify import certify as module_function
 from mercer.certify.proof import Step
 from mercer.kernels import fixed
-from mercer.kernels.expression import exp
+from mercer.kernels.formula.expression import exp
 
 
 class Formula(Kernel):

@@ -30,8 +30,8 @@ from mercer.certify.proof import Open, Step
 from mercer.kernels import compose, fixed, positive
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import Derivative
-from mercer.kernels.expression import minimum, tanh
-from mercer.kernels.invariance import Invariant
+from mercer.kernels.formula.expression import minimum, tanh
+from mercer.kernels.sets.invariance import Invariant
 from mercer.testing import example_kernels, own_kernels
 
 BALL, GAUSS, POINTS = BallIndicator(), Gaussian(1.0), np.array([[0.0], [1.0], [2.5]])
@@ -305,7 +305,7 @@ def test_a_subclass_of_a_kernel_of_ours_is_somebody_elses():
 
 
 def test_a_class_that_borrows_our_name_is_not_trusted():
-    impostor = type("Gaussian", (Gaussian,), {"__module__": "mercer.kernels.stationary"})
+    impostor = type("Gaussian", (Gaussian,), {"__module__": "mercer.kernels.vectors.stationary"})
     assert is_trusted(GAUSS) and not is_trusted(impostor(1.0))
 
 

@@ -7,8 +7,8 @@ from mercer import SVC, Gaussian, Kernel, KernelPCA, Linear, Sigmoid, certify
 from mercer.certify.conditional import conditional_order, what_it_allows
 from mercer.certify.formula import Prover
 from mercer.kernels import fixed
-from mercer.kernels.expression import exp, log, maximum, sqrt
-from mercer.kernels.pair import Pair
+from mercer.kernels.formula.expression import exp, log, maximum, sqrt
+from mercer.kernels.formula.pair import Pair
 
 pair = Pair()
 s = pair.sqdist

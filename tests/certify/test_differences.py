@@ -10,8 +10,8 @@ from mercer.certify.formula import Prover
 from mercer.certify.parts import split, terms
 from mercer.kernels import fixed
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import ZERO, cos, exp, maximum, sqrt
-from mercer.kernels.pair import Pair
+from mercer.kernels.formula.expression import ZERO, cos, exp, maximum, sqrt
+from mercer.kernels.formula.pair import Pair
 
 PAIR = Pair()
 DOT, R2, R = PAIR.dot, PAIR.sqdist, sqrt(PAIR.sqdist)

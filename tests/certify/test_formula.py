@@ -10,8 +10,19 @@ from mercer.certify.formula import Prover, is_trusted
 from mercer.certify.parts import is_difference, terms
 from mercer.certify.rounding import gram_with_error
 from mercer.certify.witness import Witness, witness_at
-from mercer.kernels.expression import absolute, cos, exp, log, maximum, minimum, sin, sqrt, tanh, where
-from mercer.kernels.pair import A, B, Mapping, Pair, ParameterLeaf, Scaling
+from mercer.kernels.formula.expression import (
+    absolute,
+    cos,
+    exp,
+    log,
+    maximum,
+    minimum,
+    sin,
+    sqrt,
+    tanh,
+    where,
+)
+from mercer.kernels.formula.pair import A, B, Mapping, Pair, ParameterLeaf, Scaling
 
 pair = Pair()
 x, y, r = sqrt(pair.xx), sqrt(pair.yy), sqrt(pair.sqdist)

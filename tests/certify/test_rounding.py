@@ -5,9 +5,9 @@ import pytest
 
 from mercer import config
 from mercer.certify.rounding import frobenius, gram_with_error
-from mercer.kernels.calculus import evaluate
-from mercer.kernels.expression import absolute, cos, exp, log, maximum, sin, sqrt, tanh, where
-from mercer.kernels.pair import A, B, Pair, PointSum
+from mercer.kernels.formula.calculus import evaluate
+from mercer.kernels.formula.expression import absolute, cos, exp, log, maximum, sin, sqrt, tanh, where
+from mercer.kernels.formula.pair import A, B, Pair, PointSum
 from mercer.testing import example_kernels, example_points
 
 pair = Pair()

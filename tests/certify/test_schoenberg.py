@@ -22,8 +22,8 @@ from mercer import (
 )
 from mercer.certify.schoenberg import negative_frequency
 from mercer.kernels import fixed
-from mercer.kernels.expression import exp, maximum, sqrt
-from mercer.kernels.radial import sphere_wave
+from mercer.kernels.formula.expression import exp, maximum, sqrt
+from mercer.kernels.spectral.radial import sphere_wave
 
 
 class Formula(Kernel):

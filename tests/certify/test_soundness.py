@@ -34,8 +34,8 @@ from mercer.certify.proof import Step
 from mercer.certify.rounding import gram_with_error
 from mercer.certify.witness import smallest, witness_at
 from mercer.kernels import fixed
-from mercer.kernels.expression import absolute, cos, exp, log, maximum, minimum, sin, sqrt, tanh, wrap
-from mercer.kernels.pair import A, B, Pair
+from mercer.kernels.formula.expression import absolute, cos, exp, log, maximum, minimum, sin, sqrt, tanh, wrap
+from mercer.kernels.formula.pair import A, B, Pair
 
 slow_generation = settings(
     max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]

@@ -12,8 +12,8 @@ from mercer.certify.rounding import gram_with_error
 from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine, smallest, witness_at
 from mercer.kernels import fixed
-from mercer.kernels.expression import absolute, cos, exp, maximum, sqrt, tanh
-from mercer.kernels.pair import Pair
+from mercer.kernels.formula.expression import absolute, cos, exp, maximum, sqrt, tanh
+from mercer.kernels.formula.pair import Pair
 
 
 def none(K):

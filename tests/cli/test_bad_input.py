@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from mercer import files
 from mercer.cli import exits
+from mercer.runtime import files
 
 from .conftest import QUICK
 

@@ -12,7 +12,7 @@ from mercer.cli.exits import as_options
 from mercer.cli.fitting import Fitting
 from mercer.cli.honest import Effort, difference
 from mercer.cli.screen import Screen
-from mercer.clock import now
+from mercer.runtime.clock import now
 from mercer.tables.features import TableFeatures
 from mercer.tables.learners import learner
 from mercer.tables.model import TableModel

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mercer import files
 from mercer.cli import exits
 from mercer.cli.predict import _to_standard_output
 from mercer.cli.screen import Screen
 from mercer.cli.train import Wishes
+from mercer.runtime import files
 
 from .conftest import QUICK
 
@@ -256,9 +256,9 @@ def test_kernels_of_the_help(mercer, sine, kernel):
 
 def test_a_terminal_sees_the_time_pass(monkeypatch):
     """The bar has the steps and the best kernel; notes and compiling are lines of their own."""
-    from mercer import clock
     from mercer.cli.screen import Screen
-    from mercer.config import settings
+    from mercer.runtime import clock
+    from mercer.runtime.config import settings
 
     class Terminal(io.StringIO):
         def isatty(self):

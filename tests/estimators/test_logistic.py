@@ -358,7 +358,7 @@ def test_a_step_that_is_cut_short_is_repeated(rng, tmp_path, monkeypatch):
     whole = KernelLogisticRegression(**options).fit(X, y)
     model = KernelLogisticRegression(checkpoint=path, resume=True, **options)
     with monkeypatch.context() as patch:
-        patch.setattr("mercer.estimators.iterative.Control", Cut)
+        patch.setattr("mercer.estimators.shared.iterative.Control", Cut)
         with pytest.warns(ConvergenceWarning, match="was interrupted"):
             model.fit(X, y)
     assert model.report_.objective >= whole.report_.objective

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mercer.machine import available_cores
+from mercer.runtime.machine import available_cores
 
 pytestmark = [
     pytest.mark.slow,

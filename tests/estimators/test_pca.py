@@ -29,7 +29,7 @@ from mercer import (
 )
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.estimators.pca import KernelPCA
-from mercer.solvers import eigen
+from mercer.solvers.spectral import eigen
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ from mercer import (
     config,
 )
 from mercer.errors import InputError, MemoryBudgetError
-from mercer.solvers.perceptron import perceptron
+from mercer.solvers.perceptron.kernel import perceptron
 
 XOR = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 XOR_LABELS = np.array([1, -1, 1, -1])
@@ -331,7 +331,7 @@ def test_averages_and_votes(rng, noisy):
 def test_votes_are_counted_a_few_points_at_a_time(ring, monkeypatch):
     model = KernelPerceptron(prediction="voted").fit(*ring)
     expected = model.decision_function(ring[0])
-    monkeypatch.setattr("mercer.estimators.mistakes._ENTRIES", 100)
+    monkeypatch.setattr("mercer.estimators.shared.mistakes._ENTRIES", 100)
     assert model.decision_function(ring[0]) == pytest.approx(expected)
 
 

@@ -489,7 +489,7 @@ def test_verbose_means_a_bar(moons, capsys):
 @pytest.mark.parametrize("n", [60, 900])
 def test_conditionally_positive_definite_kernels_do_as_well(n, rng):
     """Σγ = 0, so only differences count: -‖x - x'‖, whose diagonal is 0, has a minimum like any kernel."""
-    from mercer.kernels.expression import sqrt
+    from mercer.kernels.formula.expression import sqrt
 
     class NegativeDistance(Kernel):
         def formula(self, pair):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer.config import config
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.features.monomials import (
     count,
@@ -18,6 +17,7 @@ from mercer.features.monomials import (
     require_whole,
     weights,
 )
+from mercer.runtime.config import config
 
 small = {"m": st.integers(1, 5), "degree": st.integers(0, 5)}
 

@@ -10,9 +10,9 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import PolynomialFeatures
 
-from mercer.config import config
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.features.polynomial import PolynomialMap
+from mercer.runtime.config import config
 
 r2 = math.sqrt(2)
 

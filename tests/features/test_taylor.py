@@ -10,10 +10,10 @@ from scipy.spatial.distance import cdist
 from scipy.stats import poisson
 from sklearn.base import clone
 
-from mercer.config import config
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.features.monomials import exponents
 from mercer.features.taylor import GaussianTaylorMap
+from mercer.runtime.config import config
 
 
 def gaussian(X, Y, sigma):

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from mercer import Gaussian, Linear, Polynomial
 from mercer.gram.exact import exact_values
-from mercer.twofold import UNIT
+from mercer.runtime.twofold import UNIT
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(3, c=1.0), Polynomial(5, c=0.0, gamma=0.3)])

@@ -476,7 +476,7 @@ def test_other_points_beside_what_is_prepared(kernel, X, Y):
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.2), Linear(), Laplacian(0.7)], ids=repr)
 def test_read_only_points_compile_nothing(rng, kernel, tmp_path):
-    loops = pytest.importorskip("mercer.gram.backends.loops")
+    loops = pytest.importorskip("mercer.gram.backends.numba.loops")
     X = rng.normal(size=(20, 3))
     for dtype in ("float64", "float32"):
         for points in (X, X.astype(np.float32)):

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from mercer import Gaussian, Linear, config
-from mercer.gram.backends.sparse_products import sparse_products
+from mercer.gram.backends.numba.sparse_products import sparse_products
 from mercer.gram.sparse_rows import sort_columns
 
 

@@ -22,7 +22,7 @@ from mercer import (
 )
 from mercer.errors import InputError
 from mercer.kernels import positive
-from mercer.kernels.expression import exp
+from mercer.kernels.formula.expression import exp
 from mercer.kernels.heuristics import median_distance, value
 
 

@@ -78,7 +78,7 @@ def test_functions_become_the_slow_path():
         (None, "None"),
         (3, "3"),
         (["rbf"], "['rbf']"),
-        (Gaussian, "<class 'mercer.kernels.stationary.Gaussian'>"),
+        (Gaussian, "<class 'mercer.kernels.vectors.stationary.Gaussian'>"),
     ],
 )
 def test_anything_else_is_refused(what, shown):

@@ -21,7 +21,7 @@ from mercer import (
     WeisfeilerLehman,
 )
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.graph import Graph
+from mercer.kernels.graphs.graph import Graph
 
 X = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
 

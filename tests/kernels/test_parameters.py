@@ -25,7 +25,7 @@ from mercer import (
 from mercer.errors import InputError
 from mercer.kernels import choice, fixed, nonnegative, positive, real, whole
 from mercer.kernels.compose import Mapped, OnColumns, PolynomialOf, Power, Product, Scaled, Sum
-from mercer.kernels.expression import exp
+from mercer.kernels.formula.expression import exp
 
 
 def refused(action, text, error=InputError):

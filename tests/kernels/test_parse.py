@@ -321,7 +321,7 @@ def test_reading_loads_no_kernel_that_is_not_named():
 
     code = (
         "import sys; from mercer.kernels.parse import parse_kernel; parse_kernel('rbf + 2*polynomial(3)'); "
-        "print('mercer.kernels.weisfeiler_lehman' in sys.modules)"
+        "print('mercer.kernels.graphs.weisfeiler_lehman' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

@@ -42,7 +42,7 @@ EMPTY = node("JsonNode", "builtins", "str", content="null", is_json=True)
         node("ObjectNode", "harmful", "Thing", content=EMPTY),
         node("ObjectNode", "mercer.kernels.base", "Kernel.__class__"),
         node("ObjectNode", "mercer.__main__", "Thing", content=EMPTY),
-        node("ObjectNode", "mercer.threads", "Lock", content=EMPTY),
+        node("ObjectNode", "mercer.runtime.threads", "Lock", content=EMPTY),
         node("ObjectNode", "sklearn.tests.test_base", "MyEstimator", content=EMPTY),
         node("ObjectNode", "sklearn.externals.joblib", "Memory", content=EMPTY),
         node("ObjectNode", "subprocess", "Popen", content=EMPTY),

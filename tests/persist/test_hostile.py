@@ -351,7 +351,7 @@ def test_nothing_that_may_be_named_opens_files():
         ("mercer.features.email.boxes", "read_file"),
         ("mercer.features.email.boxes", "messages"),
         ("mercer.features.email", "read"),
-        ("mercer.kernels.graphs", "load_tu"),
+        ("mercer.kernels.graphs.many", "load_tu"),
         ("mercer.tables.source", "read_bytes"),
         ("mercer.persist", "load"),
         ("numpy", "load"),
@@ -414,8 +414,8 @@ def test_mutated_tokens_are_refused_or_data():
     """Two thousand times: no gigabytes, no waiting, no crash."""
     rng = np.random.default_rng(5)
     ring = sparse.csr_array(np.ones((3, 3)) - np.eye(3))
-    from mercer.kernels.graph import Graph
-    from mercer.kernels.trees import as_tree
+    from mercer.kernels.graphs.graph import Graph
+    from mercer.kernels.trees.tree import as_tree
 
     whole = [
         [Graph(ring, labels=list("abc"), attributes=np.ones((3, 2))), as_tree("(S (NP dog) (VP bites))")],

@@ -51,8 +51,8 @@ from mercer import (
     shifts,
 )
 from mercer.errors import SlowPathWarning
-from mercer.kernels.graph import Graph
-from mercer.kernels.trees import as_tree
+from mercer.kernels.graphs.graph import Graph
+from mercer.kernels.trees.tree import as_tree
 from mercer.persist import save
 from mercer.testing.examples import example_kernels, example_points
 

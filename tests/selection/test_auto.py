@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelRidge, Laplacian, Linear, Polynomial, Spectrum, config
-from mercer.clock import now
 from mercer.errors import InputError
+from mercer.runtime.clock import now
 from mercer.selection import AutoKernelClassifier, AutoKernelRegressor, nested_error
 from mercer.selection.families import family
 from mercer.selection.search import Clock, Score, Search
@@ -311,7 +311,7 @@ def test_a_search_that_came_to_its_end_did_not_run_out_of_time(wave):
 
 def test_compiling_is_not_charged(wave, monkeypatch):
     """A search under a limit tries as much when each trial waits for the compiler first."""
-    from mercer.clock import standing_still
+    from mercer.runtime.clock import standing_still
 
     learn = Search._learn
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from mercer import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, RationalQuadratic, Spectrum
-from mercer.clock import now
+from mercer.runtime.clock import now
 from mercer.selection import AutoKernelClassifier
 from mercer.selection.evidence import evidence, learn
 

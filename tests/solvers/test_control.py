@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from mercer.config import config
 from mercer.errors import InputError
+from mercer.runtime.config import config
 from mercer.solvers import control as module
 from mercer.solvers.control import Control
 

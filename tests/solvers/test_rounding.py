@@ -19,9 +19,9 @@ from mercer import (
     Linear,
 )
 from mercer.losses import as_loss
-from mercer.solvers.certificate import WeightedRisk
-from mercer.solvers.logistic import LogisticRisk, SoftmaxRisk
-from mercer.solvers.newton import newton
+from mercer.solvers.risk.certificate import WeightedRisk
+from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk
+from mercer.solvers.risk.newton import newton
 from mercer.solvers.rounding import Blur, Rounding, allowed, sizes
 
 LABELS = ["hinge", "squared_hinge", "logistic", "squared"]

@@ -22,10 +22,10 @@ from scipy.spatial.distance import cdist
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
-from mercer.kernels.calculus import evaluate
-from mercer.kernels.expression import Expression, sqrt, wrap
+from mercer.kernels.formula.calculus import evaluate
+from mercer.kernels.formula.expression import Expression, sqrt, wrap
+from mercer.kernels.formula.pair import Pair
 from mercer.kernels.names import NAMES, as_kernel
-from mercer.kernels.pair import Pair
 from mercer.kernels.parameters import fixed
 
 __all__ = ["OfDistance", "Sampled", "as_asked"]

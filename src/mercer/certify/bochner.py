@@ -26,14 +26,14 @@ from mercer.certify.rounding import gram_with_error
 from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
-from mercer.kernels.calculus import evaluate
-from mercer.kernels.expression import Number
-from mercer.kernels.pair import ParameterLeaf, Quantity, Scaling
+from mercer.kernels.formula.calculus import evaluate
+from mercer.kernels.formula.expression import Number
+from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.parameters import is_vector
-from mercer.kernels.quadrature import mass, panels, reach
-from mercer.kernels.radial import Radial, sphere_wave
-from mercer.kernels.spectral import Spectral
-from mercer.kernels.stationary import BSpline, Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.spectral.density import Spectral
+from mercer.kernels.spectral.quadrature import mass, panels, reach
+from mercer.kernels.spectral.radial import Radial, sphere_wave
+from mercer.kernels.vectors.stationary import BSpline, Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = ["Density", "density", "line_profile", "radial_profile", "transform"]
 

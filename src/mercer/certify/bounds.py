@@ -1,7 +1,7 @@
 r"""How small and how large a formula can be: interval arithmetic on its tree.
 
->>> from mercer.kernels.expression import exp
->>> from mercer.kernels.pair import Pair
+>>> from mercer.kernels.formula.expression import exp
+>>> from mercer.kernels.formula.pair import Pair
 >>> bounds(1 + Pair().sqdist, Space())
 (1.0, inf)
 >>> bounds(exp(-Pair().sqdist), Space())
@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mercer.certify.parts import number, terms
-from mercer.kernels.expression import Apply, Expression
-from mercer.kernels.pair import A, B, Columns, PointSum, Quantity, Scaling, View
+from mercer.kernels.formula.expression import Apply, Expression
+from mercer.kernels.formula.pair import A, B, Columns, PointSum, Quantity, Scaling, View
 
 __all__ = ["Interval", "Space", "bounds"]
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer import data
 from mercer.certify.conditional import what_it_allows
 from mercer.certify.proof import Step
 from mercer.certify.schoenberg import Frequency
+from mercer.data import points as data
 from mercer.kernels.base import Kernel
 
 __all__ = ["Certificate"]

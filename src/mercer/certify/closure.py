@@ -19,22 +19,22 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from mercer import data
 from mercer.certify.bounds import Space
 from mercer.certify.formula import Prover, fails, is_ours, is_trusted
 from mercer.certify.proof import Open, Step
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
-from mercer.kernels.columns import ColumnKernel
-from mercer.kernels.expression import Expression
-from mercer.kernels.histogram import ChiSquared
-from mercer.kernels.invariance import Invariant
-from mercer.kernels.pair import External, Mapping
+from mercer.kernels.columns.table import ColumnKernel
+from mercer.kernels.formula.expression import Expression
+from mercer.kernels.formula.pair import External, Mapping
 from mercer.kernels.parameters import is_vector
-from mercer.kernels.radial import Radial
-from mercer.kernels.sets import GeneralSetKernel, SetKernel, stack_elements
-from mercer.kernels.stationary import Delta, Matern, Wendland
+from mercer.kernels.sets.invariance import Invariant
+from mercer.kernels.sets.sets import GeneralSetKernel, SetKernel, stack_elements
+from mercer.kernels.spectral.radial import Radial
+from mercer.kernels.vectors.histogram import ChiSquared
+from mercer.kernels.vectors.stationary import Delta, Matern, Wendland
 
 __all__ = ["Setting", "prove"]
 

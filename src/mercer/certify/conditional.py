@@ -8,8 +8,8 @@ negative type exactly when k is of order 1. In every dimension (Micchelli 1986):
 - (-1)^⌈p⌉ (a + r²)^p for a > 0, p > 0 not whole, of order ⌈p⌉: the multiquadric -√(1 + r²);
 - ±r^{2n}, of order n + 1: nothing is left of it.
 
->>> from mercer.kernels.expression import sqrt
->>> from mercer.kernels.pair import Pair
+>>> from mercer.kernels.formula.expression import sqrt
+>>> from mercer.kernels.formula.pair import Pair
 >>> order, step = conditional_order(-sqrt(1 + Pair().sqdist), Prover())
 >>> order
 1
@@ -23,8 +23,8 @@ from mercer.certify.factors import factors
 from mercer.certify.formula import Prover
 from mercer.certify.parts import Weights, mirrored, number, split, terms
 from mercer.certify.proof import Step
-from mercer.kernels.expression import Apply, Expression
-from mercer.kernels.pair import Quantity
+from mercer.kernels.formula.expression import Apply, Expression
+from mercer.kernels.formula.pair import Quantity
 
 __all__ = ["conditional_order", "what_it_allows"]
 

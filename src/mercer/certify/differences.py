@@ -14,8 +14,8 @@ when all partial sums of the uⱼ are (Abel). So Σⱼ cⱼ exp(-aⱼr) is a ker
 fast decay first.
 
 >>> from mercer.certify.formula import Prover
->>> from mercer.kernels.expression import exp, sqrt
->>> from mercer.kernels.pair import Pair
+>>> from mercer.kernels.formula.expression import exp, sqrt
+>>> from mercer.kernels.formula.pair import Pair
 >>> r = sqrt(Pair().sqdist)
 >>> print(Prover().kernel(exp(-r) - 0.5 * exp(-2 * r)))
 (exp(sqrt(sqdist) * -1) - 0.5 * exp(-2 * sqrt(sqdist))): exponentials whose spectral densities add up to ≥ 0
@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING
 from mercer.certify.factors import factors
 from mercer.certify.parts import Weights, number, terms
 from mercer.certify.proof import Step, step
-from mercer.kernels.expression import ONE, Apply, Expression
-from mercer.kernels.pair import Quantity
+from mercer.kernels.formula.expression import ONE, Apply, Expression
+from mercer.kernels.formula.pair import Quantity
 
 if TYPE_CHECKING:
     from mercer.certify.formula import Prover

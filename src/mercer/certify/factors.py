@@ -1,7 +1,7 @@
 r"""Formulas taken apart: products, quotients, roots and powers into factors.
 
->>> from mercer.kernels.expression import sqrt
->>> from mercer.kernels.pair import Pair
+>>> from mercer.kernels.formula.expression import sqrt
+>>> from mercer.kernels.formula.pair import Pair
 >>> pair = Pair()
 >>> factors(2 * pair.dot / sqrt(pair.xx * pair.yy), Space())
 (2.0, {dot: 1.0, sum(a * a): -0.5, sum(a * a)': -0.5})
@@ -13,7 +13,7 @@ import math
 
 from mercer.certify.bounds import Space, bounds
 from mercer.certify.parts import Weights, number
-from mercer.kernels.expression import Apply, Expression
+from mercer.kernels.formula.expression import Apply, Expression
 
 __all__ = ["factors"]
 

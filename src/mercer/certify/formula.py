@@ -19,8 +19,8 @@ The rules are theorems (Schoenberg 1938; Berg, Christensen and Ressel 1984, chap
 Numbers are known when a kernel is certified, so every sign is decided. A statement holds wherever the
 formula is defined (not at 0/0, say).
 
->>> from mercer.kernels.expression import exp, sqrt
->>> from mercer.kernels.pair import Pair
+>>> from mercer.kernels.formula.expression import exp, sqrt
+>>> from mercer.kernels.formula.pair import Pair
 >>> print(Prover().kernel(exp(-sqrt(Pair().sqdist) / 2) + 1))
 (exp(sqrt(sqdist) * -0.5) + 1): a sum of kernels
 ├─ exp(sqrt(sqdist) * -0.5): exp(-N) for N of negative type (Schoenberg)
@@ -53,8 +53,8 @@ from mercer.certify.parts import (
 )
 from mercer.certify.patterns import centred_at_zero, matern_square
 from mercer.certify.proof import Step, step
-from mercer.kernels.expression import Apply, Expression
-from mercer.kernels.pair import External, Quantity
+from mercer.kernels.formula.expression import Apply, Expression
+from mercer.kernels.formula.pair import External, Quantity
 
 __all__ = ["Prover", "fails", "is_ours", "is_trusted"]
 

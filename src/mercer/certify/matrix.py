@@ -28,13 +28,13 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lapack
 
-from mercer import data
 from mercer.certify.certificate import Certificate
 from mercer.certify.proof import Step
 from mercer.certify.rounding import frobenius
 from mercer.certify.witness import smallest_pair, witness_at
-from mercer.config import require_memory
+from mercer.data import points as data
 from mercer.errors import InputError
+from mercer.runtime.config import require_memory
 
 __all__ = ["certify_matrix"]
 

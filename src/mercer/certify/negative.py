@@ -18,8 +18,8 @@ from mercer.certify.factors import factors
 from mercer.certify.parts import are_mirrored, diagonal, is_difference, mirrored, split, terms
 from mercer.certify.patterns import is_chi_squared
 from mercer.certify.proof import Step, step
-from mercer.kernels.expression import Apply, Expression
-from mercer.kernels.pair import Quantity
+from mercer.kernels.formula.expression import Apply, Expression
+from mercer.kernels.formula.pair import Quantity
 
 if TYPE_CHECKING:
     from mercer.certify.formula import Prover

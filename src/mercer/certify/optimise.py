@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mercer.certify.rounding import frobenius, gram_with_error
-from mercer.kernels.expression import Expression
+from mercer.kernels.formula.expression import Expression
 
 __all__ = ["descended", "share"]
 

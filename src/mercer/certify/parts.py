@@ -3,7 +3,7 @@ r"""Formulas taken apart: sums into terms, and which point each term knows.
 A formula of a pair (x, x') and a term g(a, b) over coordinates are treated alike: a is a quantity
 of x, b the same quantity of x'.
 
->>> from mercer.kernels.pair import Pair
+>>> from mercer.kernels.formula.pair import Pair
 >>> pair = Pair()
 >>> terms(3 + 2 * (pair.xx + pair.sqdist) - pair.sqdist)
 (3.0, {sum(a * a): 2.0, sqdist: 1.0})
@@ -19,10 +19,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from mercer.kernels.calculus import evaluate, substitute
-from mercer.kernels.expression import Apply, Expression, Number
-from mercer.kernels.pair import A, B, External, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity
-from mercer.kernels.pair import diagonal as pair_diagonal
+from mercer.kernels.formula.calculus import evaluate, substitute
+from mercer.kernels.formula.expression import Apply, Expression, Number
+from mercer.kernels.formula.pair import (
+    A,
+    B,
+    External,
+    ExternalDiagonal,
+    Mean,
+    ParameterLeaf,
+    PointSum,
+    Quantity,
+)
+from mercer.kernels.formula.pair import diagonal as pair_diagonal
 
 __all__ = [
     "Weights",

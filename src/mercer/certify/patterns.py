@@ -7,9 +7,9 @@ from dataclasses import replace
 from mercer.certify.bounds import Space, bounds
 from mercer.certify.factors import factors
 from mercer.certify.parts import Weights, is_difference, mirrored, number, split, terms
-from mercer.kernels.calculus import substitute
-from mercer.kernels.expression import ZERO, Apply, Expression
-from mercer.kernels.pair import A, B, PointSum, Quantity
+from mercer.kernels.formula.calculus import substitute
+from mercer.kernels.formula.expression import ZERO, Apply, Expression
+from mercer.kernels.formula.pair import A, B, PointSum, Quantity
 
 __all__ = ["centred_at_zero", "is_chi_squared", "matern_square"]
 

@@ -29,11 +29,12 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from mercer import agreement, data
+from mercer.data import agreement
+from mercer.data import points as data
 from mercer.errors import SlowPathWarning
-from mercer.gram.points import _label_codes as label_codes
-from mercer.kernels.expression import OPERATIONS, Apply, Expression, Number
-from mercer.kernels.pair import (
+from mercer.gram.sides import _label_codes as label_codes
+from mercer.kernels.formula.expression import OPERATIONS, Apply, Expression, Number
+from mercer.kernels.formula.pair import (
     A,
     B,
     External,

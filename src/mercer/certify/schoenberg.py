@@ -25,11 +25,11 @@ from mercer.certify.parts import number, terms
 from mercer.certify.proof import Step
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.calculus import evaluate, substitute
-from mercer.kernels.expression import ZERO, Apply, Expression, Number, Symbol
-from mercer.kernels.pair import Quantity
-from mercer.kernels.quadrature import reach
-from mercer.kernels.radial import Radial, sphere_wave
+from mercer.kernels.formula.calculus import evaluate, substitute
+from mercer.kernels.formula.expression import ZERO, Apply, Expression, Number, Symbol
+from mercer.kernels.formula.pair import Quantity
+from mercer.kernels.spectral.quadrature import reach
+from mercer.kernels.spectral.radial import Radial, sphere_wave
 
 __all__ = ["Frequency", "largest_dimension", "negative_frequency"]
 

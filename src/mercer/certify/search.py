@@ -23,8 +23,8 @@ from mercer.certify.optimise import descended, share
 from mercer.certify.rounding import EPSILON, gram_with_error
 from mercer.certify.witness import Witness, witness_at
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression
-from mercer.kernels.pair import Columns, External, Scaling
+from mercer.kernels.formula.expression import Expression
+from mercer.kernels.formula.pair import Columns, External, Scaling
 
 __all__ = ["search"]
 

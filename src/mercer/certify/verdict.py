@@ -38,11 +38,11 @@ from mercer.certify.schoenberg import Frequency, negative_frequency, proved_dime
 from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine
 from mercer.errors import InputError
-from mercer.gram.points import check_domain
+from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
 from mercer.kernels.objects import Precomputed
-from mercer.kernels.sets import SetKernel
-from mercer.threads import single_threaded_blas
+from mercer.kernels.sets.sets import SetKernel
+from mercer.runtime.threads import single_threaded_blas
 
 __all__ = ["certify"]
 

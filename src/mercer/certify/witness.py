@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
-from mercer import data
 from mercer.certify.rounding import EPSILON, frobenius, gram_with_error
-from mercer.config import config
+from mercer.data import points as data
 from mercer.errors import SlowPathWarning
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression
+from mercer.kernels.formula.expression import Expression
+from mercer.runtime.config import config
 
 __all__ = ["Evidence", "Witness", "examine", "smallest", "witness_at"]
 

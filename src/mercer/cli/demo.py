@@ -12,7 +12,7 @@ from mercer.cli.predict import predict
 from mercer.cli.screen import Screen
 from mercer.cli.train import Wishes, train
 from mercer.errors import InputError
-from mercer.files import write_whole
+from mercer.runtime.files import write_whole
 
 __all__ = ["demo"]
 

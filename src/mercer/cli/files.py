@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mercer.errors import InputError
-from mercer.files import is_device
+from mercer.runtime.files import is_device
 from mercer.tables.source import STANDARD_INPUT, without_packing
 
 __all__ = ["report_beside", "require_apart", "require_writable", "stem"]

@@ -22,11 +22,11 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
-from mercer import data
 from mercer.cli.honest import Effort, Honest, difference, judged
 from mercer.cli.screen import Screen
-from mercer.clock import now
+from mercer.data import points as data
 from mercer.errors import MemoryBudgetError, quietly
+from mercer.runtime.clock import now
 from mercer.tables.model import TableModel
 
 __all__ = ["Fitting", "refitted"]
@@ -54,7 +54,7 @@ class _Judged:
 
 @dataclass(eq=False)
 class Fitting:
-    """The way from a table to a model and its error, until ``end`` on the clock of `mercer.clock`."""
+    """The way from a table to a model and its error, until ``end`` on the clock of `mercer.runtime.clock`."""
 
     blank: TableModel
     X: Any

@@ -16,7 +16,7 @@ from mercer.cli.files import require_apart, require_writable
 from mercer.cli.screen import Screen, percent
 from mercer.cli.train import save
 from mercer.errors import InputError, warn_user
-from mercer.files import aside
+from mercer.runtime.files import aside
 from mercer.tables.source import STANDARD_INPUT
 
 __all__ = ["classify", "train"]

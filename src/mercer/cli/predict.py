@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
 from mercer.cli.files import report_beside, require_apart, require_writable
 from mercer.cli.screen import Screen, percent
-from mercer.config import config, memory_budget
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.files import aside
+from mercer.runtime.config import config, memory_budget
+from mercer.runtime.files import aside
 from mercer.tables import Table, TableModel, read_table
 from mercer.tables.frames import write_csv
 
@@ -140,7 +140,7 @@ def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Scr
     name = str(about.get("target"))
     if "target" not in about or table.frame is None or name not in table.frame.columns:
         return
-    from mercer.kernels.cells import gaps, values
+    from mercer.kernels.columns.cells import gaps, values
     from mercer.tables.encoders import as_label, as_numbers
 
     column = values(table.frame, table.columns.index(name))

@@ -15,9 +15,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from mercer.cli.exits import as_options, say
-from mercer.clock import tell_of_compiling
-from mercer.config import config
-from mercer.progress import Progress
+from mercer.runtime.clock import tell_of_compiling
+from mercer.runtime.config import config
+from mercer.runtime.progress import Progress
 from mercer.verdict import percent
 
 __all__ = ["Screen", "percent"]

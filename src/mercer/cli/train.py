@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
 from mercer.cli.exits import as_options
 from mercer.cli.files import report_beside, require_apart, require_writable, stem
 from mercer.cli.fitting import Fitting
@@ -18,12 +17,13 @@ from mercer.cli.honest import Honest, fitted_points
 from mercer.cli.notes import held_back
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training, told_apart
-from mercer.clock import now
-from mercer.config import config
+from mercer.data import points as data
 from mercer.errors import InputError, require_installed
-from mercer.files import aside
 from mercer.kernels.words import has_scales, in_words
 from mercer.reporting.notes import fit_notes
+from mercer.runtime.clock import now
+from mercer.runtime.config import config
+from mercer.runtime.files import aside
 from mercer.tables import Table, TableFeatures, TableModel, Target, find_target, read_table
 from mercer.tables.formats import equally_spaced
 from mercer.tables.learners import learner
@@ -253,7 +253,7 @@ def _left_out(model: TableModel) -> list[str]:
 
 def split(table: Table, column: str | None, task: str | None, drop: Sequence[str] = ()) -> tuple[Any, Target]:
     """The points with a target, and the targets; without the columns to drop."""
-    from mercer.kernels.cells import values
+    from mercer.kernels.columns.cells import values
     from mercer.tables.frames import without
 
     if column is None:

@@ -8,17 +8,17 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from mercer import data
-from mercer.config import settings
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin
-from mercer.estimators.classes import KernelClassifierMixin
-from mercer.estimators.definite import INDEFINITE, DefiniteMixin
-from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.base import KernelMixin
+from mercer.estimators.shared.classes import KernelClassifierMixin
+from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, positive, whole
 from mercer.report import Journal, Plan
-from mercer.solvers.fisher import PATH, FisherResult, fisher
+from mercer.runtime.config import settings
+from mercer.solvers.spectral.fisher import PATH, FisherResult, fisher
 
 __all__ = ["KernelFisherDiscriminant"]
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer import data
-from mercer.estimators.base import KernelMixin, flag
-from mercer.estimators.definite import INDEFINITE, DefiniteMixin
-from mercer.estimators.origin import moved, origin_of, warn_if_lost
+from mercer.data import points as data
 from mercer.estimators.ridge import EIGEN, KernelRegressorMixin, dense_plan
+from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan
-from mercer.solvers.ridge import minimum_norm
+from mercer.solvers.linear.ridge import minimum_norm
 
 __all__ = ["KernelLeastSquares"]
 

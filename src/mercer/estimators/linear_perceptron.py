@@ -8,18 +8,18 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin, flag
-from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
 from mercer.kernels.base import Kernel
-from mercer.kernels.dotproduct import Linear
-from mercer.kernels.pair import Mapping
+from mercer.kernels.formula.pair import Mapping
 from mercer.kernels.parameters import Parameter, fixed, whole
+from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
-from mercer.solvers.perceptron import mistake_bound
-from mercer.solvers.primal_perceptron import PrimalResult, primal_perceptron
+from mercer.solvers.perceptron.kernel import mistake_bound
+from mercer.solvers.perceptron.primal import PrimalResult, primal_perceptron
 
 __all__ = ["Perceptron"]
 
@@ -49,7 +49,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     max_iter : passes over the data, at most
     shuffle : whether each pass visits the points in a new random order
     random_state : seed of those orders
-    max_time, progress, checkpoint, resume : control over a long run, see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------

@@ -9,22 +9,22 @@ from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer import data
-from mercer.config import memory_budget, settings
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin, flag
-from mercer.estimators.classes import KernelClassifierMixin, signs
-from mercer.estimators.definite import DefiniteMixin
-from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.origin import expanded, moved, origin_of, rounding_of
+from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.classes import KernelClassifierMixin, signs
+from mercer.estimators.shared.definite import DefiniteMixin
+from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import Journal, Plan, Report
+from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
-from mercer.solvers.descent import descend
-from mercer.solvers.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
-from mercer.solvers.newton import newton, require_solvable
-from mercer.solvers.objective import DescentResult, Risk
+from mercer.solvers.risk.descent import descend
+from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
+from mercer.solvers.risk.newton import newton, require_solvable
+from mercer.solvers.risk.objective import DescentResult, Risk
 
 __all__ = ["KernelLogisticRegression"]
 
@@ -61,7 +61,7 @@ class KernelLogisticRegression(
     solver : "newton"; or "gradient", accelerated gradient descent, which takes many more and cheaper steps
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : steps at most; by default 100 of Newton's, 10,000 of the gradient's
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------

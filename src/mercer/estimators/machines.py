@@ -10,24 +10,24 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from mercer import data
-from mercer.config import memory_budget, settings
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin, flag
-from mercer.estimators.classes import KernelClassifierMixin, signs
-from mercer.estimators.definite import DefiniteMixin
-from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.origin import expanded, moved, origin_of, rounding_of
+from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.classes import KernelClassifierMixin, signs
+from mercer.estimators.shared.definite import DefiniteMixin
+from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive, whole
 from mercer.losses import Logistic, Loss, Poisson, as_loss
 from mercer.report import Journal, Plan, Report
-from mercer.solvers.certificate import RiskResult
+from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
-from mercer.solvers.multipliers import regularised_risk
-from mercer.solvers.newton import require_solvable
-from mercer.solvers.penalty import PenaltyResult, any_penalty, as_penalty
+from mercer.solvers.risk.certificate import RiskResult
+from mercer.solvers.risk.multipliers import regularised_risk
+from mercer.solvers.risk.newton import require_solvable
+from mercer.solvers.risk.penalty import PenaltyResult, any_penalty, as_penalty
 from mercer.solvers.several import Part, each, worst_stop
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
@@ -192,7 +192,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
     class_weight : None, "balanced", or a dict from labels to weights, as in scikit-learn
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : iterations at most
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------
@@ -332,7 +332,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
     fit_intercept : whether there is a b, which is not penalised
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : iterations at most
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------

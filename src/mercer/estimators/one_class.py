@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 
-from mercer import data
-from mercer.estimators.support import SupportMixin
-from mercer.estimators.support_parameters import PART
+from mercer.data import points as data
+from mercer.estimators.shared.support import SupportMixin
+from mercer.estimators.shared.support_parameters import PART
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan
-from mercer.solvers.svm import fit, one_class, outlying
+from mercer.solvers.svm.problems import fit, one_class, outlying
 
 __all__ = ["OneClassSVM"]
 
@@ -35,7 +35,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     warm_start : whether a fit starts from the solution of the last one, scaled to Σᵢ αᵢ = νW.
         It may save steps when the points are the same, in the same order, and ν or some weights have changed
         a little; what is found is the same, to within ``tol``. A last solution that does not fit is not used
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------

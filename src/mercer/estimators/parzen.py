@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin, check_weights, flag
-from mercer.estimators.definite import refutation
-from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
-from mercer.estimators.stream import StreamMixin
+from mercer.estimators.shared.base import KernelMixin, check_weights, flag
+from mercer.estimators.shared.definite import refutation
+from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.stream import StreamMixin
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan

@@ -13,24 +13,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer import data
-from mercer.config import memory_budget, settings
+from mercer.data import points as data
 from mercer.errors import InputError, warn_user
-from mercer.estimators.base import KernelMixin, check_weights, flag
-from mercer.estimators.definite import INDEFINITE, DefiniteMixin
-from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.origin import expanded, mean_of, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.base import KernelMixin, check_weights, flag
+from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.origin import expanded, mean_of, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.calculus import differentiate, evaluate
-from mercer.kernels.dotproduct import Linear
-from mercer.kernels.expression import Number
-from mercer.kernels.pair import ParameterLeaf, Quantity, Scaling
+from mercer.kernels.formula.calculus import differentiate, evaluate
+from mercer.kernels.formula.expression import Number
+from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, whole
+from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
+from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
-from mercer.solvers.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
-from mercer.solvers.preimage import PreimageResult, fixed_point, ridge_map
+from mercer.solvers.spectral.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
+from mercer.solvers.spectral.preimage import PreimageResult, fixed_point, ridge_map
 
 __all__ = ["KernelPCA"]
 

@@ -7,19 +7,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer import data
-from mercer.config import memory_budget, settings
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin, flag
-from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
-from mercer.estimators.origin import warn_if_lost
+from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.shared.origin import warn_if_lost
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
 from mercer.report import Journal, Plan
-from mercer.solvers.budget import Budget, budget_perceptron
-from mercer.solvers.perceptron import VISIT, mistake_bound, perceptron
+from mercer.runtime.config import memory_budget, settings
+from mercer.solvers.perceptron.budget import Budget, budget_perceptron
+from mercer.solvers.perceptron.kernel import VISIT, mistake_bound, perceptron
 
 __all__ = ["KernelPerceptron"]
 
@@ -56,7 +56,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     budget_strategy : what happens on a mistake when the budget is spent. "forget": f shrinks, and the oldest
         point goes (the Forgetron); "project": f gets the new point's projection on the span of the stored
         ones (the Projectron); "remove": the point with the smallest ``|α|`` goes. See
-        ``mercer.solvers.budget``
+        ``mercer.solvers.perceptron.budget``
     residual : "project" also projects a point of which less than this share of k(x, x) is lost by it
     max_iter : passes over the data, at most
     shuffle : whether each pass visits the points in a new random order
@@ -64,7 +64,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     record_history : whether to keep ``history_``, an entry per point and pass; by default for training
         sets of at most 1000 points, where it is sure to fit an eighth of the memory budget, and never with a
         budget
-    max_time, progress, checkpoint, resume : control over a long run, see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------

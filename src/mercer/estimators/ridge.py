@@ -10,24 +10,24 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer import data
-from mercer.config import config, memory_budget, settings, thread_count
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin, flag
-from mercer.estimators.definite import INDEFINITE, DefiniteMixin
-from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
-from mercer.kernels.dotproduct import Linear
 from mercer.kernels.parameters import Parameter, choice, nonnegative, positive, whole
+from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan, Report
-from mercer.solvers.conjugate import conjugate_gradient
-from mercer.solvers.primal import primal_ridge
-from mercer.solvers.ridge import leave_one_out, minimum_norm, ridge
-from mercer.solvers.single import SMALLEST, single_inverse
-from mercer.threads import single_threaded_blas
+from mercer.runtime.config import config, memory_budget, settings, thread_count
+from mercer.runtime.threads import single_threaded_blas
+from mercer.solvers.linear.conjugate import conjugate_gradient
+from mercer.solvers.linear.primal import primal_ridge
+from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
+from mercer.solvers.linear.single import SMALLEST, single_inverse
 
 __all__ = ["EIGEN", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
 
@@ -125,7 +125,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
     tol : for "cg" and "mixed", the residual relative to y
     max_iter : for these two, iterations at most
     max_time, progress, checkpoint, resume : for the iterations of these two, control over a long run; see
-        ``mercer.estimators.iterative``
+        ``mercer.estimators.shared.iterative``
 
     Attributes
     ----------

@@ -8,20 +8,20 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import KernelMixin, flag
-from mercer.estimators.definite import DefiniteMixin
-from mercer.estimators.iterative import IterativeMixin
-from mercer.estimators.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
+from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.definite import DefiniteMixin
+from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.parameters import Parameter, choice, fixed
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
-from mercer.solvers.ridge import ridge_path
+from mercer.solvers.linear.ridge import ridge_path
 
 __all__ = ["KernelRidgeCV"]
 
@@ -54,7 +54,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
     fit_intercept : whether there is a b, which is not penalised
     scoring : "squared" or "absolute": what is averaged (with the weights) over the errors left out
     alpha_per_target : whether each target takes its own α, else one serves all; the kernel is one for all
-    max_time, progress, checkpoint, resume : control over a long list; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long list: see `estimators.shared.iterative`
 
     Attributes
     ----------

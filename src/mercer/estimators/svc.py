@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.estimators.base import flag
-from mercer.estimators.support_classes import Problems, SupportClassifier
-from mercer.estimators.support_parameters import PART, PENALTY
+from mercer.estimators.shared.base import flag
+from mercer.estimators.shared.support_classes import Problems, SupportClassifier
+from mercer.estimators.shared.support_parameters import PART, PENALTY
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter
 from mercer.solvers.control import Control
-from mercer.solvers.svm import Machine, Task, c_svc, fit, nu_svc, separate, warm
+from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc, separate, warm
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -62,7 +62,7 @@ class SVC(SupportClassifier):
     warm_start : whether a fit starts from the solution of the last one, brought within the new bounds.
         It saves steps, as a rule, when the points are the same, in the same order, and C or little else has
         changed; what is found is the same, to within ``tol``. A last solution that does not fit is not used
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
     fit_intercept : whether f has an intercept b; without it b = 0, and the dual has no Σᵢ yᵢαᵢ = 0
 
     Attributes
@@ -207,7 +207,7 @@ class NuSVC(SupportClassifier):
     kernel, degree, gamma, coef0, shrinking, probability, tol, cache_size, verbose : see SVC
     max_iter, decision_function_shape, break_ties, random_state, multi_class, precision : see SVC
     warm_start : see SVC; the last solution is scaled to the sums that ν asks for
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------

@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from mercer import data
-from mercer.estimators.base import flag
-from mercer.estimators.support import SupportMixin
-from mercer.estimators.support_parameters import FINITE_PENALTY, PART, PENALTY
+from mercer.data import points as data
+from mercer.estimators.shared.base import flag
+from mercer.estimators.shared.support import SupportMixin
+from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, nonnegative
 from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
-from mercer.solvers.svm import Machine, fit, nu_svr, separate, svr
+from mercer.solvers.svm.problems import Machine, fit, nu_svr, separate, svr
 
 __all__ = ["SVR", "NuSVR"]
 
@@ -85,7 +85,7 @@ class SVR(_SupportRegressor):
         It saves steps, as a rule, when the points are the same, in the same order, and C, ε or some targets
         have changed; what is found is the same, to within ``tol``. A last solution that does not fit is not
         used, nor any where C is infinite
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
     fit_intercept : whether f has an intercept b; without it b = 0, and the dual has no Σᵢ γᵢ = 0
 
     Attributes
@@ -195,7 +195,7 @@ class NuSVR(_SupportRegressor):
     kernel, degree, gamma, coef0, shrinking, cache_size, verbose, max_iter, precision : see SVC
     tol, average : see SVR
     warm_start : see SVR; the last solution is scaled to the sums that ν asks for
-    max_time, progress, checkpoint, resume : control over a long run; see ``mercer.estimators.iterative``
+    max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
 
     Attributes
     ----------

@@ -19,7 +19,7 @@ from scipy import sparse
 from mercer.errors import InputError
 from mercer.features.polynomial import PolynomialMap
 from mercer.kernels.base import Kernel
-from mercer.kernels.dotproduct import Linear, Polynomial
+from mercer.kernels.vectors.dotproduct import Linear, Polynomial
 
 __all__ = ["explicit_features", "explicit_size"]
 

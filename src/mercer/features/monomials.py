@@ -28,11 +28,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.config import require_memory
-from mercer.data import as_vectors, refuse_too_large, require_numbers
+from mercer.data.points import as_vectors, refuse_too_large, require_numbers
+from mercer.data.scalars import is_number
+from mercer.data.sparse import require_indices
 from mercer.errors import InputError, shown
-from mercer.scalars import is_number
-from mercer.sparse_input import require_indices
+from mercer.runtime.config import require_memory
 
 __all__ = ["MonomialMap", "count", "exponents", "grow", "homogeneous", "weights"]
 

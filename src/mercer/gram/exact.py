@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.dotproduct import Linear, Polynomial
-from mercer.native import compiles, njit
-from mercer.twofold import EXACTLY, add, multiply
+from mercer.kernels.vectors.dotproduct import Linear, Polynomial
+from mercer.runtime.native import compiles, njit
+from mercer.runtime.twofold import EXACTLY, add, multiply
 
 __all__ = ["exact_values"]
 

@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from mercer import agreement, data
-from mercer.config import Settings, config, require_memory, settings
+from mercer.data import agreement
+from mercer.data import points as data
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
-from mercer.gram.cache import RowCache
-from mercer.gram.points import Sides, check_domain, point_values, prepare, prepare_left
+from mercer.gram.row_store import RowCache
+from mercer.gram.sides import Sides, check_domain, point_values, prepare, prepare_left
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression
-from mercer.kernels.pair import External
-from mercer.kernels.program import Program, program_of
-from mercer.threads import run
+from mercer.kernels.formula.expression import Expression
+from mercer.kernels.formula.pair import External
+from mercer.kernels.formula.program import Program, program_of
+from mercer.runtime.config import Settings, config, require_memory, settings
+from mercer.runtime.threads import run
 
 __all__ = ["Gram"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from mercer.gram.backends.base import Backend, add_segments
 from mercer.gram.gram import Gram
-from mercer.threads import run
+from mercer.runtime.threads import run
 
 __all__ = ["segment_sums"]
 

@@ -32,8 +32,8 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.depth import require_shallow
-from mercer.kernels.expression import Expression, Number, wrap
-from mercer.kernels.pair import Pair, ParameterLeaf, Scaling
+from mercer.kernels.formula.expression import Expression, Number, wrap
+from mercer.kernels.formula.pair import Pair, ParameterLeaf, Scaling
 from mercer.kernels.parameters import Parameter, is_vector
 
 __all__ = ["Kernel"]
@@ -246,8 +246,8 @@ class Kernel:
         # Gaussian(sigma=2.0)
         ...
         """
-        from mercer.kernels.program import Program
-        from mercer.kernels.source import print_source
+        from mercer.kernels.formula.program import Program
+        from mercer.kernels.formula.source import print_source
 
         return f"# {self!r}\n" + print_source(Program(self), backend)
 
@@ -342,7 +342,7 @@ class Kernel:
 
     def __add__(self, other: Any) -> Kernel:
         from mercer.kernels.compose import Sum
-        from mercer.kernels.dotproduct import Constant
+        from mercer.kernels.vectors.dotproduct import Constant
 
         if _is_scalar(other):
             return self if other == 0 else Sum(self, Constant(other))
@@ -350,7 +350,7 @@ class Kernel:
 
     def __radd__(self, other: Any) -> Kernel:
         from mercer.kernels.compose import Sum
-        from mercer.kernels.dotproduct import Constant
+        from mercer.kernels.vectors.dotproduct import Constant
 
         if not _is_scalar(other):
             return NotImplemented

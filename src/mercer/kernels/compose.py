@@ -11,14 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
+from mercer.data import points as data
+from mercer.data.scalars import is_number
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.depth import require_shallow
-from mercer.kernels.expression import Expression, exp, folded, integer_power, inverse_root, rebuild, wrap
-from mercer.kernels.pair import Columns, Mapping, Mean, Pair, ParameterLeaf, diagonal
+from mercer.kernels.formula.expression import (
+    Expression,
+    exp,
+    folded,
+    integer_power,
+    inverse_root,
+    rebuild,
+    wrap,
+)
+from mercer.kernels.formula.pair import Columns, Mapping, Mean, Pair, ParameterLeaf, diagonal
 from mercer.kernels.parameters import fixed, is_vector, nonnegative
-from mercer.scalars import is_number
 
 __all__ = [
     "Centered",

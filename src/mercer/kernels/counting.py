@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from mercer.native import OPTIONS, njit
+from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["count"]
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.calculus import differentiate
 from mercer.kernels.compose import _Unary
-from mercer.kernels.expression import Expression, Number, absolute
-from mercer.kernels.pair import A, B, Pair, ParameterLeaf, Quantity, derivative, scale_derivative
+from mercer.kernels.formula.calculus import differentiate
+from mercer.kernels.formula.expression import Expression, Number, absolute
+from mercer.kernels.formula.pair import A, B, Pair, ParameterLeaf, Quantity, derivative, scale_derivative
 from mercer.kernels.parameters import Parameter, fixed, is_vector
 
 __all__ = ["Derivative", "DistanceSlope", "differentiable"]

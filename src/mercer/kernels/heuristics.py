@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Any
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.dotproduct import Cosine, Linear, Polynomial, Sigmoid
-from mercer.kernels.histogram import ChiSquared, Min
 from mercer.kernels.objects import FromFunction, Precomputed
-from mercer.kernels.stationary import Gaussian, Laplacian
+from mercer.kernels.vectors.dotproduct import Cosine, Linear, Polynomial, Sigmoid
+from mercer.kernels.vectors.histogram import ChiSquared, Min
+from mercer.kernels.vectors.stationary import Gaussian, Laplacian
 
 __all__ = ["as_kernel"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression
-from mercer.kernels.pair import Pair
+from mercer.kernels.formula.expression import Expression
+from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import fixed
 
 __all__ = ["FromFunction", "Precomputed"]

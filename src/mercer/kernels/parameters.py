@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.scalars import is_number
 from mercer.errors import InputError, shown
-from mercer.kernels.expression import is_whole
-from mercer.scalars import is_number
+from mercer.kernels.formula.expression import is_whole
 
 __all__ = ["Parameter", "choice", "fixed", "nonnegative", "positive", "real", "whole"]
 

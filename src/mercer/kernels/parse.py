@@ -140,7 +140,7 @@ def _as_term(value: Any) -> Any:
     """A negative number in a sum, as the negative of a constant kernel."""
     if isinstance(value, Kernel) or value >= 0:
         return value
-    from mercer.kernels.dotproduct import Constant
+    from mercer.kernels.vectors.dotproduct import Constant
 
     return Negative(Constant(-value))
 

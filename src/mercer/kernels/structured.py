@@ -24,8 +24,8 @@ from scipy import sparse
 
 from mercer.errors import InputTypeError
 from mercer.kernels.base import Kernel
-from mercer.kernels.expression import Expression
-from mercer.kernels.pair import Joint, Pair
+from mercer.kernels.formula.expression import Expression
+from mercer.kernels.formula.pair import Joint, Pair
 
 __all__ = [
     "FeatureKernel",

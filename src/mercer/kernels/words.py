@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, text
-from mercer.kernels.columns import ColumnKernel
+from mercer.kernels.columns.table import ColumnKernel
 from mercer.kernels.compose import Normalized, OnColumns, Product, Scaled, Sum
 from mercer.kernels.parameters import is_vector
 

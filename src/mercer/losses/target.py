@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import wrightomega, xlogy
 
+from mercer.data.scalars import is_number
 from mercer.errors import InputError
 from mercer.losses.base import Loss, require, within
-from mercer.scalars import is_number
 
 __all__ = [
     "Absolute",

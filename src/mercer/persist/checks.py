@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.expansion import Expansion
 from mercer.features.email.vocabulary import Vocabulary
 from mercer.kernels.base import Kernel
 from mercer.kernels.depth import require_shallow
-from mercer.kernels.program import Program
+from mercer.kernels.formula.program import Program
 from mercer.persist.patterns import check_pattern
 from mercer.persist.sizes import mismatch
 

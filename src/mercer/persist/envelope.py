@@ -20,7 +20,7 @@ from platform import python_version
 from typing import Any, NoReturn
 
 from mercer.errors import InputError, InputTypeError
-from mercer.files import write_whole
+from mercer.runtime.files import write_whole
 
 __all__ = ["FORMAT", "as_path", "later", "read", "write"]
 

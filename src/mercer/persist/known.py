@@ -37,7 +37,7 @@ _HOMES = frozenset((
 ))
 #: modules of these that open files, or take files apart
 _READERS = frozenset((
-    "mercer.features.email.boxes", "mercer.kernels.graphs", "mercer.persist.archive",
+    "mercer.features.email.boxes", "mercer.kernels.graphs.many", "mercer.persist.archive",
     "mercer.persist.envelope", "mercer.persist.imports", "mercer.persist.walk", "mercer.solvers.control",
     "mercer.tables.arrays", "mercer.tables.formats", "mercer.tables.frames", "mercer.tables.source",
 ))

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.kernels.cells import values as column_values
-from mercer.kernels.graph import Graph
-from mercer.kernels.trees import Tree, _flat
+from mercer.kernels.columns.cells import values as column_values
+from mercer.kernels.graphs.graph import Graph
+from mercer.kernels.trees.tree import Tree, _flat
 from mercer.persist.known import class_name, function_name, is_function, type_name
 from mercer.persist.rebuild import (
     CONTAINERS,

@@ -20,8 +20,8 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from mercer.errors import InputError
-from mercer.kernels.graph import Graph
-from mercer.kernels.trees import _from_flat
+from mercer.kernels.graphs.graph import Graph
+from mercer.kernels.trees.tree import _from_flat
 from mercer.persist.known import named_class, named_function, named_type
 
 __all__ = [

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer import data
-from mercer.estimators.origin import is_affine
+from mercer.data import points as data
+from mercer.estimators.shared.origin import is_affine
 from mercer.expansion import Expansion
 
 __all__ = ["mismatch"]

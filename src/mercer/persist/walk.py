@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.errors import InputError
-from mercer.estimators.iterative import IterativeMixin
+from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
 from mercer.persist.checks import check, check_reads_nothing, check_size
 from mercer.persist.known import class_name

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import Learned, as_labels, learned, sample, table_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.plots import style

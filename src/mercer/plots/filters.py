@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from mercer.expansion import Expansion
 from mercer.features.email import read
-from mercer.kernels.dotproduct import Linear
+from mercer.kernels.vectors.dotproduct import Linear
 
 __all__ = ["FilterMachine", "FilterRows", "is_filter"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
+from mercer.data import points as data
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
-from mercer.kernels.columns import ColumnKernel
+from mercer.kernels.columns.table import ColumnKernel
 from mercer.kernels.compose import OnColumns
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.parameters import is_vector

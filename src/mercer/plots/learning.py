@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
-from mercer.clock import now
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels, learned, refittable, sample
 from mercer.plots.style import Display
+from mercer.runtime.clock import now
 
 __all__ = ["LearningCurveDisplay", "mistakes"]
 

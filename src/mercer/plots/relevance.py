@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import is_vector

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer import data
-from mercer.clock import now
+from mercer.data import points as data
+from mercer.runtime.clock import now
 
 __all__ = ["Shuffling", "with_cells_of_others"]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
-from mercer.config import format_bytes
+from mercer.data import points as data
 from mercer.gram import Gram
 from mercer.reporting.case import Case
 from mercer.reporting.page import Html, definitions, note, number, paragraph, percent, words
+from mercer.runtime.config import format_bytes
 
 __all__ = ["fit_section", "margin_section"]
 

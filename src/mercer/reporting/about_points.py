@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer import data
+from mercer.data import points as data
 from mercer.plots import style
 from mercer.plots.learned import width_of
 from mercer.plots.relevance import RelevanceDisplay

@@ -12,8 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from mercer import data
-from mercer.clock import now
+from mercer.data import points as data
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
 from mercer.plots.calibration import share_interval
@@ -22,6 +21,7 @@ from mercer.plots.learned import Learned, learned, refittable, sample, width_of
 from mercer.plots.learning import mistakes
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.reporting.notes import fit_notes
+from mercer.runtime.clock import now
 from mercer.verdict import Verdict, constant_error
 
 __all__ = ["Case", "HeldOut", "interval"]
@@ -70,7 +70,7 @@ class Case:
 
     @property
     def end(self) -> float:
-        """When the time is over, on the clock of `mercer.clock`."""
+        """When the time is over, on the clock of `mercer.runtime.clock`."""
         return self.began + self.limit
 
     def left(self, most: float) -> float:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.graph import as_graph
-from mercer.kernels.trees import as_tree
+from mercer.kernels.graphs.graph import as_graph
+from mercer.kernels.trees.tree import as_tree
 from mercer.reporting.page import cut, number
 
 __all__ = ["objects_of", "shown", "size"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mercer.clock import now
 from mercer.plots import style
 from mercer.reporting.page import Html, figure, note
+from mercer.runtime.clock import now
 
 __all__ = ["Pictures", "no_time", "reason"]
 
@@ -38,7 +38,7 @@ class Pictures:
 
     Parameters
     ----------
-    end : when that is, on the clock of `mercer.clock`
+    end : when that is, on the clock of `mercer.runtime.clock`
 
     Attributes
     ----------

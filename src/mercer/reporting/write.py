@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from mercer.errors import InputError, InputTypeError
-from mercer.files import write_whole
 from mercer.plots.filters import is_filter
 from mercer.reporting.about_choice import choice_section
 from mercer.reporting.about_data import column_section, data_section, kind_of
@@ -24,6 +23,7 @@ from mercer.reporting.look import STYLE
 from mercer.reporting.mail_case import MailCase
 from mercer.reporting.page import Html, cut, hinted, note, words
 from mercer.reporting.picture import Pictures, no_time, reason
+from mercer.runtime.files import write_whole
 
 __all__ = ["write_report"]
 

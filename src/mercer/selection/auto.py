@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.estimators.base import is_pairwise, with_matrix
-from mercer.estimators.iterative import IterativeMixin
+from mercer.estimators.shared.base import is_pairwise, with_matrix
+from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
-from mercer.kernels.stationary import Gaussian
+from mercer.kernels.vectors.stationary import Gaussian
 from mercer.report import Journal
-from mercer.seeds import seed_of
+from mercer.runtime.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
 from mercer.solvers.control import Control

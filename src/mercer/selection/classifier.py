@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer import data
-from mercer.clock import now
+from mercer.data import points as data
 from mercer.errors import quietly
-from mercer.estimators.base import KernelMixin
-from mercer.estimators.classes import KernelClassifierMixin, signs
+from mercer.estimators.shared.base import KernelMixin
+from mercer.estimators.shared.classes import KernelClassifierMixin, signs
 from mercer.estimators.svc import SVC
 from mercer.expansion import Expansion
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
+from mercer.runtime.clock import now
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.families import widened
 from mercer.selection.race import race

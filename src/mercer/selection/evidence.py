@@ -25,16 +25,16 @@ from scipy import sparse
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
-from mercer import data
-from mercer.clock import now
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import DistanceSlope
 from mercer.kernels.parameters import is_vector
-from mercer.native import OPTIONS, njit
-from mercer.solvers.cholesky import factorise, inverse, solve
-from mercer.threads import single_threaded_blas
+from mercer.runtime.clock import now
+from mercer.runtime.native import OPTIONS, njit
+from mercer.runtime.threads import single_threaded_blas
+from mercer.solvers.linear.cholesky import factorise, inverse, solve
 
 __all__ = ["Learned", "evidence", "learn"]
 

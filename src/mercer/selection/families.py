@@ -17,7 +17,7 @@ from scipy import sparse
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import differentiable
 from mercer.kernels.parameters import Parameter, is_vector
-from mercer.kernels.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.vectors.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = ["Family", "default_families", "family", "widened"]
 

@@ -26,18 +26,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.labels import require_labels
+from mercer.data.scalars import is_number
 from mercer.errors import InputError, InputTypeError
 from mercer.estimators.svc import SVC
 from mercer.features.email import ASPECTS, Mail, read
 from mercer.features.email.vocabulary import Vocabulary
 from mercer.gram import Gram
-from mercer.kernels.dotproduct import Linear
 from mercer.kernels.objects import Precomputed
-from mercer.labels import require_labels
-from mercer.scalars import is_number
-from mercer.seeds import seed_of
+from mercer.kernels.vectors.dotproduct import Linear
+from mercer.runtime.seeds import seed_of
+from mercer.runtime.threads import single_threaded_blas
 from mercer.selection.mixture import learn_weights
-from mercer.threads import single_threaded_blas
 
 __all__ = ["Explanation", "MailClassifier"]
 

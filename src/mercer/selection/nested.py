@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError
 
 __all__ = ["NestedError", "nested_error"]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.ndimage import binary_dilation
 
-from mercer.clock import now
 from mercer.kernels.base import Kernel
+from mercer.runtime.clock import now
 from mercer.selection.scores import PENALTIES, MachineErrors, neighbours
 from mercer.selection.search import Clock, Score
 

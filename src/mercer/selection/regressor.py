@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from mercer import data
-from mercer.clock import now
-from mercer.config import memory_budget
+from mercer.data import points as data
 from mercer.errors import quietly
-from mercer.estimators.base import KernelMixin
 from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
 from mercer.estimators.ridge_cv import KernelRidgeCV
+from mercer.estimators.shared.base import KernelMixin
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
+from mercer.runtime.clock import now
+from mercer.runtime.config import memory_budget
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.scores import left_out
 from mercer.selection.search import Clock, Search, Trial, affordable_points

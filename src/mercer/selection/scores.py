@@ -10,15 +10,15 @@ import numpy as np
 from scipy.ndimage import convolve1d
 from sklearn.model_selection import StratifiedKFold
 
-from mercer import data
-from mercer.config import config
+from mercer.data import points as data
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.runtime.config import config
+from mercer.runtime.threads import run, single_threaded_blas
 from mercer.selection.search import Score
-from mercer.solvers.folds import LARGEST, Fold, mistakes_of_paths
-from mercer.solvers.ridge import ridge_path
-from mercer.threads import run, single_threaded_blas
+from mercer.solvers.linear.ridge import ridge_path
+from mercer.solvers.svm.folds import LARGEST, Fold, mistakes_of_paths
 
 __all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 
@@ -79,7 +79,7 @@ class MachineErrors:
     ) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
         """The errors for every C of a part of `PENALTIES`, and C; each round cuts other folds.
 
-        From ``end`` on, by `mercer.clock.now`, no larger C is tried: the last errors stand for theirs.
+        From ``end`` on, by `clock.now`, no larger C is tried: the last errors stand for theirs.
         A point that is alone in its class is in no fold, and counts as wrong; all are 1 without two classes.
         """
         _, y, counts = np.unique(self.codes[which], return_inverse=True, return_counts=True)

@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from mercer import data
-from mercer.clock import now
-from mercer.config import memory_budget, thread_count
+from mercer.data import points as data
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import short_name
+from mercer.runtime.clock import now
+from mercer.runtime.config import memory_budget, thread_count
+from mercer.runtime.threads import run
 from mercer.selection.evidence import evidence, learn
 from mercer.selection.families import Family
-from mercer.threads import run
 
 __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
 

@@ -34,10 +34,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.clock import now
-from mercer.config import settings
 from mercer.errors import InputError
-from mercer.progress import Progress
+from mercer.runtime.clock import now
+from mercer.runtime.config import settings
+from mercer.runtime.progress import Progress
 
 __all__ = ["Control", "State"]
 
@@ -54,7 +54,7 @@ class Control:
     ----------
     label : what is shown beside the bar
     total : iterations at most, when known
-    max_time : seconds, those of compiling not counted (`mercer.clock`)
+    max_time : seconds, those of compiling not counted (`mercer.runtime.clock`)
     progress : as in ``mercer.config``; None takes what is configured
     checkpoint : path of the file that keeps the state, written aside and renamed
     resume : whether to go on from that file, if it exists

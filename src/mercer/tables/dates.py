@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputTypeError
-from mercer.kernels.cells import gaps
+from mercer.kernels.columns.cells import gaps
 
 __all__ = ["ORDERS", "moment", "orders_of", "to_moments"]
 

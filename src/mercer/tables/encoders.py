@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.cells import gaps, is_date, to_days
+from mercer.kernels.columns.cells import gaps, is_date, to_days
 from mercer.tables.dates import to_moments
 from mercer.tables.numbers import LARGEST, Learned
 from mercer.tables.view import View

@@ -21,15 +21,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.config import require_memory
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.cells import gaps, is_date
-from mercer.kernels.column_kinds import choose
-from mercer.kernels.columns import ColumnKernel
+from mercer.kernels.columns.cells import gaps, is_date
+from mercer.kernels.columns.kinds import choose
+from mercer.kernels.columns.table import ColumnKernel
 from mercer.kernels.compose import OnColumns
 from mercer.kernels.names import as_kernel
-from mercer.kernels.stationary import Gaussian, Laplacian
+from mercer.kernels.vectors.stationary import Gaussian, Laplacian
+from mercer.runtime.config import require_memory
 from mercer.tables.codes import are_names, may_be_names
 from mercer.tables.dates import ORDERS, orders_of
 from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn, number_block

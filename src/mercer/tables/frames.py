@@ -11,8 +11,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from mercer.config import memory_budget
 from mercer.errors import InputError, require
+from mercer.runtime.config import memory_budget
 from mercer.tables.dates import orders_of
 from mercer.tables.intake import PER_BYTE, require_room
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.config import format_bytes, memory_budget
 from mercer.errors import InputError
+from mercer.runtime.config import format_bytes, memory_budget
 
 __all__ = ["PER_BYTE", "Intake", "require_room"]
 

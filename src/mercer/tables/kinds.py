@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputTypeError
-from mercer.kernels.cells import gaps, is_date
+from mercer.kernels.columns.cells import gaps, is_date
 from mercer.tables.dates import orders_of
 from mercer.tables.numbers import need_a_closer_look
 from mercer.tables.view import View, chunks
@@ -47,7 +47,7 @@ def is_used(kind: Kind) -> bool:
 
 
 def kind_of(column: np.ndarray, name: Any, categorical: bool = False, keep: bool = False) -> Kind:
-    """The kind of a column, as `mercer.kernels.cells.values` gives it.
+    """The kind of a column, as `mercer.kernels.columns.cells.values` gives it.
 
     - more than two words on average, and more than half of the texts different: "text"
     - else texts of which more than half, and more than 40, are different: "string"; of the kind of codes with

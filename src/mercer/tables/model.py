@@ -20,8 +20,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.config import require_memory
 from mercer.errors import InputError
+from mercer.runtime.config import require_memory
 from mercer.tables.features import TableFeatures
 from mercer.tables.learners import with_task
 from mercer.tables.table import Table

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.config import memory_budget
 from mercer.errors import InputError
+from mercer.runtime.config import memory_budget
 from mercer.tables.frames import frame_of
 from mercer.tables.table import LABEL, Table
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.kernels.cells import gaps, is_date
+from mercer.kernels.columns.cells import gaps, is_date
 from mercer.tables.dates import orders_of
 from mercer.tables.encoders import as_label
 

@@ -15,9 +15,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from mercer import data
+from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.cells import values
+from mercer.kernels.columns.cells import values
 
 __all__ = ["View", "chunks"]
 

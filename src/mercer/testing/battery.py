@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from mercer import data
 from mercer.certify import certify
-from mercer.config import config, settings
+from mercer.data import points as data
 from mercer.errors import SlowPathWarning
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.runtime.config import config, settings
 from mercer.testing.examples import example_points
 from mercer.testing.scalar import pair_value
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer import data
-from mercer.kernels.calculus import evaluate
-from mercer.kernels.expression import Expression
-from mercer.kernels.pair import (
+from mercer.data import points as data
+from mercer.kernels.formula.calculus import evaluate
+from mercer.kernels.formula.expression import Expression
+from mercer.kernels.formula.pair import (
     A,
     External,
     ExternalDiagonal,

@@ -13,13 +13,13 @@ from mercer.errors import InputError
 
 if TYPE_CHECKING:
     from mercer.gram.backends.base import Backend
-    from mercer.kernels.program import Program
+    from mercer.kernels.formula.program import Program
 
 __all__ = ["BACKENDS", "make_backend"]
 
 BACKENDS = {
     "numpy": ("mercer.gram.backends.numpy", "NumpyBackend"),
-    "numba": ("mercer.gram.backends.numba", "NumbaBackend"),
+    "numba": ("mercer.gram.backends.numba.backend", "NumbaBackend"),
     "torch": ("mercer.gram.backends.torch", "TorchBackend"),
 }
 
@@ -31,10 +31,10 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
     """
     if name is None and device != "cpu":
         name = "torch"
-    first = "mercer.gram.backends.numba" not in sys.modules and name in (None, "numba")
+    first = "mercer.gram.backends.numba.backend" not in sys.modules and name in (None, "numba")
     with _uncollected() if first else nullcontext():
         if name in (None, "numba"):
-            from mercer.native import compiles
+            from mercer.runtime.native import compiles
 
             if name == "numba" and not compiles():
                 raise InputError(

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.config import memory_budget
 from mercer.errors import InputError
-from mercer.gram.points import Side
-from mercer.kernels.pair import External, Quantity
-from mercer.kernels.program import Program
+from mercer.gram.sides import Side
+from mercer.kernels.formula.pair import External, Quantity
+from mercer.kernels.formula.program import Program
+from mercer.runtime.config import memory_budget
 
 __all__ = ["REPAIR", "Backend", "add_segments"]
 

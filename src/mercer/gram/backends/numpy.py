@@ -8,10 +8,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.gram.backends.base import Backend
-from mercer.gram.points import Side, ViewData
-from mercer.kernels.pair import External, Quantity
-from mercer.kernels.source import print_source
-from mercer.kernels.special import matern_shape
+from mercer.gram.sides import Side, ViewData
+from mercer.kernels.formula.pair import External, Quantity
+from mercer.kernels.formula.source import print_source
+from mercer.kernels.formula.special import matern_shape
 
 __all__ = ["NumpyBackend"]
 
@@ -24,7 +24,7 @@ class NumpyBackend(Backend):
     def __init__(self, program: Any, dtype: Any, device: str = "cpu") -> None:
         super().__init__(program, dtype, device)
         self.code: dict[str, Any] = {"np": np, "matern_shape": matern_shape}
-        exec(print_source(program, "numpy"), self.code)  # text printed by mercer.kernels.source
+        exec(print_source(program, "numpy"), self.code)  # text printed by mercer.kernels.formula.source
 
     def prepare(self, side: Side) -> Side:
         self.require_range(side)

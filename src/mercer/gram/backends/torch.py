@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.config import thread_count
 from mercer.errors import InputError, require
 from mercer.gram.backends.base import REPAIR, Backend
-from mercer.gram.points import Side
-from mercer.kernels.pair import External, Quantity
-from mercer.kernels.program import Program
-from mercer.kernels.source import print_source
+from mercer.gram.sides import Side
+from mercer.kernels.formula.pair import External, Quantity
+from mercer.kernels.formula.program import Program
+from mercer.kernels.formula.source import print_source
+from mercer.runtime.config import thread_count
 
 torch = require("torch", "torch")
 
@@ -64,7 +64,7 @@ class TorchBackend(Backend):
         self.code: dict[str, Any] = {
             "torch": torch, "where": _where, "less_equal": _less_equal, "matern_shape": _matern_shape,
         }  # fmt: skip
-        exec(print_source(program, "torch"), self.code)  # text printed by mercer.kernels.source
+        exec(print_source(program, "torch"), self.code)  # text printed by mercer.kernels.formula.source
 
     @contextmanager
     def session(self) -> Iterator[None]:

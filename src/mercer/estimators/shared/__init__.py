@@ -1,0 +1,1 @@
+"""What the learners share: parameters, labels, control of long runs, the origin, support vectors."""

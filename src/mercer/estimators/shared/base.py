@@ -1,0 +1,238 @@
+r"""What estimators with a kernel share: parameters → kernel, data → Gram, tags for scikit-learn.
+
+What a point is, the kernel says (``Kernel.domain``). Vectors go through scikit-learn's ``validate_data``;
+lists of objects and tables with columns of several kinds go to the kernel as they are; with
+``kernel="precomputed"`` the table holds kernel values, and the points are their indices.
+
+    class KernelThing(KernelMixin, ClassifierMixin, BaseEstimator):
+        def __init__(self, kernel="rbf", *, gamma="scale", degree=3, coef0=0.0, …): …
+
+        def fit(self, X, y):
+            X, y = self._validate_fit(X, y)    # checks the declared parameters too; sets kernel_
+            result = solver(Gram(self.kernel_, X), y, …)
+            self.expansion_ = Expansion(self.kernel_, X, result.coef)
+"""
+
+from __future__ import annotations
+
+from inspect import isfunction
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from mercer.data import points as data
+from mercer.data.labels import require_labels, require_targets
+from mercer.data.sparse import canonical, require_indices
+from mercer.errors import InputError
+from mercer.gram.sides import check_domain
+from mercer.kernels.base import Kernel
+from mercer.kernels.names import as_kernel
+from mercer.kernels.objects import Precomputed, asymmetry
+from mercer.kernels.parameters import Parameter, fixed
+from mercer.report import Journal, Plan, note
+from mercer.runtime.threads import by_our_threads
+
+__all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise", "with_matrix"]
+
+
+#: methods of estimators that do work
+_WORK = {
+    *("fit", "partial_fit", "fit_transform", "fit_predict", "path"),
+    *("predict", "decision_function", "predict_proba", "transform", "inverse_transform", "score"),
+}
+
+
+def flag(default: bool | None, **options: Any) -> Any:
+    """A declared parameter that is True or False."""
+    return fixed(
+        default, "True or False", lambda v: isinstance(v, bool | np.bool_), "one of the two", **options
+    )
+
+
+class KernelMixin:
+    """For estimators with the parameters kernel, gamma, degree and coef0; see the module."""
+
+    #: what is checked when fitting starts, parameter by parameter; the kernel checks its own
+    _declared: ClassVar[dict[str, Parameter]] = {}
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+    #: the kernel with every parameter a number, of the estimator's own
+    kernel_: Kernel
+    #: whether the data are kernel values, as of the fit
+    _pairwise: bool
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Whatever learns or computes goes by our threads, not by those of BLAS."""
+        super().__init_subclass__(**options)
+        for name in _WORK & vars(cls).keys():
+            if isfunction(method := vars(cls)[name]):
+                setattr(cls, name, by_our_threads(method))
+
+    # --- data ------------------------------------------------------------------------------------------
+
+    def _validate_fit(
+        self, X: Any, y: Any = "no_validation", sample_weight: Any = None, **y_options: Any
+    ) -> Any:
+        """The points (and targets) to fit on, checked; ``kernel_`` is set.
+
+        ``y_options`` go to scikit-learn's ``validate_data`` (multi_output, y_numeric).
+        """
+        self._validate_params()
+        kernel = self._kernel()
+        self._pairwise = is_pairwise(kernel)
+        X, y = self._validate(X, y, kernel.domain, reset=True, **y_options)
+        if self._pairwise:
+            if X.shape[0] != X.shape[1]:
+                raise InputError(
+                    f"kernel='precomputed' is fitted on a square matrix, got shape {X.shape}: pass the "
+                    "kernel values of the training points with each other, and to predict those of the new "
+                    "points (rows) with the training points (columns)"
+                )
+            kernel, X = with_matrix(kernel, _symmetric(X)), np.arange(X.shape[0])
+        # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
+        weight = None if sample_weight is None else check_weights(sample_weight, X)
+        self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
+        return X if _is_absent(y) else (X, y)
+
+    def _validate_params(self) -> None:
+        """Refuse parameters that make no sense, before there are data; the name is scikit-learn's."""
+        for name, parameter in self._declared.items():
+            parameter.check(name, getattr(self, name))
+        self._kernel()
+
+    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> Any:
+        """Points, targets and weights (ones when None) to fit on, checked; ``kernel_`` is set."""
+        X, y = self._validate_fit(X, y, sample_weight, **y_options)
+        return X, y, check_weights(sample_weight, X)
+
+    def _validate_new(self, X: Any) -> Any:
+        """Points to apply a fitted estimator to, checked against those it was fitted on."""
+        check_is_fitted(self)
+        domain = self.kernel_.domain
+        X = self._validate(X, "no_validation", domain, reset=False)[0]
+        return check_domain(self.kernel_, X, "X") if domain == "any" else X  # many points, never a single one
+
+    def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
+        with_y = not _is_absent(y)
+        if with_y and y is not None:
+            (require_labels if is_classifier(self) else require_targets)(y)
+        if sparse.issparse(X):
+            require_indices(X)
+        if self._pairwise or domain in ("vectors", "nonnegative"):
+            data.require_numbers(X)
+            accept = False if self._pairwise else "csr"
+            options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
+            try:
+                if not with_y:
+                    X = validate_data(self, X, **options)
+                else:
+                    X, y = validate_data(self, X, y, **options, **y_options)
+            except OverflowError:
+                data.refuse_too_large("X or y")
+            return canonical(X) if sparse.issparse(X) else X, y
+        if with_y:
+            y = _check_y(y, **y_options)
+        if len(getattr(X, "shape", ())) == 2:  # a table: only the names and the number of its columns
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        elif reset:
+            vars(self).pop("n_features_in_", None)  # of an earlier fit
+            vars(self).pop("feature_names_in_", None)
+        if domain == "objects":
+            X = data.as_objects(X)
+        if with_y:
+            check_consistent_length(X, y)
+        return X, y
+
+    # --- before fitting ----------------------------------------------------------------------------------
+
+    def plan(self, X: Any, y: Any = None) -> Plan:
+        """What ``fit(X, y)`` would do: solver, memory, expected time, and why. Nothing is fitted."""
+        probe, journal = clone(self), Journal()
+        X = probe._validate_fit(X)
+        n_outputs = 1 if y is None else probe._count_outputs(np.asarray(y))
+        return journal.noted(probe._plan(X, n_outputs))
+
+    def _count_outputs(self, y: np.ndarray) -> int:
+        """The number of functions that are learned from the targets y."""
+        if is_classifier(self):
+            classes = len(np.unique(y))
+            return 1 if classes <= 2 else classes
+        return 1 if y.ndim == 1 else y.shape[1]
+
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        """The plan for these validated points; ``fit`` follows it."""
+        raise NotImplementedError
+
+    # --- the kernel ------------------------------------------------------------------------------------
+
+    def _kernel(self) -> Kernel:
+        return as_kernel(self.kernel, self.gamma, self.degree, self.coef0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        try:
+            kernel = self._kernel()
+            domain = kernel.domain
+        except InputError:  # fit tells
+            return tags
+        tags.input_tags.pairwise = is_pairwise(kernel)
+        tags.input_tags.sparse = domain in ("vectors", "nonnegative")
+        tags.input_tags.positive_only = domain == "nonnegative"
+        tags.input_tags.string = tags.input_tags.one_d_array = domain == "objects"
+        return tags
+
+
+def _is_absent(y: Any) -> bool:
+    return isinstance(y, str) and y == "no_validation"
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
+    """The weights of the points, zero or more and not all of them zero; ones when None."""
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weight.any():
+        raise InputError("Sample weights must contain at least one non-zero number: leave out sample_weight")
+    return np.asarray(weight)
+
+
+def is_pairwise(kernel: Kernel) -> bool:
+    """Whether X holds kernel values; a Precomputed that has its matrix takes indices instead."""
+    return any(isinstance(part, Precomputed) and part.matrix is None for part in kernel.parts())
+
+
+def _symmetric(K: np.ndarray) -> np.ndarray:
+    """(K + Kᵀ)/2 where rounding has made K a little asymmetric, and a word about it in the report.
+
+    More than a little is refused by the kernel that takes the matrix.
+    """
+    if not np.isfinite(K).all():
+        return K  # refused by the kernel too
+    difference, largest, (i, j) = asymmetry(K)
+    if difference == 0:
+        return K
+    Precomputed(K)  # refuses what is clearly asymmetric
+    note(
+        f"K was made symmetric, (K + Kᵀ)/2: its entries differed by up to {difference:.2g}, "
+        f"{difference / largest:.1g} of the largest, at ({i}, {j})"
+    )
+    return (K + K.T) / 2
+
+
+def with_matrix(kernel: Kernel, K: np.ndarray) -> Kernel:
+    """The kernel with K for every Precomputed() that waits for one."""
+    kernel = kernel.__sklearn_clone__()
+    for part in kernel.parts():
+        if isinstance(part, Precomputed) and part.matrix is None:
+            part.set_params(matrix=K)
+    return kernel

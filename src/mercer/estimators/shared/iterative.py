@@ -1,0 +1,113 @@
+r"""Control over long runs, as parameters that every iterative estimator has.
+
+    max_time : seconds after which the best model so far is returned, with a warning
+    progress : True for a bar, False for silence, a function that gets each event, None as configured
+    checkpoint : path of a file that keeps the state of the run
+    resume : whether to go on from that file, when it is there; the result is that of an uninterrupted run
+
+Ctrl-C, like max_time, ends the run with the best model so far and a warning.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, ClassVar
+
+import joblib
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer.estimators.shared.base import flag
+from mercer.kernels.parameters import Parameter, fixed, positive
+from mercer.report import Journal
+from mercer.runtime.config import settings
+from mercer.solvers.control import Control
+
+__all__ = ["IterativeMixin"]
+
+#: parameters that may differ between a run and the one that resumes it
+_FREE = {"max_iter", "max_time", "progress", "checkpoint", "resume", "tol"}
+
+
+def _digest(item: Any) -> str:
+    """A hash of anything; what cannot be pickled (a lambda) is told by its text and its code."""
+    try:
+        return str(joblib.hash(item))
+    except Exception:
+        text = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(item))  # another process has other addresses
+        parts = item if isinstance(item, list | tuple) else list(vars(item).values())
+        if hasattr(item, "__code__"):
+            cells = [cell.cell_contents for cell in item.__closure__ or ()]
+            parts = [item.__code__.co_code, item.__code__.co_consts, item.__defaults__, *cells]
+        return str(joblib.hash([text, *(_digest(part) for part in parts if part is not item)]))
+
+
+class IterativeMixin:
+    """For estimators with the parameters max_time, progress, checkpoint and resume; see the module."""
+
+    CONTROL: ClassVar[dict[str, Parameter]] = {
+        "max_time": positive(None, optional=True),
+        "progress": fixed(
+            None,
+            "True, False or a function",
+            lambda v: isinstance(v, bool) or callable(v),
+            "one of them",
+            optional=True,
+        ),
+        "checkpoint": fixed(
+            None, "a path", lambda v: isinstance(v, str | os.PathLike), "a file name", optional=True
+        ),
+        "resume": flag(False),
+    }
+
+    max_time: float | None
+    progress: Any
+    checkpoint: Any
+    resume: bool
+
+    def _control(self, label: str, total: int | None, *data: Any) -> Control:
+        """The control of a fit on these data (points, targets, weights, the resolved kernel)."""
+        return Control(
+            label,
+            total,
+            max_time=self.max_time,
+            progress=self._shown(),
+            checkpoint=self.checkpoint,
+            resume=self.resume,
+            identity="" if self.checkpoint is None else self._identity(*data),
+        )
+
+    def _shown(self) -> Any:
+        """What becomes of the progress."""
+        return self.progress
+
+    def _identity(self, *data: Any) -> str:
+        """A hash of everything that determines the result of a fit."""
+        params = self.get_params(deep=False)  # type: ignore[attr-defined]
+        chosen = [f"{name}={_digest(params[name])}" for name in sorted(params) if name not in _FREE]
+        parts = [type(self).__name__, settings().dtype, *chosen, *map(_digest, data)]
+        return str(joblib.hash(parts))
+
+    def _warn_if_stopped(
+        self, journal: Journal, stopped: str, iterations: int, what: str = "", **remedies: str
+    ) -> None:
+        """Say that the model is not the one that was asked for; ``what`` tells how far it came.
+
+        ``remedies`` are advice in place of the usual, by why it stopped.
+        """
+        if stopped == "converged":
+            return
+        cause, remedy = {
+            "interrupted": ("was interrupted", "fit again to go to the end"),
+            "max_time": (f"ran out of max_time={self.max_time} seconds", "raise max_time"),
+            "max_iter": ("did not converge", "raise max_iter, or scale the data"),
+            "rounding": ("was ended by rounding", "scale the data, or raise the penalty"),
+        }[stopped]
+        remedy = remedies.get(stopped, remedy)
+        if self.checkpoint is not None:
+            remedy += f"; resume=True goes on from {os.fspath(self.checkpoint)!r}"
+        journal.warn(
+            f"{type(self).__name__} {cause} after {iterations} iterations{', ' * bool(what) + what}: "
+            f"the model is the best so far; {remedy}",
+            ConvergenceWarning,
+        )

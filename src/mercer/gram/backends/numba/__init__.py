@@ -1,0 +1,1 @@
+"""The CPU backend: BLAS and compiled code."""

@@ -1,0 +1,387 @@
+"""The CPU backend: BLAS products with the formula applied while a tile is in cache.
+
+The loops are in ``loops``; here a side becomes the flat arrays they read. CSR views are made dense
+a block of rows at a time when they are narrow (BLAS is then the fastest way); wide ones are
+multiplied as sparse matrices, touching only what is non-zero in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from threading import Lock, local
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401  the BLAS that compiled code calls: loaded before it is limited
+from numba import types
+
+from mercer.gram.backends.base import REPAIR, Backend
+from mercer.gram.backends.numba import codegen, loops
+from mercer.gram.backends.numba.sparse_products import sparse_products
+from mercer.gram.sides import Side, ViewData
+from mercer.kernels.formula.pair import External, Quantity
+from mercer.kernels.formula.program import Program
+from mercer.kernels.formula.source import print_source
+
+__all__ = ["NumbaBackend"]
+
+_KINDS = {
+    "dot": loops.DOT,
+    "sqdist": loops.SQDIST,
+    "sum": loops.SUM,
+    "product": loops.SUM,
+    "external": loops.EXTERNAL,
+}
+_DIRECT_WIDTH = 8  # columns up to which differences beat a matrix product
+_NARROW = 4096  # columns up to which a CSR block may be made dense
+_ALWAYS_DENSE = 256  # and up to which it always is
+_SMALL = 2**26  # bytes up to which narrow CSR views are made dense once and for all
+_TILE = (124, 248)  # rows and columns of a tile: three planes of float64 in a megabyte of cache
+_ROWS_TILE = (256, 512)  # for some rows of a matrix: products of this size are as fast as products come
+
+
+#: the compiled code of every layout that was met
+_tiles: dict[Hashable, Any] = {}
+
+
+class _Facts(NamedTuple):
+    """What the layout of the work depends on, per view."""
+
+    width: int  # 0 for objects
+    is_wide: bool  # a CSR matrix that is not made dense
+    is_shifted: bool
+
+
+_Layout = tuple[np.ndarray, np.ndarray, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A side as flat arrays: dense views one after the other, row-major."""
+
+    side: Side  # for sparse views and objects
+    flat: np.ndarray  # in the wanted precision
+    exact: np.ndarray  # what distances are repaired from: the same in float64, or as the points came
+    offsets: np.ndarray  # (views,) where each view starts
+    norms: np.ndarray  # (views, n)
+    shift: np.ndarray  # (views, n)
+    values: np.ndarray  # (point values, n)
+    facts: tuple[_Facts, ...]
+    is_flat: bool  # every view is in the flat arrays
+
+
+class NumbaBackend(Backend):
+    """Tiles by BLAS and compiled code, on the CPU."""
+
+    name = "numba"
+    rows, columns = 4 * _TILE[0], 2 * _TILE[1]  # square: a mirrored block must not straddle another
+
+    def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
+        super().__init__(program, dtype, device)
+        self.tile = self._load_tile()
+        self.address = self.tile.address
+        self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
+        self.tau = self.dtype.type(REPAIR[self.dtype.name])
+        self.no_vectors = np.empty((0, 0), self.dtype)
+        self.no_planes = np.empty((0, 0, 0), self.dtype)
+        self.no_places = np.empty(0, np.int64)
+        self.no_sums = np.empty((0, 0))
+        self._memory = local()
+        self._layouts: dict[tuple[_Facts, ...], _Layout] = {}
+
+    def _load_tile(self, **options: Any) -> Any:
+        key = self.program.layout, self.dtype.name, *options.items()
+        if key not in _tiles:  # printing takes longer than a small matrix
+            variants = (
+                print_source(self.program, "numba", real=self.dtype.name, cache=kept, **options)
+                for kept in (True, False)
+            )
+            _tiles[key] = codegen.load(*variants).tile
+        return _tiles[key]
+
+    @cached_property
+    def _adding_tile(self) -> Any:
+        """A tile that adds its rows to the first: values are not stored."""
+        return self._load_tile(adds_rows=True)
+
+    # --- sides ---------------------------------------------------------------------------------------
+
+    def prepare(self, side: Side) -> Prepared:
+        self.require_range(side)
+        return self._flatten(self._made_dense(side) if _dense_size(side) <= _SMALL else side)
+
+    def take(self, prepared: Prepared, side: Side, index: np.ndarray, role: str) -> Prepared:
+        if not (prepared.is_flat and len(prepared.facts) == 1):
+            return super().take(prepared, side, index, role)
+        width = prepared.facts[0].width
+        flat = self._gather(prepared.flat, width, index, f"{role}, centred")
+        same = prepared.exact is prepared.flat
+        exact = flat if same else self._gather(prepared.exact, width, index, f"{role}, exact")
+        return Prepared(
+            side,
+            flat,
+            exact,
+            prepared.offsets,
+            prepared.norms[:, index],
+            prepared.shift[:, index],
+            prepared.values[:, index],
+            prepared.facts,
+            True,
+        )
+
+    def _gather(self, whole: np.ndarray, width: int, index: np.ndarray, name: str) -> np.ndarray:
+        """Rows of a flat array, in memory that is kept: new memory costs more than what is written to it."""
+        kept: dict[Any, np.ndarray] = self._memory.__dict__
+        size = len(index) * width
+        if name not in kept or kept[name].size < size:
+            kept[name] = np.empty(2 * size, whole.dtype)  # what is not written to costs nothing
+        out = kept[name][:size]
+        np.take(whole.reshape(-1, width), index, axis=0, out=out.reshape(len(index), width), mode="clip")
+        return out
+
+    def _flatten(self, side: Side) -> Prepared:
+        flat, exact = self._arrays([view for view in side.views if _is_dense(view)])
+        _compile_sweep(self.dtype.name, exact.dtype.name)
+        sizes = [view.matrix.size if _is_dense(view) else 0 for view in side.views]
+        zeros = np.zeros(side.n)
+        norms, shift = (
+            np.array([v if v.size else zeros for v in vectors], dtype=self.dtype).reshape(-1, side.n)
+            for vectors in ([view.norms for view in side.views], [view.shift for view in side.views])
+        )
+        facts = (
+            _Facts(
+                view.width if view.norms.size else 0,
+                view.is_sparse and not self._is_narrow(v, view),
+                bool(view.shift.any()),
+            )
+            for v, view in enumerate(side.views)
+        )
+        return Prepared(
+            side,
+            flat,
+            exact,
+            np.cumsum([0, *sizes])[:-1],
+            norms,
+            shift,
+            np.ascontiguousarray(side.values, dtype=self.dtype),
+            tuple(facts),
+            all(map(_is_dense, side.views)),
+        )
+
+    def _arrays(self, dense: list[ViewData]) -> tuple[np.ndarray, np.ndarray]:
+        """Dense views one after the other, centred; and what repairs read."""
+        flats = [view.centred(self.dtype).ravel() for view in dense]
+        flat = flats[0] if len(flats) == 1 else np.concatenate([*flats, np.empty(0, self.dtype)])
+        if self.dtype == np.float64:
+            return flat, flat
+        if len(dense) == 1:  # no copy: a difference is the same before centring
+            return flat, dense[0].matrix.ravel()
+        return flat, np.concatenate([*(view.matrix.ravel() for view in dense), np.empty(0)])
+
+    def _local(self, prepared: Prepared, part: tuple[int, int]) -> Prepared:
+        """The rows of a range with their narrow sparse views made dense."""
+        return self._flatten(self._made_dense(prepared.side.take(slice(*part))))
+
+    def _made_dense(self, side: Side) -> Side:
+        """With the narrow sparse views dense."""
+        if not any(view.is_sparse for view in side.views):
+            return side
+        views = tuple(
+            replace(view, matrix=view.matrix.toarray())
+            if view.is_sparse and self._is_narrow(v, view)
+            else view
+            for v, view in enumerate(side.views)
+        )
+        return replace(side, views=views)
+
+    def _is_narrow(self, v: int, view: ViewData) -> bool:
+        """Whether a CSR view is made dense block by block; sums over coordinates know no other way."""
+        kinds = {self.kind(p) for p in self.program.planes if p.view == self.program.views[v]}
+        few = 0 if view.columns is None else min(_NARROW, view.columns.cost)
+        return view.width <= max(few, _ALWAYS_DENSE) or bool(kinds & {"sum", "product"})
+
+    # --- work ----------------------------------------------------------------------------------------
+
+    def block(
+        self,
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        out: np.ndarray,
+        at: tuple[int, int],
+        mirror: bool,
+    ) -> None:
+        self._sweep(x, y, i, j, out, at, self.no_vectors, loops.MIRROR if mirror else loops.STORE)
+
+    def scatter(
+        self, x: Prepared, y: Prepared, j: tuple[int, int], out: np.ndarray, places: np.ndarray
+    ) -> None:
+        self._sweep(x, y, (0, len(places)), j, out, (0, j[0]), self.no_vectors, loops.SCATTER, places)
+
+    def multiply(self, x: Prepared, y: Prepared, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
+        n = V.shape[0]
+        step = n if x.is_flat else 2048
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            self._sweep(x, y, i, (start, stop), out, (i[0], 0), V[start:stop], loops.MULTIPLY)
+
+    def sums(
+        self,
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        sets: tuple[np.ndarray, np.ndarray],
+        out: np.ndarray,
+    ) -> None:
+        with self._guard:  # several threads may be the first
+            self._adding_tile  # noqa: B018
+        self._sweep(x, y, i, j, self.no_vectors, (0, 0), self.no_vectors, loops.SUMS, *sets, out)
+
+    def _sweep(
+        self,
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        out: np.ndarray,
+        at: tuple[int, int],
+        V: np.ndarray,
+        mode: int,
+        targets: np.ndarray | None = None,
+        column_targets: np.ndarray | None = None,
+        sums: np.ndarray | None = None,
+    ) -> None:
+        if not x.is_flat and mode == loops.MIRROR and i != j:
+            self._sweep(x, y, i, j, out, at, V, loops.STORE)
+            out[j[0] : j[1], i[0] : i[1]] = out[i[0] : i[1], j[0] : j[1]].T
+            return
+        planes, views, here = self._layout(x.facts)
+        given = self._computed_here(here, x, y, i, j, same=mode == loops.MIRROR)
+        if not x.is_flat:  # sparse rows and objects: the range is handed over on its own, counted from 0
+            x, y = self._local(x, i), self._local(y, j)
+            i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
+        places = np.column_stack([x.offsets, y.offsets, views]) if len(views) else np.empty((0, 4), np.int64)
+        loops.sweep(
+            self._adding_tile.address if mode == loops.SUMS else self.address, planes, places,
+            x.flat, x.exact, x.norms, x.shift, x.values,
+            y.flat, y.exact, y.norms, y.shift, y.values,
+            self.params, given, _TILE if mode != loops.SCATTER else _ROWS_TILE, self.tau,
+            i[0], i[1], j[0], j[1], out, at[0], at[1], V, mode,
+            self.no_places if targets is None else targets,
+            self.no_places if column_targets is None else column_targets,
+            self.no_sums if sums is None else sums,
+        )  # fmt: skip
+
+    def _layout(self, facts: tuple[_Facts, ...]) -> _Layout:
+        """How each plane is filled, what is wanted of each view, and the planes that are computed here."""
+        if facts not in self._layouts:
+            self._layouts[facts] = self._make_layout(facts)
+        return self._layouts[facts]
+
+    def _make_layout(self, facts: tuple[_Facts, ...]) -> _Layout:
+        planes = np.zeros((len(self.program.planes), 4), np.int64)
+        views = np.array([(fact.width, False) for fact in facts], np.int64).reshape(len(facts), 2)
+        products: dict[int, int] = {}
+        here = []
+        for p, plane in enumerate(self.program.planes):
+            v = self.program.views.index(plane.view)
+            kind = _KINDS[self.kind(plane)]
+            if kind == loops.EXTERNAL or facts[v].is_wide:
+                kind = loops.EXTERNAL
+                here.append(p)
+            elif kind == loops.DOT:
+                products[v] = p
+                planes[p, 3] = facts[v].is_shifted
+            elif kind == loops.SUM:
+                views[v, 1] = True
+            planes[p, :2] = kind, v
+        for p, (kind, v) in enumerate(planes[:, :2].tolist()):
+            if kind == loops.SQDIST and v in products:
+                planes[p, 2] = loops.SHARED + products[v]
+            elif kind == loops.SQDIST and facts[v].width <= _DIRECT_WIDTH:
+                planes[p, 2] = loops.DIRECT
+                views[v, 1] = True
+        return planes, views, tuple(here)
+
+    def _computed_here(
+        self,
+        here: tuple[int, ...],
+        x: Prepared,
+        y: Prepared,
+        i: tuple[int, int],
+        j: tuple[int, int],
+        same: bool,
+    ) -> np.ndarray:  # (planes, rows, columns)
+        """Planes of Python objects and of wide sparse matrices."""
+        if not here:
+            return self.no_planes
+        objects = iter(self.external(x.side, y.side, i, j, same))
+        given = []
+        for p in here:
+            plane = self.program.planes[p]
+            if isinstance(plane, External):
+                given.append(next(objects))
+            else:
+                v = self.program.views.index(plane.view)
+                given.append(_sparse_plane(plane, x.side.views[v], y.side.views[v], i, j, float(self.tau)))
+        return np.ascontiguousarray(given, dtype=self.dtype)
+
+
+@cache
+def _compile_sweep(precision: str, exact: str) -> None:
+    """The tile loop, compiled or loaded before it is first needed: no garbage is collected meanwhile.
+
+    What is only read is declared so, and no other code is compiled: a model in read-only memory (joblib's
+    workers have theirs there) is swept by the same code as any other.
+    """
+    real, whole = getattr(types, precision), types.int64
+
+    def given(kind: Any, dimensions: int) -> Any:
+        return types.Array(kind, dimensions, "C", readonly=True)
+
+    side = (given(real, 1), given(getattr(types, exact), 1), *[given(real, 2)] * 3)
+    out, sums = types.Array(real, 2, "C"), types.Array(types.float64, 2, "C")
+    with _sweep_guard:
+        loops.sweep.disable_compile(False)
+        loops.sweep.compile(
+            (
+                whole, given(whole, 2), given(whole, 2), *side, *side, given(real, 1), given(real, 3),
+                types.UniTuple(whole, 2), real, whole, whole, whole, whole, out, whole, whole, given(real, 2),
+                whole, given(whole, 1), given(whole, 1), sums,
+            )
+        )  # fmt: skip
+        loops.sweep.disable_compile()
+
+
+_sweep_guard = Lock()
+
+
+def _dense_size(side: Side) -> int:
+    """Bytes that the sparse views of a side would take if they were dense."""
+    return sum(8 * side.n * view.width for view in side.views if view.is_sparse)
+
+
+def _is_dense(view: ViewData) -> bool:
+    return bool(view.norms.size) and not view.is_sparse
+
+
+def _sparse_plane(
+    plane: Quantity, x: ViewData, y: ViewData, i: tuple[int, int], j: tuple[int, int], tau: float
+) -> np.ndarray:
+    """⟨x, y⟩ or ‖x-y‖² of CSR rows, in float64."""
+    assert y.columns is not None
+    product = sparse_products(x.matrix, y.matrix, i, j, y.columns)
+    if plane.kind == "dot":
+        return product
+    scale = x.norms[i[0] : i[1], None] + y.norms[None, j[0] : j[1]]
+    s = scale - 2 * product
+    doubtful = np.nonzero(s < tau * scale)
+    for start in range(0, len(doubtful[0]), 4096):
+        a, b = (part[start : start + 4096] for part in doubtful)
+        difference = x.matrix[i[0] + a] - y.matrix[j[0] + b]
+        s[a, b] = difference.multiply(difference).sum(axis=1)
+    return s

@@ -1,0 +1,334 @@
+r"""Data on its way into a Gram: raw points → the matrices and vectors a program reads.
+
+A ``Side`` holds, for each view of the program, the matrix it is measured on (or the objects, for
+kernels without a formula), not copied where it is of floats already; the squared norms of its rows, and
+what centring takes away. Views that squared distances are measured on are centred, by those who multiply
+them, on the mean of the right side, so that
+‖x‖² + ‖y‖² - 2⟨x,y⟩ loses as little as possible; products are shifted back:
+
+    ⟨x, y⟩ = ⟨x-m, y-m⟩ + (⟨x-m, m⟩ + ½‖m‖²) + (⟨y-m, m⟩ + ½‖m‖²)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.data import agreement
+from mercer.data import points as data
+from mercer.data.sparse import require_indices
+from mercer.errors import InputError, InputTypeError
+from mercer.gram.sparse_rows import Columns, sort_columns
+from mercer.kernels.base import Kernel
+from mercer.kernels.formula.calculus import evaluate
+from mercer.kernels.formula.expression import Expression
+from mercer.kernels.formula.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
+from mercer.kernels.formula.program import Program
+from mercer.kernels.one_point import is_one_object
+from mercer.runtime.threads import run
+
+__all__ = ["Side", "Sides", "ViewData", "point_values", "prepare", "prepare_left"]
+
+_PART = 2**16  # numbers that are worked on together
+_WORTH_THREADS = 2**20  # numbers from which threads pay
+
+Codes = dict[Any, float]
+MeanOf = Callable[[Expression, Any, Any], np.ndarray]
+
+
+@dataclass(frozen=True)
+class ViewData:
+    """One view of one side."""
+
+    matrix: Any  # (n, d) floats, C-contiguous, as they came; or CSR of float64, or a sequence of objects
+    norms: np.ndarray  # (n,) squared norms of the centred rows, empty for objects
+    shift: np.ndarray  # (n,) what shifts a product of centred rows back
+    centre: np.ndarray | None = None  # (d,) what is taken from every row
+    columns: Columns | None = None  # of CSR: which are common on the right side
+
+    @property
+    def is_sparse(self) -> bool:
+        return sparse.issparse(self.matrix)
+
+    @property
+    def width(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def centred(self, dtype: Any) -> np.ndarray:  # (n, d)
+        """The rows of a dense matrix less the centre, rounded once."""
+        centre = self.centre
+        if centre is None:
+            return np.ascontiguousarray(self.matrix, dtype=dtype)
+        out = np.empty(self.matrix.shape, dtype)
+
+        def subtract(part: slice) -> None:
+            np.subtract(self.matrix[part], centre, out=out[part], casting="same_kind")
+
+        _in_parts(subtract, *self.matrix.shape)
+        return out
+
+    def take(self, index: Any) -> ViewData:
+        norms, shift = (v[index] if v.size else v for v in (self.norms, self.shift))
+        return ViewData(data.take(self.matrix, index), norms, shift, self.centre, self.columns)
+
+
+@dataclass(frozen=True)
+class Side:
+    """The points of one side of a Gram, ready for every view and point value of a program."""
+
+    n: int
+    views: tuple[ViewData, ...]
+    values: np.ndarray  # (number of point values, n) float64
+
+    def take(self, index: Any) -> Side:
+        views = tuple(view.take(index) for view in self.views)
+        return Side(len(np.arange(self.n)[index]), views, np.ascontiguousarray(self.values[:, index]))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides; the same object twice when a set of points is compared with itself."""
+
+    left: Side
+    right: Side
+
+
+def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
+    """The raw points, checked for what the kernel says a point is."""
+    is_list = not is_one_object(X) and (hasattr(X, "shape") or hasattr(X, "__len__"))
+    if kernel.domain == "any" and not is_list:
+        raise InputTypeError(
+            f"{name} must be a table or a list of points, got {X!r}: pass one entry per point"
+        )
+    if kernel.domain in ("vectors", "nonnegative"):
+        X = data.as_vectors(X, name)
+        return X
+    if kernel.domain == "objects":
+        return data.as_objects(X, name)
+    if data.n_points(X) == 0:
+        raise InputError(f"{name} has no points: pass at least one")
+    if sparse.issparse(X):
+        require_indices(X, name)
+    return X
+
+
+def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
+    """Both sides of a Gram; Y = None compares X with itself. ``mean_of`` computes the means of ``Mean``."""
+    codes: Codes = {}
+    seen = [(None, view(X)) if Y is None else view.both(X, Y) for view in program.views]
+
+    def matrices(side: int, name: str) -> list[Any]:
+        return [
+            _matrix(v, both[side], name, program, codes) for v, both in zip(program.views, seen, strict=True)
+        ]
+
+    right = matrices(1, "X" if Y is None else "Y")
+    left = right if Y is None else matrices(0, "X")
+    for v, view in enumerate(program.views if Y is not None else ()):
+        if _is_numeric(view, program):
+            agreement.require_same_width(left[v], right[v], "X", "Y")
+            if sparse.issparse(left[v]) != sparse.issparse(right[v]):
+                left[v], right[v] = (sparse.csr_array(matrix) for matrix in (left[v], right[v]))
+            if left[v].dtype != right[v].dtype:
+                left[v], right[v] = left[v].astype(np.float64), right[v].astype(np.float64)
+    centres = [_centre(view, matrix, program) for view, matrix in zip(program.views, right, strict=True)]
+    columns = [
+        sort_columns(matrix) if sparse.issparse(matrix) and _is_numeric(view, program) else None
+        for view, matrix in zip(program.views, right, strict=True)
+    ]
+    known = list(zip(centres, columns, strict=True))
+    theirs = _side(program, X if Y is None else Y, right, known, 1, codes, mean_of)
+    if Y is None:
+        # one set of points: one copy of its views, two sets of point values
+        values = _values(program.left, _Shown(X, program, right), theirs.n, codes, mean_of)
+        return Sides(replace(theirs, values=values), theirs)
+    return Sides(_side(program, X, left, known, 0, codes, mean_of), theirs)
+
+
+def prepare_left(program: Program, X: Any, right: Side, mean_of: MeanOf) -> Side | None:
+    """The left side for a right one that is there; None where both have to be read together.
+
+    That is so for objects and labels, whose numbers are those of one Gram, and where one side would change
+    the other's type.
+    """
+    matrices: list[Any] = []
+    for view, theirs in zip(program.views, right.views, strict=True):
+        if view.labels or not isinstance(theirs.matrix, np.ndarray) or not theirs.norms.size:
+            return None
+        matrix = _matrix(view, view(X), "X", program, {})
+        if sparse.issparse(matrix):
+            return None
+        agreement.require_same_width(matrix, theirs.matrix, "X", "Y")
+        if matrix.dtype != theirs.matrix.dtype:
+            if theirs.matrix.dtype != np.float64:
+                return None
+            matrix = matrix.astype(np.float64)
+        matrices.append(matrix)
+    known = [(theirs.centre, theirs.columns) for theirs in right.views]
+    return _side(program, X, matrices, known, 0, {}, mean_of)
+
+
+def _is_numeric(view: View, program: Program) -> bool:
+    return any(isinstance(plane, Quantity) and plane.view == view for plane in program.planes)
+
+
+def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes) -> Any:
+    """What a view shows, as the matrix or the objects that planes are computed from."""
+    if not _is_numeric(view, program):
+        return X if hasattr(X, "__getitem__") and hasattr(X, "shape") else data.as_objects(X)
+    if view.labels:
+        return _label_codes(X, codes)
+    matrix = data.as_vectors(X, name)
+    if view.nonnegative_for:
+        agreement.require_nonnegative(matrix, name, view.nonnegative_for)
+    if sparse.issparse(matrix):
+        return sparse.csr_array(matrix, dtype=np.float64)
+    return matrix
+
+
+def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
+    """Numbers for labels: equal labels, equal numbers, in both sides and whatever their types."""
+    table = X.toarray() if sparse.issparse(X) else X
+    table = table.to_numpy() if hasattr(table, "to_numpy") else np.asarray(table)
+    table = table.reshape(len(table), -1)
+    values, places = table.ravel(), np.arange(table.size)
+    if table.dtype.kind != "O":
+        if table.dtype.kind == "f":
+            data.as_vectors(table)  # refuses NaN, which equals nothing
+        values, places = np.unique(table, return_inverse=True)
+    numbers = np.array([codes.setdefault(label, float(len(codes))) for label in values.tolist()])
+    return numbers[places].reshape(table.shape)
+
+
+def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
+    kinds = {p.kind if isinstance(p, Quantity) else "external" for p in program.planes if p.view == view}
+    if "sqdist" not in kinds or sparse.issparse(matrix) or kinds - {"sqdist", "dot"}:
+        return None  # other quantities need the points where they are
+    return np.asarray(matrix.mean(axis=0, dtype=np.float64))
+
+
+def _side(
+    program: Program,
+    raw: Any,
+    matrices: list[Any],
+    known: list[tuple[np.ndarray | None, Columns | None]],
+    side: int,
+    codes: Codes,
+    mean_of: MeanOf,
+) -> Side:
+    n = data.n_points(raw)
+    views = []
+    for view, matrix, (centre, columns) in zip(program.views, matrices, known, strict=True):
+        if not _is_numeric(view, program):
+            views.append(ViewData(matrix, np.empty(0), np.empty(0)))
+            continue
+        norms, shift = _norms_and_shift(matrix, centre)
+        views.append(ViewData(matrix, norms, shift, centre, columns))
+    slots, shown = (program.left, program.right)[side], _Shown(raw, program, matrices)
+    return Side(n, tuple(views), _values(slots, shown, n, codes, mean_of))
+
+
+def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """‖x-m‖² and ⟨x-m, m⟩ + ½‖m‖² of all rows, in float64; a few rows at a time, so that caches hold them."""
+    shift = np.zeros(matrix.shape[0])
+    if sparse.issparse(matrix):
+        return _squared_norms(matrix), shift
+    norms = np.empty(len(matrix))
+
+    def measure(part: slice) -> None:
+        rows = np.asarray(matrix[part], np.float64) if centre is None else matrix[part] - centre
+        norms[part] = _squared_norms(rows)
+        if centre is not None:
+            # einsum, not BLAS: its threads would spin on for a while, in the way of those that compute
+            shift[part] = np.einsum("ij,j->i", rows, centre) + half
+
+    half = 0.0 if centre is None else 0.5 * float(np.einsum("j,j", centre, centre))
+    _in_parts(measure, *matrix.shape)
+    return norms, shift
+
+
+def _squared_norms(matrix: Any) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        if sparse.issparse(matrix):
+            return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", matrix, matrix)
+
+
+def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
+    """The task for n rows, in parts that caches hold; on all threads where that pays."""
+    step = max(1, _PART // d)
+    parts = [slice(start, start + step) for start in range(0, n, step)]
+    if n * d >= _WORTH_THREADS:
+        run(task, parts)
+    else:
+        for part in parts:
+            task(part)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Raw points, and what views were seen to show: objects are not read again for their k(x, x)."""
+
+    raw: Any
+    program: Program | None = None
+    matrices: Sequence[Any] = ()  # what ``_matrix`` made of the views of the program
+
+    def through(self, view: View) -> tuple[Any, bool]:
+        """What the view shows, and whether it is a matrix of numbers already."""
+        if self.program is not None and view in self.program.views:
+            return self.matrices[self.program.views.index(view)], _is_numeric(view, self.program)
+        return view(self.raw), False
+
+
+def _values(slots: list[Expression], shown: _Shown, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
+    return np.array([_point_values(slot, shown, n, codes, mean_of) for slot in slots]).reshape(len(slots), n)
+
+
+def point_values(
+    expression: Expression, raw: Any, n: int, codes: Codes, mean_of: MeanOf
+) -> np.ndarray:  # (n,)
+    """A formula of single points, for all of them, in float64."""
+    return _point_values(expression, _Shown(raw), n, codes, mean_of)
+
+
+def _point_values(expression: Expression, shown: _Shown, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
+    def leaf(node: Expression) -> Any:
+        if isinstance(node, ParameterLeaf):
+            return node.value
+        if isinstance(node, PointSum):
+            return _point_sum(node, *shown.through(node.view), codes)
+        if isinstance(node, ExternalDiagonal):
+            return node.source.self_pairs(shown.through(node.view)[0])
+        if isinstance(node, Mean):
+            if node.side == 2:
+                return mean_of(node.inner, node.reference, node.reference).mean()
+            return mean_of(node.inner, node.view(shown.raw), node.reference)
+        raise TypeError(f"{node!r} is not a quantity of one point")
+
+    with np.errstate(all="ignore"):
+        return np.array(np.broadcast_to(evaluate(expression, leaf), (n,)), dtype=np.float64)
+
+
+def _point_sum(node: PointSum, X: Any, is_matrix: bool, codes: Codes) -> np.ndarray:  # (n,)
+    matrix: Any = X if is_matrix else _label_codes(X, codes) if node.view.labels else data.as_vectors(X)
+    if sparse.issparse(matrix):
+        if node.kind == "sum" and node.term == A * A:
+            return _squared_norms(sparse.csr_array(matrix, dtype=np.float64))
+        rows = max(1, 2**22 // matrix.shape[1])
+        parts = [matrix[i : i + rows].toarray() for i in range(0, matrix.shape[0], rows)]
+        return np.concatenate([_reduce(node, part) for part in parts])
+    return _reduce(node, matrix)
+
+
+def _reduce(node: PointSum, matrix: np.ndarray) -> np.ndarray:
+    matrix = np.asarray(matrix, dtype=np.float64)
+
+    def leaf(symbol: Expression) -> Any:
+        return symbol.value if isinstance(symbol, ParameterLeaf) else matrix
+
+    terms = np.broadcast_to(evaluate(node.term, leaf), matrix.shape)
+    return terms.sum(axis=1) if node.kind == "sum" else terms.prod(axis=1)

@@ -1,0 +1,1 @@
+"""Kernels on tables with columns of several kinds."""

@@ -1,0 +1,136 @@
+"""Choosing a kernel for every column of a table, by what the column holds.
+
+>>> choose([[31.0, "Rome"], [45.0, "Oslo"], [23.0, "Rome"]])
+{0: Gaussian(sigma='median'), 1: Delta()}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from decimal import Decimal
+from functools import reduce
+from numbers import Real
+from operator import add
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mercer.data import points as data
+from mercer.errors import InputError, InputTypeError
+from mercer.kernels.base import Kernel
+from mercer.kernels.columns.cells import gaps, is_date, to_days, values
+from mercer.kernels.vectors.stationary import Delta, Gaussian, Periodic
+
+__all__ = ["choose"]
+
+_YEAR = 365.25  # days
+_TEXT = 2.5  # words from which, on average, texts are no names of categories
+_NAMES = 40  # different ones from which short texts may be names rather than categories
+
+
+def choose(X: Any) -> dict[Any, Kernel]:
+    """A kernel for every column of a table, under its name, or its position where names are no texts.
+
+    - numbers: ``Gaussian(sigma="median")``
+    - categories (short texts, yes or no, a categorical dtype): ``Delta()``
+    - short texts of which most are different (names, codes): ``Spectrum(3).normalized()``
+    - free text (more than two words on average, most different): ``BagOfWords(weighting="tf-idf")``, with
+      its lengths normalised
+    - dates: ``Gaussian(sigma="median")`` of days and, in equal shares, ``Periodic`` for the time of the year
+      where they span two years and the time of the day where they have one
+    - lists, sets and dicts of counts: ``Intersection().normalized()``
+
+    A column in which everything is missing is left out.
+    """
+    if sparse.issparse(X):
+        raise InputTypeError(
+            "ColumnKernel('auto') looks at the columns of a table, got a sparse matrix: use one kernel "
+            "for all of it"
+        )
+    table = X if hasattr(X, "columns") else data.columns(X, slice(None))
+    names = _keys(table)
+    found = {name: _kernel_for(values(table, j), table, j, name) for j, name in enumerate(names)}
+    kernels = {name: kernel for name, kernel in found.items() if kernel is not None}
+    if not kernels:
+        what = "no columns" if not names else "nothing but missing values"
+        raise InputError(f"the table has {what}, got shape {table.shape}: pass at least one column of values")
+    return kernels
+
+
+def _keys(table: Any) -> list[Any]:
+    names = list(getattr(table, "columns", range(table.shape[1])))
+    if not all(isinstance(name, str) for name in names):
+        return list(range(len(names)))  # a whole number is a position, whatever the columns are called
+    doubled = [name for name in names if names.count(name) > 1]
+    if doubled:
+        raise InputError(
+            f"the table has more than one column {doubled[0]!r}: give columns names of their own"
+        )
+    return names
+
+
+def _kernel_for(column: np.ndarray, table: Any, j: int, name: Any) -> Kernel | None:
+    is_gap = gaps(column)
+    if is_gap.all():
+        return None
+    if is_date(column):
+        return _kernel_for_dates(column[~is_gap], name)
+    if column.dtype.kind == "b" or _is_categorical(table, j):
+        return Delta()
+    if column.dtype.kind in "iuf":
+        return Gaussian(sigma="median")
+    present = column[~is_gap].tolist()
+    if all(isinstance(value, bool | np.bool_) for value in present):
+        return Delta()
+    if all(isinstance(value, Real | Decimal) for value in present):
+        return Gaussian(sigma="median")
+    if all(isinstance(value, str) for value in present):
+        return _kernel_for_texts(present)
+    if all(isinstance(value, list | tuple | set | frozenset | Mapping | np.ndarray) for value in present):
+        from mercer.kernels.sets.bags import Intersection
+
+        return Intersection().normalized()
+    kinds = sorted({type(value).__name__ for value in present})
+    if len(kinds) == 1 and isinstance(present[0], Hashable) and not isinstance(present[0], complex):
+        return Delta()
+    raise InputTypeError(
+        f"column {name!r} holds {', '.join(kinds)}, for which there is no kernel to choose: say which, "
+        f"ColumnKernel({{{name!r}: …}})"
+    )
+
+
+def _is_categorical(table: Any, j: int) -> bool:
+    dtypes = getattr(table, "dtypes", None)
+    dtype = None if dtypes is None else (dtypes.iloc[j] if hasattr(dtypes, "iloc") else dtypes[j])
+    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+
+
+def _kernel_for_dates(column: np.ndarray, name: Any) -> Kernel:
+    """A length of time is a number; a time of the day has no other part."""
+    days = to_days(column, name)
+    if column.dtype.kind == "m" or (column.dtype.kind == "O" and hasattr(column[0], "total_seconds")):
+        return Gaussian(sigma="median")
+    if column.dtype.kind == "O" and not hasattr(column[0], "year"):
+        return Periodic(period=1.0)
+    parts: list[Kernel] = [Gaussian(sigma="median")]
+    if np.ptp(days) >= 2 * _YEAR:
+        parts.append(Periodic(period=_YEAR))
+    if (days % 1 != days[0] % 1).any() and np.ptp(days) >= 2:
+        parts.append(Periodic(period=1.0))
+    return parts[0] if len(parts) == 1 else reduce(add, [part * (1 / len(parts)) for part in parts])
+
+
+def _kernel_for_texts(texts: list[str]) -> Kernel:
+    different = len(set(texts))
+    if different <= len(texts) / 2:
+        return Delta()
+    if np.mean([len(text.split()) for text in texts]) >= _TEXT:
+        from mercer.kernels.strings.documents import BagOfWords
+
+        return BagOfWords(weighting="tf-idf").normalized()
+    if different > _NAMES:
+        from mercer.kernels.strings.spectrum import Spectrum
+
+        return Spectrum(3).normalized()
+    return Delta()

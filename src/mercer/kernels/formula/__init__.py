@@ -1,0 +1,1 @@
+"""A formula from Python to code: tree → pair quantities → program → printed source."""

@@ -1,0 +1,201 @@
+r"""A kernel's formula, laid out for a machine.
+
+The formula of a whole kernel expression is cut into what is computed where:
+
+- **constants**: subtrees of parameters and numbers alone, one float each, computed once per kernel
+  in float64 (so a new σ recompiles nothing, and Gaussian(sigma=…) and Gaussian(gamma=…) share code);
+- **point values**: subtrees of one point alone (‖x‖², k(x, x), …), one vector per side;
+- **planes**: the pair quantities, one matrix per tile: products, distances, sums over coordinates;
+- **body**: what is left, a scalar formula of planes q, point values l and r, and constants c.
+
+>>> from mercer import Gaussian, Polynomial
+>>> Program(Gaussian(1.0) + Polynomial(3)).body
+(exp(q0 * c0) + ((q1 * c1 + c2))**c3)
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from functools import cached_property, reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.kernels.formula.calculus import evaluate
+from mercer.kernels.formula.expression import ONE, Apply, Expression, Symbol, folded, rebuild
+from mercer.kernels.formula.pair import (
+    A,
+    B,
+    External,
+    ExternalDiagonal,
+    Mean,
+    ParameterLeaf,
+    PointSum,
+    Quantity,
+    View,
+    diagonal,
+)
+
+if TYPE_CHECKING:
+    from mercer.kernels.base import Kernel
+
+__all__ = ["Program", "program_of"]
+
+_NOTHING, _LEFT, _RIGHT, _PAIR = 0, 1, 2, 3  # which points a subtree depends on, as bits
+
+
+class Program:
+    """The parts of a kernel's formula. Built from a kernel, or straight from a formula."""
+
+    def __init__(self, source: Kernel | Expression) -> None:
+        self.expression: Expression = source if isinstance(source, Expression) else source.expression()
+        self.constants: list[Expression] = []
+        self.left: list[Expression] = []
+        self.right: list[Expression] = []
+        self.planes: list[Quantity | External] = []
+        self._known: dict[Expression, int] = {}  # which points the subtrees depend on
+        self.body = self._slot(self.expression)
+        self.terms: list[Expression | None] = [
+            self._term(plane.term)
+            if isinstance(plane, Quantity) and plane.kind in ("sum", "product")
+            else None
+            for plane in self.planes
+        ]
+
+    # --- layout --------------------------------------------------------------------------------------
+
+    def _slot(self, node: Expression) -> Expression:
+        """The node with its hoisted subtrees replaced by slots."""
+        depends = self._dependence(node)
+        if depends == _NOTHING:
+            return _take(self.constants, node, "c")
+        if depends == _LEFT:
+            return _take(self.left, node, "l")
+        if depends == _RIGHT:
+            return _take(self.right, node, "r")
+        if isinstance(node, Quantity | External):
+            return _take(self.planes, node, "q")
+        assert isinstance(node, Apply)
+        if node.operation in ("multiply", "divide"):
+            return self._product(node)
+        return Apply(node.operation, tuple(map(self._slot, node.arguments)))
+
+    def _product(self, node: Expression) -> Expression:
+        """A product with all it knows beforehand gathered: (q · c) / c' · l becomes q · (l c / c')."""
+        above: list[Expression] = []
+        below: list[Expression] = []
+        known: dict[int, Expression] = {}
+
+        def gather(part: Expression, inverse: bool) -> None:
+            depends = self._dependence(part)
+            if depends != _PAIR:
+                factor = rebuild("divide", ONE, part) if inverse else part
+                known[depends] = rebuild("multiply", known.get(depends, ONE), factor)
+            elif isinstance(part, Apply) and part.operation in ("multiply", "divide"):
+                first, second = part.arguments
+                gather(first, inverse)
+                gather(second, inverse ^ (part.operation == "divide"))
+            else:
+                (below if inverse else above).append(self._slot(part))
+
+        gather(node, False)
+        if _NOTHING in known and len(known) > 1:  # a constant joins a point value
+            side = next(depends for depends in known if depends != _NOTHING)
+            known[side] = rebuild("multiply", known[side], known.pop(_NOTHING))
+        above += [self._slot(part) for part in known.values() if part != ONE]
+
+        def times(a: Expression, b: Expression) -> Expression:
+            return Apply("multiply", (a, b))
+
+        product = folded(times, above or [self._slot(ONE)])
+        if below:
+            product = Apply("divide", (product, folded(times, below)))
+        return product
+
+    def _term(self, node: Expression) -> Expression:
+        """A coordinate term, its parameters replaced by slots."""
+        if node in (A, B):
+            return node
+        if not any(leaf in (A, B) for leaf in node.leaves()):
+            return _take(self.constants, node, "c")
+        assert isinstance(node, Apply)
+        return Apply(node.operation, tuple(map(self._term, node.arguments)))
+
+    def _dependence(self, node: Expression) -> int:
+        if not isinstance(node, Apply):
+            return _leaf_dependence(node)
+        if node not in self._known:
+            self._known[node] = reduce(or_, map(self._dependence, node.arguments), _NOTHING)
+        return self._known[node]
+
+    # --- facts ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def views(self) -> list[View]:
+        """The distinct views of the data that the planes are measured on."""
+        return list(dict.fromkeys(plane.view for plane in self.planes))
+
+    @cached_property
+    def layout(self) -> tuple[Hashable, ...]:
+        """What the printed code depends on: programs of equal layouts share it."""
+        planes = [
+            (plane.kind, self.views.index(plane.view)) if isinstance(plane, Quantity) else None
+            for plane in self.planes
+        ]
+        counts = len(self.constants), len(self.left), len(self.right), len(self.views)
+        return self.body, *self.terms, *planes, *counts
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The constants' values, float64."""
+        with np.errstate(all="ignore"):
+            return np.array([float(evaluate(c, _parameter_value)) for c in self.constants], dtype=np.float64)
+
+    @cached_property
+    def diagonal(self) -> Expression:
+        """k(x, x) as a formula of point values."""
+        return diagonal(self.expression, 0)
+
+
+_KEPT = 256  # programs of kernels that were met last
+_programs: OrderedDict[Kernel, Program] = OrderedDict()
+
+
+def program_of(kernel: Kernel) -> Program:
+    """The program of a kernel that nobody will change, built once while it is remembered.
+
+    A program that holds data of the user (a matrix, points of reference) is not kept.
+    """
+    program = _programs.get(kernel)
+    if program is None:
+        program = Program(kernel)
+        if not any(
+            isinstance(leaf, External | ExternalDiagonal | Mean) for leaf in program.expression.leaves()
+        ):
+            _programs[kernel] = program
+            if len(_programs) > _KEPT:
+                _programs.popitem(last=False)
+    return program
+
+
+def _leaf_dependence(leaf: Expression) -> int:
+    if isinstance(leaf, Quantity | External):
+        return _PAIR
+    if isinstance(leaf, PointSum | ExternalDiagonal):
+        return (_LEFT, _RIGHT)[leaf.side]
+    if isinstance(leaf, Mean):
+        return (_LEFT, _RIGHT, _LEFT)[leaf.side]  # the mean of means: any side will do
+    return _NOTHING
+
+
+def _take(slots: list[Any], node: Expression, letter: str) -> Symbol:
+    if node not in slots:
+        slots.append(node)
+    return Symbol(f"{letter}{slots.index(node)}")
+
+
+def _parameter_value(leaf: Expression) -> float:
+    assert isinstance(leaf, ParameterLeaf), leaf
+    return leaf.value

@@ -1,0 +1,1 @@
+"""Kernels on sets and bags, and invariance by sets of variants."""

@@ -1,0 +1,1 @@
+"""Kernels given by their Fourier side, and how their integrals are computed."""

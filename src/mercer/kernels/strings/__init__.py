@@ -1,0 +1,1 @@
+"""Kernels on strings, sequences of anything, and documents."""

@@ -1,0 +1,327 @@
+"""The settings: memory, number type, threads, device, backend, progress; nothing that changes the method.
+
+    import mercer
+    mercer.config(memory="4GiB", threads=2)      # from here on, in the whole process
+    with mercer.config(dtype="float32"):         # in this block only, in this thread or task only
+        ...
+
+The code reads them through :func:`settings`, :func:`memory_budget` and :func:`thread_count`. A new
+thread starts with the settings of the process, as with every ``ContextVar``: whoever starts threads
+inside a block reads the settings first and hands them on.
+
+>>> with config(memory="500MiB", threads=1):
+...     memory_budget(), thread_count(), settings().dtype
+(524288000, 1, 'float64')
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any, Final, TypedDict, Unpack
+
+import numpy as np
+
+from mercer.errors import InputError, MemoryBudgetError
+from mercer.runtime import machine
+
+__all__ = [
+    "Settings",
+    "config",
+    "format_bytes",
+    "memory_budget",
+    "require_memory",
+    "settings",
+    "thread_count",
+    "threads_within",
+]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings in force; ``None`` means: decided when it is needed."""
+
+    #: bytes the library may fill; None: half of what is available now
+    memory: int | None = None
+    #: "float64" or "float32"
+    dtype: str = "float64"
+    #: None: every core this process may use
+    threads: int | None = None
+    #: "cpu", "cuda", "cuda:1", "mps", …
+    device: str = "cpu"
+    #: "numpy", "numba", "torch"; None: the fastest that fits
+    backend: str | None = None
+    #: None: a bar on a terminal; True: always; False: never; a function: it gets each event
+    progress: bool | Callable[[dict[str, Any]], object] | None = None
+
+
+# --- the words a user may pass ---------------------------------------------------------------------
+
+_UNITS: Final = {"": 1, "b": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("kmgtp", start=1)
+    for suffix, base in (("b", 1000), ("ib", 1024))
+}
+_SIZE: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)")
+_MEMORY_REMEDY: Final = (
+    "pass bytes, a size such as '500MiB', '4GiB' or '2GB', or None for half of what is free"
+)
+
+
+def _memory(value: Any) -> int | None:
+    """Bytes from 4096, 1e9, "1e9", "500MiB", "2 GB"."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        parts = _SIZE.fullmatch(value.strip().lower())
+        if parts is None or parts[2] not in _UNITS:
+            raise InputError(f"memory is not a size, got {value!r}: {_MEMORY_REMEDY}")
+        size: Any = float(parts[1]) * _UNITS[parts[2]]
+    elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        size = value
+    else:
+        raise InputError(f"memory is not a size, got {value!r}: {_MEMORY_REMEDY}")
+    if not (math.isfinite(size) and size >= 1):
+        raise InputError(f"memory must be positive and finite, got {value!r}: {_MEMORY_REMEDY}")
+    return int(size)
+
+
+def _dtype(value: Any) -> str:
+    """A name of one of the two number types, from a name, a NumPy type or a dtype."""
+    try:
+        name = None if value is None else np.dtype(value).name
+    except TypeError:
+        name = None
+    if name not in ("float32", "float64"):
+        raise InputError(f"dtype must be 'float64' or 'float32', got {value!r}: pass one of the two")
+    return name
+
+
+def _threads(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(
+            f"threads must be a whole number of at least 1, got {value!r}: "
+            "pass 1, 2, 3, …, or None for every core this process may use"
+        )
+    return int(value)
+
+
+def _device(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[a-z]+(:\d+)?", value):
+        raise InputError(f"device is not a device name, got {value!r}: pass 'cpu', 'cuda', 'cuda:1' or 'mps'")
+    return value
+
+
+def _backend(value: Any) -> str | None:
+    if value not in (None, "numpy", "numba", "torch"):
+        raise InputError(
+            f"backend must be 'numpy', 'numba' or 'torch', got {value!r}: "
+            "pass one of them, or None to let mercer choose"
+        )
+    return value
+
+
+def _progress(value: Any) -> Any:
+    if not (value is None or isinstance(value, bool) or callable(value)):
+        raise InputError(
+            f"progress must be True, False, None or a function, got {value!r}: pass True for a bar, "
+            "False for silence, None for a bar on a terminal only, or a function that takes a dict"
+        )
+    return value
+
+
+_PARSERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "memory": _memory,
+    "dtype": _dtype,
+    "threads": _threads,
+    "device": _device,
+    "backend": _backend,
+    "progress": _progress,
+}
+
+
+class Changes(TypedDict, total=False):
+    """What :class:`config` takes, before it is parsed."""
+
+    memory: int | float | str | None
+    dtype: Any
+    threads: int | None
+    device: str
+    backend: str | None
+    progress: bool | Callable[[dict[str, Any]], object] | None
+
+
+def _parse(given: Changes) -> dict[str, Any]:
+    for name, value in given.items():
+        if name not in _PARSERS:
+            near = get_close_matches(name, _PARSERS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"pass one of {', '.join(_PARSERS)}"
+            raise TypeError(f"config has no setting {name!r}, got {name}={value!r}: {hint}")
+    return {name: _PARSERS[name](value) for name, value in given.items()}
+
+
+# --- where they are kept ---------------------------------------------------------------------------
+
+# A call cannot know whether a `with` follows it, so it changes the process at once and `__enter__`
+# takes that back. Threads may interleave the two: each call is therefore a layer of its own, and taking
+# one back leaves the others. A layer whose object is gone cannot be entered any more: it melts into `_base`.
+_lock = threading.Lock()
+_base = Settings()
+_layers: list[tuple[weakref.ref[config], dict[str, Any]]] = []
+_process = Settings()
+_blocks: ContextVar[tuple[dict[str, Any], ...]] = ContextVar("mercer_config", default=())
+
+
+def _rebuild() -> None:
+    """The process-wide settings, from the base and the layers; the caller holds the lock."""
+    global _base, _process
+    while _layers and _layers[0][0]() is None:
+        _base = replace(_base, **_layers.pop(0)[1])
+    _process = _base
+    for _, changes in _layers:
+        _process = replace(_process, **changes)
+
+
+class config:  # noqa: N801  (used as a function)
+    """Change settings: for the process when called, for a block when used in ``with``.
+
+    ``config()`` changes nothing and shows what is in force. Inside a block the block's own
+    settings win over later process-wide calls.
+
+    Parameters
+    ----------
+    memory : bytes or a size such as "4GiB"; None for half of what is available.
+    dtype : "float64" or "float32".
+    threads : at least 1; None for every core this process may use.
+    device : "cpu", "cuda", "cuda:1", "mps".
+    backend : "numpy", "numba", "torch"; None to let mercer choose.
+    progress : True, False, None (a bar on a terminal), or a function of one event (a dict).
+
+    >>> with config(memory="1GiB", dtype=np.float32):
+    ...     config()
+    config(memory='1GiB', dtype='float32', threads=None, device='cpu', backend=None, progress=None)
+    >>> config(threads=0)
+    Traceback (most recent call last):
+    mercer.errors.InputError: threads must be a whole number of at least 1, got 0: pass 1, 2, 3, …, or None
+    for every core this process may use
+    """
+
+    def __init__(self, **given: Unpack[Changes]) -> None:
+        self._changes = _parse(given)
+        if self._changes:
+            with _lock:
+                _layers.append((weakref.ref(self), self._changes))
+                _rebuild()
+
+    def __enter__(self) -> Settings:
+        with _lock:
+            _layers[:] = [layer for layer in _layers if layer[0]() is not self]
+            _rebuild()
+        _blocks.set((*_blocks.get(), self._changes))
+        return settings()
+
+    def __exit__(self, *exception: object) -> None:
+        _blocks.set(_blocks.get()[:-1])
+
+    def __repr__(self) -> str:
+        shown = dict(vars(settings()))
+        if shown["memory"] is not None and _memory(text := format_bytes(shown["memory"])) == shown["memory"]:
+            shown["memory"] = text
+        return f"config({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+def settings() -> Settings:
+    """The settings in force here: those of the enclosing blocks, else those of the process.
+
+    >>> with config(threads=2), config(dtype="float32"):
+    ...     settings().threads, settings().dtype
+    (2, 'float32')
+    """
+    chosen = _process
+    for changes in _blocks.get():
+        chosen = replace(chosen, **changes)
+    return chosen
+
+
+# --- what they mean on this machine ----------------------------------------------------------------
+
+_LEAST: Final = 2**20  # a budget that is never undercut: small tiles still fit
+
+
+def memory_budget() -> int:
+    """Bytes the library may fill: ``config(memory=…)``, else half of what is available now.
+
+    Available is what the machine has free, or less where a container's limit (cgroup v1 or v2) is nearer.
+
+    >>> with config(memory="2GB"):
+    ...     memory_budget()
+    2000000000
+    """
+    chosen = settings().memory
+    if chosen is not None:
+        return chosen
+    return max(_LEAST, machine.available_memory() // 2)
+
+
+def thread_count() -> int:
+    """Threads to use: ``config(threads=…)``, else the cores this process may use.
+
+    >>> with config(threads=3):
+    ...     thread_count()
+    3
+    """
+    return settings().threads or machine.available_cores()
+
+
+@contextmanager
+def threads_within(count: int) -> Iterator[None]:
+    """At most so many threads in this block: the share of one of several threads of ours.
+
+    >>> with config(threads=4), threads_within(2):
+    ...     thread_count()
+    2
+    """
+    token = _blocks.set((*_blocks.get(), {"threads": min(count, thread_count())}))
+    try:
+        yield
+    finally:
+        _blocks.reset(token)
+
+
+def require_memory(n_bytes: int, what: str, remedy: str) -> None:
+    """Refuse what does not fit the memory budget, before it is allocated.
+
+    >>> with config(memory="1MiB"):
+    ...     require_memory(8 * 1000**2, "a 1000 × 1000 Gram matrix", "use fewer points")
+    Traceback (most recent call last):
+    mercer.errors.MemoryBudgetError: a 1000 × 1000 Gram matrix needs 7.63MiB, more than the memory
+    budget of 1MiB: use fewer points, or raise the budget with mercer.config(memory=…)
+    """
+    budget = memory_budget()
+    if n_bytes > budget:
+        raise MemoryBudgetError(
+            f"{what} needs {format_bytes(n_bytes)}, more than the memory budget of {format_bytes(budget)}: "
+            f"{remedy}, or raise the budget with mercer.config(memory=…)"
+        )
+
+
+def format_bytes(n_bytes: int) -> str:
+    """A number of bytes for people, to three digits.
+
+    >>> format_bytes(4 * 2**30), format_bytes(12_884_901_888), format_bytes(500), format_bytes(10**40)
+    ('4GiB', '12GiB', '500B', '1.00e+40B')
+    """
+    for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB")):
+        if n_bytes < 1000 * 1024**power:
+            return f"{n_bytes / 1024**power:.3g}{unit}"
+    return f"{Decimal(n_bytes):.2e}B"  # counts of monomials outgrow every float

@@ -1,0 +1,272 @@
+r"""What all compiled code shares: how it is compiled and kept, and the bits of floating-point numbers.
+
+Compiled functions are kept in the user's ``cache_folder`` (or in ``NUMBA_CACHE_DIR``, where that is set), and
+never beside the sources: these may be read-only, or everybody's. Without a folder they stay in memory.
+
+With ``NUMBA_DISABLE_JIT=1`` nothing is compiled: every function runs as Python, slowly, and a debugger can
+step through it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import caching, cgutils, event
+from numba.core.imputils import impl_ret_borrowed
+from numba.np.arrayobj import populate_array
+
+from mercer.runtime import clock
+from mercer.runtime.cache_folder import cache_folder
+
+__all__ = [
+    "FASTMATH",
+    "INNER",
+    "OPTIONS",
+    "bits",
+    "choose",
+    "compiles",
+    "float_of",
+    "intrinsic",
+    "longer",
+    "njit",
+    "part",
+    "row",
+]
+
+#: contraction to fused multiply-add and signless zeros, nothing that reorders
+FASTMATH = {"contract", "nsz"}
+#: how every compiled function here is compiled; a division never checks for zero
+OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy"}
+#: for functions that only compiled code calls: without the doors for Python and C, which take long to compile
+INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def compiles() -> bool:
+    """Whether functions are compiled at all: not with ``NUMBA_DISABLE_JIT=1``."""
+    return not numba.config.DISABLE_JIT
+
+
+# --- keeping what was compiled ---------------------------------------------------------------------
+
+
+_Named = caching.CompileResultCacheImpl._locator_classes[0]  # by NUMBA_CACHE_DIR; its name differs by version
+
+
+class _Locator(_Named):  # type: ignore[misc, valid-type]
+    """The place of a function's compiled code in our folder."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        self._cache_path = os.path.join(str(cache_folder()), self.get_suitable_cache_subpath(py_file))
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        if cache_folder() is None:
+            return None
+        return super(_Named, cls).from_function(py_func, py_file)
+
+
+class _Implementation(caching.CompileResultCacheImpl):
+    _locator_classes = [_Named, _Locator]
+
+
+class _Kept(caching.FunctionCache):
+    """Numba's cache in our folder; a disk that is full, or gone, costs the time to compile and no more."""
+
+    _impl_class = _Implementation
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with suppress(OSError):
+            return super().load_overload(sig, target_context)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
+    """Numba's ``njit``; with ``cache`` the code is kept on disk where a disk is to be had, else in memory."""
+
+    def decorate(function: Any) -> Any:
+        if not compiles():
+            return np.errstate(all="ignore")(function)  # compiled code does not warn of overflows either
+        compiled = numba.njit(**options)(function)
+        if cache:
+            with suppress(RuntimeError):  # there is no folder that can be written
+                compiled._cache = _Kept(function)
+        return compiled
+
+    return decorate
+
+
+@njit(nogil=True, **INNER)
+def longer(values, size, room):  # type: ignore[no-untyped-def]
+    """An array of ``room`` entries that begins with the first ``size`` of values.
+
+    The loop takes the place of an assignment to a slice, whose error messages take Numba a second to compile.
+    """
+    out = np.empty(room, values.dtype)
+    for k in range(size):
+        out[k] = values[k]
+    return out
+
+
+# --- reading and writing a float's bits ----------------------------------------------------------
+
+
+def intrinsic(python: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Numba's ``intrinsic``; where nothing is compiled, ``python`` is what runs."""
+    return numba.extending.intrinsic if compiles() else lambda function: python
+
+
+@intrinsic(lambda x: x.view(np.int64 if x.itemsize == 8 else np.int32))
+def bits(typingctx: Any, x: Any) -> Any:
+    """The integer with the same bits as a float."""
+    integer = types.int64 if x == types.float64 else types.int32
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(signature.return_type.bitwidth))
+
+    return integer(x), codegen
+
+
+@intrinsic(lambda i: i.view(np.float64 if i.itemsize == 8 else np.float32))
+def float_of(typingctx: Any, i: Any) -> Any:
+    """The float with the same bits as an integer."""
+    real = types.float64 if i == types.int64 else types.float32
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+    return real(i), codegen
+
+
+@intrinsic(lambda condition, a, b: a if condition else b)
+def choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
+    """a if condition else b, as a select: never a branch."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(args[0], args[1], args[2])
+
+    if condition != types.boolean or a != b:
+        return None
+    return a(condition, a, b), codegen
+
+
+# --- views ---------------------------------------------------------------------------------------
+# A slice of Numba looks after negative numbers and steps, for 30 ms of compiling. Here nothing is checked.
+
+
+@intrinsic(lambda values, start, size: values.reshape(-1)[start : start + size])
+def part(typingctx: Any, values: Any, start: Any, size: Any) -> Any:
+    """values[start : start + size] of a C-contiguous array, read as one vector whatever its shape."""
+    vector = types.Array(values.dtype, 1, "C", readonly=not values.mutable)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _view(context, builder, signature, args[0], args[1], args[2])
+
+    return (vector(values, types.intp, types.intp), codegen) if values.layout == "C" else None
+
+
+@intrinsic(lambda matrix, i, start, size: matrix[i, start : start + size])
+def row(typingctx: Any, matrix: Any, i: Any, start: Any, size: Any) -> Any:
+    """matrix[i, start : start + size]"""
+    vector = types.Array(matrix.dtype, 1, "C", readonly=not matrix.mutable)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        width = cgutils.unpack_tuple(builder, array.shape)[1]
+        start = builder.add(builder.mul(args[1], width), args[2])
+        return _view(context, builder, signature, args[0], start, args[3])
+
+    is_matrix = matrix.layout == "C" and matrix.ndim == 2
+    return (vector(matrix, types.intp, types.intp, types.intp), codegen) if is_matrix else None
+
+
+def _view(context: Any, builder: Any, signature: Any, value: Any, start: Any, size: Any) -> Any:
+    array = context.make_array(signature.args[0])(context, builder, value)
+    view = context.make_array(signature.return_type)(context, builder)
+    populate_array(
+        view,
+        data=builder.gep(array.data, [start]),
+        shape=[size],
+        strides=[array.itemsize],
+        itemsize=array.itemsize,
+        meminfo=array.meminfo,
+        parent=array.parent,
+    )
+    return impl_ret_borrowed(context, builder, signature.return_type, view._getvalue())
+
+
+# --- while something is compiled ------------------------------------------------------------------
+
+_guard = Lock()
+_compilers = 0  # how many are at work, or wait for one another
+_collects = True  # whether garbage was collected before the first of them began
+
+
+def _begin() -> None:
+    """No garbage is collected while Numba compiles: it makes objects by the million, and few are garbage."""
+    global _compilers, _collects
+    with _guard:
+        _compilers += 1
+        if _compilers == 1:
+            _collects = gc.isenabled()
+            gc.disable()
+
+
+def _end() -> None:
+    global _compilers
+    with _guard:
+        _compilers -= 1
+        if _compilers == 0 and _collects:
+            gc.enable()
+
+
+def _after_fork() -> None:
+    """A child has none of the threads that may have been compiling."""
+    global _guard, _compilers
+    _guard = Lock()
+    if _compilers and _collects:
+        gc.enable()
+    _compilers = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class _StopsClock(event.Listener):
+    """From where Numba asks for its compiler, also to read what it kept, to where it gives it back."""
+
+    def on_start(self, event: Any) -> None:
+        clock.pause()
+        _begin()
+
+    def on_end(self, event: Any) -> None:
+        _end()
+        clock.resume()
+
+
+class _Tells(event.Listener):
+    """A pass runs only where something is compiled."""
+
+    def on_start(self, event: Any) -> None:
+        clock.compiles()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compiler_lock", _StopsClock())
+event.register("numba:run_pass", _Tells())

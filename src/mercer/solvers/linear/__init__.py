@@ -1,0 +1,1 @@
+"""Linear systems with K: ridge regression, factorisations, conjugate gradients."""

@@ -1,0 +1,305 @@
+r"""Conjugate gradients: for systems with a symmetric positive definite matrix, and in the inner product of K.
+
+Solve     A x = y,   A symmetric positive definite, known by its products; several y at once, as columns, each
+          perhaps with a matrix A + σI of its own
+Stop      column by column when ‖y - Ax‖ ≤ tol · ‖y‖, with the residual computed from x and not carried along;
+          where rounding ends the progress before that, ``rounded`` says so
+Cost      one product A @ V per iteration, V having the columns that are not done, and one more at the end
+
+Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Research of the National
+Bureau of Standards 49 (1952), 409-436.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.solvers.control import Control, State
+from mercer.solvers.linear.strips import multiply
+
+__all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
+
+Multiply = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class ConjugateResult:
+    """What was found, and how well it solves the system."""
+
+    #: (n,) or (n, m): x
+    solution: np.ndarray
+    #: (n,) or (n, m): y - Ax
+    residual: np.ndarray
+    #: ‖y - Ax‖ / ‖y‖, of the worst column; 0 where y is
+    error: float
+    iterations: int
+    #: "converged", "max_iter", "max_time" or "interrupted"
+    stopped: str
+    #: whether rounding, and not tol, ended a converged run
+    rounded: bool
+    #: products A @ V
+    products: int
+
+
+def conjugate_gradient(
+    multiply: Multiply,
+    rhs: Any,  # (n,) or (n, m)
+    *,
+    tol: float = 1e-10,
+    max_iter: int = 1000,
+    precondition: Multiply | None = None,
+    control: Control | None = None,
+    start: Any = None,
+    shifts: Any = 0.0,
+) -> ConjugateResult:
+    """Solve (A + σI) x = rhs for a symmetric positive definite A + σI.
+
+    Parameters
+    ----------
+    multiply : V ↦ A V, for (n, p) arrays with p ≤ m; for (n,) when rhs is
+    rhs : y, or several as columns
+    tol : ‖y - Ax‖ / ‖y‖ allowed, in every column
+    max_iter : iterations at most, of one product each
+    precondition : V ↦ P V with P near A⁻¹, symmetric positive definite
+    control : progress, time limit, checkpoints
+    start : x to start from; zeros by default
+    shifts : σ, or one for each column
+
+    >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
+    >>> result = conjugate_gradient(lambda V: A @ V, [1.0, 2.0])
+    >>> result.solution.round(4), result.iterations, result.stopped
+    (array([0.0909, 0.6364]), 2, 'converged')
+    """
+    rhs = np.asarray(rhs, dtype=np.float64)
+    y = rhs.reshape(len(rhs), -1)
+    control = Control() if control is None else control
+    system = _System(multiply, y, rhs.ndim == 1, precondition, np.broadcast_to(shifts, y.shape[1]))
+    if control.restored is not None:
+        system.restore(control.restored)
+    else:
+        system.begin(np.zeros_like(y) if start is None else np.array(start, np.float64).reshape(y.shape))
+    size = np.linalg.norm(y, axis=0)
+    limit, scale = tol * size, np.where(size > 0, size, 1.0)
+    stopped = ""
+    while not stopped:
+        done = np.linalg.norm(system.R, axis=0) <= limit
+        # a preconditioner that took most of the time is used once, at least
+        is_begun = precondition is None or system.iterations > 0
+        if (done | system.rounded).all():
+            if system.certify(limit):
+                stopped = "converged"
+        elif system.iterations >= max_iter or (control.stopped and is_begun):
+            stopped = control.stopped or "max_iter"
+        else:
+            system.step(np.flatnonzero(~(done | system.rounded)))
+            control.step(system.snapshot(), residual=float((np.linalg.norm(system.R, axis=0) / scale).max()))
+    residual = system.true_residual()
+    return ConjugateResult(
+        solution=system.X.reshape(rhs.shape),
+        residual=residual.reshape(rhs.shape),
+        error=float((np.linalg.norm(residual, axis=0) / scale).max(initial=0.0)),
+        iterations=system.iterations,
+        stopped=stopped,
+        rounded=stopped == "converged" and bool(system.rounded.any()),
+        products=system.products,
+    )
+
+
+class _System:
+    """The state of all columns; arrays are replaced, never written, so that a snapshot stays what it is."""
+
+    def __init__(
+        self,
+        multiply: Multiply,
+        y: np.ndarray,
+        flat: bool,
+        precondition: Multiply | None,
+        shifts: np.ndarray,  # (m,)
+    ) -> None:
+        self.multiply = multiply
+        self.shifts = shifts
+        self.precondition = precondition
+        self.y = y
+        self.flat = flat
+        self.iterations = self.products = 0
+        #: columns that come no closer
+        self.rounded = np.zeros(y.shape[1], dtype=bool)
+        #: the true residual norms when last computed
+        self.checked = np.full(y.shape[1], math.inf)
+        self._residual: np.ndarray | None = None
+
+    def begin(self, X: np.ndarray) -> None:
+        self.X = X
+        self.restart(self.true_residual() if X.any() else self.y)
+
+    def restart(self, R: np.ndarray) -> None:
+        """From the steepest direction."""
+        self.R = R
+        self.P = self.preconditioned(R)
+        self.size = (R * self.P).sum(axis=0)
+
+    def preconditioned(self, R: np.ndarray) -> np.ndarray:
+        return R if self.precondition is None else self.product(self.precondition, R)
+
+    def product(self, operator: Multiply, V: np.ndarray) -> np.ndarray:
+        out = np.asarray(operator(V[:, 0] if self.flat else V), dtype=np.float64).reshape(V.shape)
+        if not np.isfinite(out).all():
+            raise InputError("a product with the matrix is not finite: scale the data, or check the matrix")
+        return out
+
+    def true_residual(self) -> np.ndarray:
+        if self._residual is None:
+            self._residual = self.y - self.product(self.multiply, self.X) - self.shifts * self.X
+            self.products += 1
+        return self._residual
+
+    def step(self, open_: np.ndarray) -> None:
+        P = np.ascontiguousarray(self.P[:, open_])
+        AP = self.product(self.multiply, P) + self.shifts[open_] * P
+        bend = (P * AP).sum(axis=0)
+        length = (P * P).sum(axis=0)
+        if (bend < -1e-10 * np.linalg.norm(AP, axis=0) * np.sqrt(length)).any():
+            raise InputError(
+                "the matrix is not positive definite: vᵀAv < 0 for some v; take a kernel that is positive "
+                "definite, or a larger penalty"
+            )
+        t = np.divide(self.size[open_], bend, out=np.zeros_like(bend), where=bend > 0)
+        X, R, D, size = self.X.copy(), self.R.copy(), self.P.copy(), self.size.copy()
+        X[:, open_] += t * P
+        R[:, open_] -= t * AP
+        new = np.ascontiguousarray(R[:, open_])
+        Z = self.preconditioned(new)
+        size[open_] = (new * Z).sum(axis=0)
+        old = self.size[open_]
+        D[:, open_] = Z + np.divide(size[open_], old, out=np.zeros_like(old), where=old > 0) * P
+        self.X, self.R, self.P, self.size = X, R, D, size
+        self.rounded = self.rounded.copy()
+        self.rounded[open_] |= bend <= 0
+        self._residual = None
+        self.iterations += 1
+        self.products += 1
+
+    def certify(self, limit: np.ndarray) -> bool:
+        """Whether the residuals are within the limit, or come no closer; if not, go on from them."""
+        R = self.true_residual()
+        norms = np.linalg.norm(R, axis=0)
+        self.rounded = (norms > limit) & (norms > 0.5 * self.checked)
+        self.checked = np.minimum(norms, self.checked)
+        if ((norms <= limit) | self.rounded).all():
+            return True
+        self.restart(R)
+        return False
+
+    def snapshot(self) -> Callable[[], State]:
+        names = ("X", "R", "P", "size", "rounded", "checked", "iterations", "products")
+        state = {name: getattr(self, name) for name in names}
+        return lambda: state
+
+    def restore(self, state: State) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+class Products:
+    """K @ V in float64 whatever K is, counted, with a watch on vᵀKv ≥ 0."""
+
+    def __init__(self, K: Any) -> None:
+        self.K = K
+        self.count = 0
+        #: a lower bound of ‖K‖, that grows: the largest diagonal entry, or ‖Kv‖ / ‖v‖ seen
+        self.norm = _largest_diagonal(K)
+        #: vᵀKv below -slack ‖K‖ ‖v‖² is no rounding of K's values
+        self.slack = 1e-6 if K.dtype == np.float64 else 1e-4
+
+    def __call__(self, V: np.ndarray) -> np.ndarray:
+        self.count += 1
+        # cast V, not K: a copy of K would be another n × n
+        V_ = np.asarray(V, dtype=self.K.dtype)
+        KV = multiply(self.K, V_) if isinstance(self.K, np.ndarray) else self.K @ V_
+        out = np.asarray(KV, dtype=np.float64)
+        size, length = float(np.linalg.norm(V)), float(np.linalg.norm(out))
+        if not math.isfinite(length):
+            raise InputError(
+                "a product with the kernel matrix is not finite: K has NaN or infinite values, or values too "
+                "large for its type; check the kernel, or scale the data"
+            )
+        if size > 0:
+            self.norm = max(self.norm, length / size)
+        return out
+
+    def form(self, V: np.ndarray, KV: np.ndarray) -> float:
+        """Σ vᵀKv over the columns: 0 where it is negative by rounding, an error where it is by more."""
+        value = float((V * KV).sum())
+        if value < 0 and value < -self.slack * self.norm * float((V * V).sum()):
+            raise self.indefinite()
+        return max(value, 0.0)
+
+    @staticmethod
+    def indefinite() -> InputError:
+        return InputError(
+            "the kernel matrix is not positive semi-definite: it has a negative eigenvalue beyond rounding, "
+            "and the regularised risk has no minimum; take a positive definite kernel (mercer.certify "
+            "tells), or project the matrix on its positive part"
+        )
+
+
+def _largest_diagonal(K: Any) -> float:
+    if isinstance(K, np.ndarray):
+        return float(np.abs(K.diagonal()).max(initial=0.0))
+    if hasattr(K, "diag"):
+        return float(np.abs(K.diag()).max(initial=0.0))
+    v = np.cos(np.arange(K.shape[0], dtype=K.dtype))  # a vector like any other
+    return float(np.linalg.norm(K @ v) / np.linalg.norm(v))
+
+
+def kernel_conjugate_gradient(
+    product: Callable[[np.ndarray], np.ndarray],
+    apply: Callable[[np.ndarray], np.ndarray],
+    penalty: float,
+    rhs: np.ndarray,  # (n,) or (n, m)
+    K_rhs: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+    stopped: Callable[[], bool] = lambda: False,
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """δ and Kδ with (penalty·I + H K) δ ≈ rhs, and whether the residual ρ has ρᵀKρ ≤ tol² · rhsᵀK rhs.
+
+    For a symmetric positive semi-definite H, penalty·I + HK is self-adjoint and positive in ⟨u, v⟩ = uᵀKv.
+    Kp is kept beside p: one product with K per iteration.
+
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> y = np.array([1.0, 0.0])
+    >>> delta, K_delta, done = kernel_conjugate_gradient(
+    ...     lambda V: K @ V, lambda V: V, 1.0, y, K @ y, tol=1e-12, max_iter=9
+    ... )
+    >>> delta, done  # (I + K)⁻¹ y
+    (array([ 0.375, -0.125]), True)
+    """
+    delta, K_delta = np.zeros_like(rhs), np.zeros_like(rhs)
+    rho, z = rhs, K_rhs
+    size = first = float((rho * z).sum())
+    p, Kp = rho, z
+    for _ in range(max_iter):
+        if size <= tol * tol * first or size <= 0:
+            return delta, K_delta, True
+        if stopped():
+            break
+        Mp = penalty * p + apply(Kp)
+        bend = float((Mp * Kp).sum())
+        if not bend > 0:  # rounding: K sees nothing of p
+            return delta, K_delta, False
+        t = size / bend
+        delta, K_delta = delta + t * p, K_delta + t * Kp
+        rho = rho - t * Mp
+        z = product(rho)
+        new = float((rho * z).sum())
+        p, Kp = rho + (new / size) * p, z + (new / size) * Kp
+        size = new
+    return delta, K_delta, size <= tol * tol * first

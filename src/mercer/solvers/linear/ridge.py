@@ -1,0 +1,294 @@
+r"""Kernel ridge regression and its leave-one-out errors, by factorising K.
+
+Minimise  Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖²     over f in the RKHS and b (b = 0 without an intercept)
+Given     K; Y, one column per target, each with its α > 0; weights wᵢ > 0
+Solution  with S = diag(√wᵢ), M = S K S + αI and s = S 1:
+              M z = S (y - b 1),   sᵀz = 0 (when there is a b),   f = Σ aᵢ k(xᵢ, ·),   a = S z
+          b = sᵀM⁻¹Sy / sᵀM⁻¹s. No iteration and no stopping rule.
+Left out  the error at xᵢ of the fit without one observation there, α unchanged: a point counts as wᵢ
+          observations, so that its weight falls by min(1, wᵢ). With cᵢ = 1 / max(1, wᵢ) the error is
+              (α zᵢ / √wᵢ) / (1 - cᵢ + cᵢ α Pᵢᵢ),   P = M⁻¹ - M⁻¹s sᵀM⁻¹ / sᵀM⁻¹s  (P = M⁻¹ without b)
+α = 0     `minimum_norm`: among the f of least error the one of least norm, by eigenvalues
+Cost      n³/3 for each different α, 2n³/3 for the errors left out; memory n². A path of many α, with its
+          errors, takes 8n³/3 once (`ridge_path`, see `banded`).
+
+Saunders, Gammerman and Vovk, Ridge regression learning algorithm in dual variables, ICML 1998, 515-521. Left
+out: Cawley and Talbot, Fast exact leave-one-out cross-validation of sparse least-squares support vector
+machines, Neural Networks 17 (2004), 1467-1475.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh
+
+from mercer.errors import InputError
+from mercer.runtime.threads import large_lapack
+from mercer.solvers.linear.banded import BandForm
+from mercer.solvers.linear.blas import subtract_rank_two
+from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
+from mercer.solvers.matrix import KernelMatrix
+
+__all__ = ["RidgePoint", "RidgeResult", "leave_one_out", "minimum_norm", "ridge", "ridge_path"]
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeResult:
+    """f for every target."""
+
+    coef: np.ndarray  # (n, t) aᵢ
+    intercept: np.ndarray  # (t,)
+    objective: np.ndarray  # (t,)
+    #: (n, t) the errors left out, where they came with the solution
+    errors: np.ndarray | None = None
+    #: the most negative eigenvalue of K that had to be taken as zero; 0 when there was none to speak of
+    clipped: float = 0.0
+    #: the eigenvalues that were used; n unless they were needed
+    rank: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class RidgePoint:
+    """One α of a path."""
+
+    coef: np.ndarray  # (n, t)
+    intercept: np.ndarray  # (t,)
+    errors: np.ndarray  # (n, t) left out
+
+
+def ridge(
+    K: KernelMatrix,  # (n, n)
+    Y: np.ndarray,  # (n, t)
+    alphas: np.ndarray,  # (t,) > 0
+    weight: np.ndarray,  # (n,) > 0
+    fit_intercept: bool = True,
+    *,
+    clip: bool = False,
+) -> RidgeResult:
+    """By Cholesky factorisation, one for each different α, all in the memory of one matrix.
+
+    ``clip``: by eigenvalues, of which the negative ones count as zero. Without it a K is left as it is where
+    K + αI is positive definite.
+
+    >>> from mercer import Gram, Linear
+    >>> K = Gram(Linear(), [[0.0], [1.0], [2.0]])
+    >>> result = ridge(K, np.array([[1.0], [3.0], [5.0]]), np.array([1e-9]), np.ones(3))
+    >>> result.intercept.round(6)  # y = 1 + 2x
+    array([1.])
+    """
+    n, t = Y.shape
+    coef, intercept, objective = np.empty((n, t)), np.zeros(t), np.zeros(t)
+    clipped, rank = 0.0, n
+    errors = np.empty((n, t)) if clip else None
+    M = np.empty(K.shape, K.dtype)
+    for alpha in np.unique(alphas):
+        mine = np.flatnonzero(alphas == alpha)
+        factor = None
+        if not clip:
+            with suppress(LinAlgError):
+                factor = _factor(K, M, weight, alpha)
+        if factor is None:
+            result = minimum_norm(K, Y[:, mine], weight, fit_intercept, alpha=alpha, out=M)
+            clipped, rank = min(clipped, result.clipped), min(rank, result.rank)
+            coef[:, mine], intercept[mine] = result.coef, result.intercept
+            objective[mine] = result.objective
+            if errors is not None:
+                errors[:, mine] = result.errors
+            if len(mine) == t:
+                return result
+            continue
+        root = np.sqrt(weight)
+        Z = _solve(factor, root[:, None] * Y[:, mine])
+        if fit_intercept:
+            v = _solve(factor, root)
+            intercept[mine] = (root @ Z) / (root @ v)
+            Z -= v[:, None] * intercept[mine]
+        coef[:, mine] = root[:, None] * Z
+        objective[mine] = alpha * (coef[:, mine] * (Y[:, mine] - intercept[mine])).sum(axis=0)
+    _require_finite(coef)
+    return RidgeResult(coef, intercept, objective, errors, clipped, rank)
+
+
+def leave_one_out(
+    K: KernelMatrix,  # (n, n)
+    coef: np.ndarray,  # (n, t) of a ridge fit
+    alphas: np.ndarray,  # (t,) > 0
+    weight: np.ndarray,  # (n,) > 0
+    fit_intercept: bool = True,
+) -> np.ndarray:  # (n, t)
+    """The errors yᵢ - f(xᵢ) - b of the fits without an observation at xᵢ, from one factorisation per α."""
+    errors = np.empty_like(coef)
+    M = np.empty(K.shape, K.dtype)
+    for alpha in np.unique(alphas):
+        mine = np.flatnonzero(alphas == alpha)
+        factor = _factor(K, M, weight, alpha)
+        v = _solve(factor, np.sqrt(weight)) if fit_intercept else None
+        diagonal = inverse_diagonal(factor)
+        if v is not None:
+            diagonal -= v**2 / (np.sqrt(weight) @ v)
+        errors[:, mine] = _left_out(coef[:, mine], diagonal, alpha, weight)
+    return errors
+
+
+def ridge_path(
+    K: np.ndarray,  # (n, n), overwritten
+    Y: np.ndarray,  # (n, t)
+    alphas: Any,  # (m,) > 0
+    weight: np.ndarray,  # (n,) > 0
+    fit_intercept: bool = True,
+) -> Iterator[RidgePoint | None]:
+    """Fits and leave-one-out errors for every α, from one reduction of K to a band.
+
+    None where K + αI is not positive definite, to rounding: α is too small for this K.
+    """
+    n = len(K)
+    root = np.sqrt(weight)
+    _scale(K, root)
+    right = root[:, None] * Y
+    total = float(np.linalg.norm(root))
+    u = root / total
+    product, shift = np.zeros(n), 0.0
+    if fit_intercept:
+        # H K H + shift uuᵀ, H = I - uuᵀ: u is then an eigenvector on its own. Its part of the diagonal of
+        # the inverse is taken away again; a shift of the size of K's eigenvalues keeps that from cancelling.
+        product, shift = K @ u.astype(K.dtype), float(np.trace(K)) / n
+        shift = shift if shift > 0 else 1.0
+        W = product - (u @ product + shift) / 2 * u
+        subtract_rank_two(K.T, _column(u, K.dtype), _column(W, K.dtype))
+        right = right - np.outer(u, u @ right)
+    form = BandForm(K)
+    alphas = np.asarray(alphas, dtype=np.float64)
+    for alpha, solved in zip(alphas, form.path(alphas, right.astype(K.dtype)), strict=True):
+        if solved is None:
+            yield None
+            continue
+        Z, diagonal = (part.astype(np.float64) for part in solved)
+        intercept = np.zeros(Y.shape[1])
+        if fit_intercept:
+            diagonal -= u**2 / (shift + alpha)
+            Z -= np.outer(u, u @ Z)
+            intercept = (u @ (root[:, None] * Y) - product @ Z) / total
+        coef = root[:, None] * Z
+        yield RidgePoint(coef, intercept, _left_out(coef, diagonal, alpha, weight))
+
+
+def minimum_norm(
+    K: KernelMatrix,  # (n, n)
+    Y: np.ndarray,  # (n, t)
+    weight: np.ndarray,  # (n,) > 0
+    fit_intercept: bool = True,
+    *,
+    alpha: float = 0.0,
+    rcond: float | None = None,
+    out: np.ndarray | None = None,
+) -> RidgeResult:
+    """The f of least norm among those of least error, from the eigenvalues of K; or ridge, by the same way.
+
+    Eigenvalues up to rcond · λmax count as zero, by default rcond = n ε. Negative ones beyond that mean that
+    K is no kernel matrix: they are taken as zero, which makes K the nearest one, and ``clipped`` tells.
+    """
+    n = len(Y)
+    M = K.dense(out)
+    if not np.isfinite(float(M.sum())):
+        _require_finite(M)
+    root = np.sqrt(weight)
+    _scale(M, root)
+    size = float(np.abs(M.diagonal()).max())  # rounding is relative to K as it was before it is centred
+    right = root[:, None] * Y
+    total = float(np.linalg.norm(root))
+    u = root / total
+    product = np.zeros(n)
+    if fit_intercept:
+        product = (M @ u.astype(M.dtype)).astype(np.float64)
+        W = product - (u @ product) / 2 * u
+        subtract_rank_two(M.T, _column(u, M.dtype), _column(W, M.dtype))
+        right = right - np.outer(u, u @ right)
+    with large_lapack(n):
+        values, Q = eigh(M.T, lower=True, overwrite_a=True, check_finite=False)
+    values = values.astype(np.float64)
+    size = max(size, float(np.abs(values).max(initial=0.0)), abs(float(u @ product)))
+    cut = (n * float(np.finfo(M.dtype).eps) if rcond is None else rcond) * size
+    kept = values > cut
+    inverse = np.zeros(n)
+    inverse[kept] = 1 / (values[kept] + alpha)  # the other directions do not reach f
+    rotated = Q.T @ right
+    Z = Q @ (inverse[:, None] * rotated)
+    fitted = np.where(kept, values, 0.0) * inverse  # the part of each direction that f takes up
+    residuals = right - Q @ (fitted[:, None] * rotated)
+    objective = (residuals**2).sum(axis=0) + alpha * ((fitted * inverse)[:, None] * rotated**2).sum(axis=0)
+    leverage = _squares(Q, fitted) + (u**2 if fit_intercept else 0.0)
+    intercept = np.zeros(Y.shape[1])
+    if fit_intercept:
+        Z -= np.outer(u, u @ Z)
+        intercept = (u @ (root[:, None] * Y) - product @ Z) / total
+    coef = root[:, None] * Z
+    _require_finite(coef)
+    free = 1 - leverage / np.maximum(1.0, weight)
+    free[free < n * np.finfo(M.dtype).eps] = np.nan  # f goes through the point, whatever it is
+    lowest = float(values.min(initial=0.0))
+    return RidgeResult(
+        coef,
+        intercept,
+        objective,
+        residuals / (root * free)[:, None],
+        lowest if lowest < -cut else 0.0,
+        int(kept.sum()),
+    )
+
+
+def _squares(Q: np.ndarray, d: np.ndarray) -> np.ndarray:  # (n,)
+    """The diagonal of Q diag(d) Qᵀ, some rows at a time."""
+    return np.concatenate([(Q[i : i + 256] ** 2) @ d for i in range(0, len(Q), 256)])
+
+
+def _left_out(coef: np.ndarray, diagonal: np.ndarray, alpha: float, weight: np.ndarray) -> np.ndarray:
+    """The errors left out, from aᵢ and the diagonal of P."""
+    share = 1 / np.maximum(1.0, weight)
+    kept = (1 - share) / alpha + share * diagonal
+    kept[kept <= 0] = np.nan  # nothing is left: a single point and its own intercept
+    return coef / (weight * kept)[:, None]
+
+
+def _factor(K: KernelMatrix, M: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
+    """The Cholesky factor of S K S + αI, in the memory of M."""
+    K.dense(M)
+    if not np.isfinite(float(M.sum())):
+        _require_finite(M)
+    _scale(M, np.sqrt(weight))
+    rounding = len(M) * float(np.finfo(M.dtype).eps) * float(np.abs(M.diagonal()).max())
+    M.flat[:: len(M) + 1] += M.dtype.type(alpha)
+    factor = factorise(M.T)
+    # for a positive semi-definite K every pivot of K + αI is at least α: what is less shows that it is not,
+    # though the factorisation went through
+    if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
+        raise LinAlgError("K is indefinite, or K + αI singular to rounding")
+    return factor
+
+
+def _solve(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
+    return solve(factor, right).astype(np.float64)
+
+
+def _scale(M: np.ndarray, root: np.ndarray) -> None:
+    """M ← S M S, in place."""
+    if not np.all(root == 1):
+        M *= root[:, None].astype(M.dtype)
+        M *= root.astype(M.dtype)
+
+
+def _column(vector: np.ndarray, dtype: Any) -> np.ndarray:
+    return np.asfortranarray(vector[:, None], dtype=dtype)
+
+
+def _require_finite(values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise InputError(
+            "the kernel matrix holds values that are not finite, or too large to work with: rescale the "
+            "data, for "
+            "example with StandardScaler, or choose a kernel that does not overflow on them"
+        )

@@ -1,0 +1,1 @@
+"""Regularised risks with any convex loss: Newton, descent, multipliers, and their certificates."""

@@ -1,0 +1,1 @@
+"""Eigenvalue problems: principal components, Fisher's discriminant, pre-images."""

@@ -1,0 +1,253 @@
+r"""The kernel Fisher discriminant, regularised, for two or more classes.
+
+Find      directions w in feature space that maximise  wᵀ S_B w / wᵀ (S_W + αI) w,  one after the other
+Given     K; the class of each point; weights; α > 0. S_B is the scatter of the class means and S_W that
+          within the classes, both divided by the total weight W.
+Solution  By S_W = S_T - S_B (S_T the total scatter) they are those of ridge regression on the classes: with
+          A = P S K S P   (features centred, S = diag(√w), P = I - ŝŝᵀ),   M = A + WαI,
+          Z               (n, classes - 1) an orthonormal basis of the class indicators times √w, without ŝ,
+          H = Wα ZᵀM⁻¹Z   with eigenvectors θ and eigenvalues h in (0, 1]:
+          w = Σᵢ (S M⁻¹Z θ)ᵢ Φ(xᵢ),     wᵀS_B w / wᵀ(S_W + αI)w = (1 - h) / h.
+          They are scaled so that wᵀ(S_W + αI)w = 1: variance 1 within the classes, as in LDA, whose
+          directions they are for the linear kernel as α → 0.
+Left out  the value that xᵢ would get from the other points, by the identity of ridge regression: the residual
+          of its target is (M⁻¹Zθ)ᵢ / qᵢ with qᵢ = (M⁻¹)ᵢᵢ - ŝᵢ²/(Wα). It costs the diagonal of M⁻¹ only.
+α         of a path of penalties that with the smallest sum of squares of these residuals (``alpha=None``).
+          K is known to ε max kᵢᵢ (ε that of its numbers), and A to W times that: a smaller α would weigh
+          rounding, and is taken for 4ε max kᵢᵢ.
+Repair    where A has negative eigenvalues beyond rounding they are taken for zero, and the functions do not
+          use their eigenvectors.
+Cost      given α: one Cholesky factorisation and the inverse, n³, in one matrix of n × n (where A is not
+          positive definite an eigendecomposition, in place); else one eigendecomposition, about 9n³, for the
+          whole path, in two.
+
+Mika, Rätsch, Weston, Schölkopf and Müller, Fisher discriminant analysis with kernels (1999); Baudat and
+Anouar, Generalized discriminant analysis using a kernel approach, Neural Computation 12 (2000); Hastie,
+Tibshirani and Buja, Flexible discriminant analysis by optimal scoring, JASA 89 (1994).
+
+>>> from mercer import Gram, Linear
+>>> K = Gram(Linear(), [[-2.0], [-1.0], [1.0], [2.0]])
+>>> fisher(K, np.array([0, 0, 1, 1]), 2, alpha=1e-6).ratios.round(3)  # 1.5² between, 0.5² within
+array([9.])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh
+
+from mercer.errors import InputError
+from mercer.runtime.threads import large_lapack, run
+from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
+from mercer.solvers.matrix import KernelMatrix
+
+__all__ = ["FisherResult", "fisher"]
+
+_STRIP = 64  # rows worked on together
+#: penalties of the path, relative to the mean eigenvalue of S_T
+PATH = np.logspace(-8, 2, 41)
+
+
+@dataclass(frozen=True, eq=False)
+class FisherResult:
+    """The discriminant functions f_j(x) = Σᵢ coef_ij k(xᵢ, x) + intercept_j, best first."""
+
+    #: (n, q)
+    coef: np.ndarray
+    #: (q,)
+    intercept: np.ndarray
+    #: (q,) scatter between the classes over scatter within them
+    ratios: np.ndarray
+    #: (n, q) f_j(xᵢ) as learned from the other points
+    left_out: np.ndarray
+    #: (n, q) f_j(xᵢ)
+    fitted: np.ndarray
+    #: α; larger than what was asked for where that was below the rounding of K
+    alpha: float
+    #: (path,) the penalties that were tried, and the mean squared residuals of what was left out
+    path: np.ndarray
+    errors: np.ndarray
+    #: the negative eigenvalue that was taken for zero, or 0
+    lowest: float
+
+
+def fisher(
+    K: KernelMatrix,
+    codes: np.ndarray,
+    n_classes: int,
+    *,
+    alpha: float | None = None,
+    weight: Any = None,
+    copies: Any = None,
+    clip: bool = False,
+) -> FisherResult:
+    """Solve the problem of the module; ``codes`` are the classes 0 … n_classes - 1, alpha=None chooses α.
+
+    ``copies`` says how many equal points a point stands for, 1 by default; one of them is left out at a time.
+    ``clip``: K may have negative eigenvalues, and they count as zero; without it K is left as it is where
+    K + αI is positive definite.
+    """
+    n = K.shape[0]
+    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    copies = np.maximum(1.0 if copies is None else np.asarray(copies, dtype=np.float64), 1.0)
+    root, total = np.sqrt(weight), float(weight.sum())
+    unit = root / np.linalg.norm(root)
+    Z = _targets(codes, n_classes, weight)
+    M, h, size = _centred(K, root, unit)
+    eps = float(np.finfo(K.dtype).eps)
+    trace = float(M.trace())
+    if not max(trace, float(np.linalg.norm(M))) > 32 * eps * size * total:  # an indefinite K may have trace 0
+        raise InputError(
+            f"the points do not vary in feature space, their variance is {trace / total:.3g} beside squared "
+            f"norms of {size:.3g}: give points that differ (or centre them), or take another kernel"
+        )
+    least = 4 * eps * size
+    is_given, alpha = alpha is not None, None if alpha is None else max(alpha, least)
+    inverse = None if alpha is None or clip else _by_cholesky(M, Z, total * alpha)
+    path, errors, lowest = np.empty(0), np.empty(0), 0.0
+    negative = np.empty((n, 0))  # eigenvectors
+    if inverse is None:
+        if (
+            is_given and not clip
+        ):  # the factorisation destroyed M, and failed: K is not positive semi-definite
+            M = _centred(K, root, unit, M)[0]
+        # in place where the plan is for one matrix
+        with large_lapack(n):
+            spectrum, V = eigh(M.T, overwrite_a=True, check_finite=False, driver="ev" if is_given else "evr")
+        rounding = n * eps * max(float(spectrum[-1]), size * float(weight.max()))
+        if spectrum[-1] <= rounding:
+            raise InputError(
+                "the kernel matrix has no positive eigenvalue once it is centred, the largest is "
+                f"{spectrum[-1]:.3g}: it is not positive semi-definite, take another kernel"
+            )
+        lowest = float(spectrum[0]) if spectrum[0] < -rounding else 0.0
+        negative = V[:, : int((spectrum < -rounding).sum())]  # the spectrum ascends
+        spectrum = np.maximum(spectrum, 0.0)
+        if alpha is None:
+            path = np.unique(np.maximum(float(spectrum.sum()) / total * PATH, least))
+            errors = _path_errors(spectrum, V, Z, total * path, unit, weight, copies)
+            alpha = float(path[errors.argmin()])
+        inverse = _by_spectrum(spectrum, V, Z, total * alpha)
+    assert alpha is not None
+    A, diagonal = inverse
+    A -= np.outer(unit, unit @ A)  # exactly centred: the functions then do not feel rounding along the mean
+    penalty = total * alpha
+    H = penalty * (Z.T @ A)
+    small, theta = np.linalg.eigh((H + H.T) / 2)
+    small = np.clip(small, np.finfo(float).tiny, 1.0)
+    factor = np.sqrt(total / (small * np.maximum(1 - small, 1e-300)))
+    kept = 1 - small > 1e-10
+    kept[0] = True
+    if small[0] >= 1 - 1e-10:
+        factor[0] = 0.0  # no class mean differs from another
+    A, targets = A @ theta, Z @ theta
+    residual = _left_out(A, diagonal, penalty, unit, weight, copies)
+    safe = np.where(root > 0, root, 1.0)[:, None]
+    targets = np.where(root[:, None] > 0, targets / safe, 0.0)
+    values = ((targets - residual) * factor)[:, kept]
+    fitted = ((targets - penalty * A / safe) * factor)[:, kept]
+    A -= negative @ (negative.T @ A)  # f is then what it is on the training points by the repaired matrix
+    A = (A * factor)[:, kept]
+    return FisherResult(
+        coef=root[:, None] * A,
+        intercept=-(h @ A) / np.sqrt(total),
+        ratios=((1 - small) / small)[kept],
+        left_out=values,
+        fitted=fitted,
+        alpha=alpha,
+        path=path,
+        errors=errors,
+        lowest=lowest,
+    )
+
+
+def _targets(codes: np.ndarray, n_classes: int, weight: np.ndarray) -> np.ndarray:  # (n, classes - 1)
+    """√w times the indicators of the classes, in an orthonormal basis orthogonal to √w."""
+    share = np.bincount(codes, weight, minlength=n_classes)
+    present = np.flatnonzero(share > 0)  # a class may have weight zero
+    root = np.sqrt(share[present] / share.sum())
+    # columns 2 … of a reflection whose first column is √share
+    basis = np.linalg.qr(np.column_stack([root, np.eye(len(root))[:, : len(root) - 1]]))[0][:, 1:]
+    indicator = codes[:, None] == present
+    return np.sqrt(weight)[:, None] * indicator / np.sqrt(share[present]) @ basis
+
+
+def _centred(
+    K: KernelMatrix, root: np.ndarray, unit: np.ndarray, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """A, in place of what ``out`` holds; S K S ŝ; and max |kᵢᵢ|."""
+    n = K.shape[0]
+    if out is None:
+        out = K.dense(np.empty((n, n), K.dtype)).astype(np.float64, copy=False)
+    elif K.dtype == out.dtype:
+        K.dense(out)
+    else:
+        out[:] = K.dense(np.empty((n, n), K.dtype))
+    size = float(np.abs(out.diagonal()).max())
+    h = root * (out @ (root * unit))
+    mean = float(unit @ h)
+    for start in range(0, n, _STRIP):
+        part = slice(start, min(start + _STRIP, n))
+        out[part] *= root[part, None] * root
+        out[part] -= np.outer(h[part], unit) + np.outer(unit[part], h - mean * unit)
+    return out, h, size
+
+
+def _by_cholesky(M: np.ndarray, Z: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """(M + penalty I)⁻¹ Z and the diagonal of that inverse; None where there is none. M is destroyed."""
+    M.flat[:: len(M) + 1] += penalty
+    try:
+        factor = factorise(M.T)
+    except LinAlgError:
+        return None
+    return solve(factor, Z), inverse_diagonal(factor)
+
+
+def _by_spectrum(
+    spectrum: np.ndarray, V: np.ndarray, Z: np.ndarray, penalty: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same from M = V diag(spectrum) Vᵀ."""
+    d = 1 / (spectrum + penalty)
+    diagonal = np.empty(len(V))
+    for start in range(0, len(V), _STRIP):
+        diagonal[start : start + _STRIP] = (V[start : start + _STRIP] ** 2) @ d
+    return V @ (d[:, None] * (V.T @ Z)), diagonal
+
+
+def _left_out(
+    A: np.ndarray, diagonal: np.ndarray, penalty: float, unit: np.ndarray, weight: np.ndarray, copies: Any
+) -> np.ndarray:  # (n, q)
+    """The residuals of targets at points that are left out, one copy at a time."""
+    root = np.sqrt(weight)
+    free = penalty * diagonal - unit**2  # 1 - hᵢᵢ, h the hat matrix
+    free = np.maximum(1 - (1 - free) / copies, 1e-12)
+    return np.where(root > 0, penalty / np.where(root > 0, root, 1.0) / free, 0.0)[:, None] * A
+
+
+def _path_errors(
+    spectrum: np.ndarray,
+    V: np.ndarray,
+    Z: np.ndarray,
+    penalties: np.ndarray,
+    unit: np.ndarray,
+    weight: np.ndarray,
+    copies: Any,
+) -> np.ndarray:  # (path,)
+    """The mean squared residual of what is left out, for every penalty."""
+    D = 1 / (spectrum[:, None] + penalties)  # (n, path)
+    diagonals = np.empty((len(V), len(penalties)))
+
+    def task(start: int) -> None:
+        diagonals[start : start + _STRIP] = (V[start : start + _STRIP] ** 2) @ D
+
+    run(task, range(0, len(V), _STRIP))
+    rotated = V.T @ Z
+    errors = np.empty(len(penalties))
+    for p, penalty in enumerate(penalties):
+        A = V @ (D[:, p, None] * rotated)
+        residual = _left_out(A, diagonals[:, p], float(penalty), unit, weight, copies)
+        errors[p] = float(weight @ (residual**2).sum(axis=1)) / float(weight.sum())
+    return errors

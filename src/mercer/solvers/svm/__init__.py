@@ -1,0 +1,1 @@
+"""Support vector machines: five problems, one quadratic program, one decomposition."""
