@@ -18,7 +18,7 @@ from mercer import (
     Wendland,
     smoothness,
 )
-from mercer.certify.smoothness import Learned, Smoothness
+from mercer.certify.smoothness import FunctionInSpace, Smoothness
 
 
 def simpson(y, x):
@@ -152,7 +152,7 @@ def test_how_much_of_the_bound_a_function_uses(rng):
         Gaussian(1.0), [[0.3]], [2.0], intercept=5.0
     )  # f = 2 k(0.3, ·): the bound is reached at 0.3
     learned = smoothness(at)
-    assert isinstance(learned, Learned)
+    assert isinstance(learned, FunctionInSpace)
     assert learned.norm == pytest.approx(2.0) and learned.share == pytest.approx(1.0)
     assert smoothness(at, points=[[10.0]]).share < 1e-10
     X = rng.normal(size=(50, 1))

@@ -36,7 +36,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 
-__all__ = ["Learned", "Smoothness", "smoothness"]
+__all__ = ["FunctionInSpace", "Smoothness", "smoothness"]
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Smoothness:
 
 
 @dataclass(frozen=True)
-class Learned:
+class FunctionInSpace:
     """A learned function f = Σᵢ αᵢ k(xᵢ, ·) + b in its space; its intercept is no part of it."""
 
     function: Expansion
@@ -137,7 +137,7 @@ def smoothness(what: Any, dim: int | None = None, points: Any = None) -> Any:
 
     Parameters
     ----------
-    what : a kernel, gives a ``Smoothness``; an Expansion or a fitted estimator, gives a ``Learned``
+    what : a kernel, gives a ``Smoothness``; an Expansion or a fitted estimator, gives a ``FunctionInSpace``
     dim : of a kernel, the number of columns of the points; 1 when not given
     points : of a learned function, where |f(x)| is compared with its bound; its anchors when not given
 
@@ -157,7 +157,7 @@ def smoothness(what: Any, dim: int | None = None, points: Any = None) -> Any:
     return Smoothness(kernel, density(kernel, 1 if dim is None else dim))
 
 
-def _learned(f: Expansion, points: Any) -> Learned:
+def _learned(f: Expansion, points: Any) -> FunctionInSpace:
     if f.coef.ndim != 1:
         raise InputError(
             f"the expansion holds {f.coef.shape[1]} functions: pass one, "
@@ -168,7 +168,7 @@ def _learned(f: Expansion, points: Any) -> Learned:
     limit = norm * np.sqrt(np.maximum(Gram(f.kernel, X, cache=0).diag(), 0.0))
     values = abs(f(X) - f.intercept)
     share = np.divide(values, limit, out=np.zeros(len(values)), where=limit > 0)
-    return Learned(f, norm, float(share.max()))
+    return FunctionInSpace(f, norm, float(share.max()))
 
 
 def _dense(X: Any) -> Any:

@@ -19,7 +19,7 @@ from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
 from mercer.solvers.perceptron.kernel import mistake_bound
-from mercer.solvers.perceptron.primal import PrimalResult, primal_perceptron
+from mercer.solvers.perceptron.primal import PrimalPerceptronResult, primal_perceptron
 
 __all__ = ["Perceptron"]
 
@@ -245,7 +245,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         memory += self._mistake_bytes(n, n_outputs)
         return Plan("perceptron", n, memory, 2.0 * 10 * n * width * (n_outputs + 32), why, iterative=True)
 
-    def _keep(self, anchors: Any, result: PrimalResult) -> None:
+    def _keep(self, anchors: Any, result: PrimalPerceptronResult) -> None:
         """The model, on the points that were mistakes."""
         coef = self._publish(anchors)
         self._w, self._b = result.w, result.b

@@ -28,7 +28,7 @@ from mercer.solvers.risk.certificate import RiskResult
 from mercer.solvers.risk.multipliers import regularised_risk
 from mercer.solvers.risk.newton import require_solvable
 from mercer.solvers.risk.penalty import PenaltyResult, any_penalty, as_penalty
-from mercer.solvers.several import Part, each, worst_stop
+from mercer.solvers.several import OneFunction, each, worst_stop
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 
@@ -106,7 +106,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
             gap=unit * sum(result.gap for result in results),
         )
 
-    def _keep(self, points: Any, results: list[Part], origin: np.ndarray | None) -> None:
+    def _keep(self, points: Any, results: list[OneFunction], origin: np.ndarray | None) -> None:
         coef = np.column_stack([result.coef for result in results])
         stored = np.flatnonzero(coef.any(axis=1))
         if not stored.size:  # f = b: one anchor of weight zero keeps the type
@@ -121,7 +121,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
         """Whether the one function learned is no column of several."""
         return functions == 1
 
-    def _tell(self, journal: Journal, results: list[Part], unit: float) -> None:
+    def _tell(self, journal: Journal, results: list[OneFunction], unit: float) -> None:
         worst = max(results, key=lambda result: result.relative)
         self._warn_if_stopped(
             journal,

@@ -22,7 +22,7 @@ from mercer.data import agreement
 from mercer.data import points as data
 from mercer.data.sparse import require_indices
 from mercer.errors import InputError, InputTypeError
-from mercer.gram.sparse_rows import Columns, sort_columns
+from mercer.gram.sparse_rows import CommonColumns, sort_columns
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression
@@ -48,7 +48,7 @@ class ViewData:
     norms: np.ndarray  # (n,) squared norms of the centred rows, empty for objects
     shift: np.ndarray  # (n,) what shifts a product of centred rows back
     centre: np.ndarray | None = None  # (d,) what is taken from every row
-    columns: Columns | None = None  # of CSR: which are common on the right side
+    columns: CommonColumns | None = None  # of CSR: which are common on the right side
 
     @property
     def is_sparse(self) -> bool:
@@ -215,7 +215,7 @@ def _side(
     program: Program,
     raw: Any,
     matrices: list[Any],
-    known: list[tuple[np.ndarray | None, Columns | None]],
+    known: list[tuple[np.ndarray | None, CommonColumns | None]],
     side: int,
     codes: Codes,
     mean_of: MeanOf,

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Columns", "sort_columns"]
+__all__ = ["CommonColumns", "sort_columns"]
 
 _GAIN = 20  # how much faster BLAS is with a column than a product of lists with one that two rows share
 
 
 @dataclass(frozen=True)
-class Columns:
+class CommonColumns:
     """Which columns of CSR rows are common."""
 
     place: np.ndarray  # (width,) int64: which of the common columns it is, -1 for rare ones
@@ -27,7 +27,7 @@ class Columns:
     cost: float  # of a pair of rows, in columns of a dense product
 
 
-def sort_columns(matrix: Any) -> Columns:
+def sort_columns(matrix: Any) -> CommonColumns:
     """Common and rare columns of a CSR matrix.
 
     >>> from scipy import sparse
@@ -38,4 +38,4 @@ def sort_columns(matrix: Any) -> Columns:
     cost = _GAIN * share * share
     is_common = cost > 1
     place = np.where(is_common, np.cumsum(is_common) - 1, -1)
-    return Columns(place, int(is_common.sum()), float(np.minimum(cost, 1.0).sum()))
+    return CommonColumns(place, int(is_common.sum()), float(np.minimum(cost, 1.0).sum()))

@@ -15,7 +15,7 @@ import numpy as np
 from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.plots import style
-from mercer.plots.learned import Learned, as_labels, learned, sample, table_of
+from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of
 from mercer.plots.style import Display
 
 __all__ = ["RegressionBandDisplay", "error_quantile"]
@@ -138,7 +138,7 @@ class RegressionBandDisplay(Display):
         )
 
 
-def _errors(found: Learned, X: Any, targets: np.ndarray, which: str) -> tuple[np.ndarray, str]:
+def _errors(found: FittedModel, X: Any, targets: np.ndarray, which: str) -> tuple[np.ndarray, str]:
     if which not in ("auto", "left out", "residuals"):
         raise InputError(f"errors must be 'auto', 'left out' or 'residuals', got {which!r}")
     if which != "residuals":

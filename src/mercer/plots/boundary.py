@@ -11,7 +11,7 @@ from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.plots import style
-from mercer.plots.learned import Learned, as_labels, learned, sample, table_of
+from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of
 from mercer.plots.plane import Plane, normal_plane, principal_plane
 from mercer.plots.regions import Regions
 from mercer.plots.style import Display
@@ -112,7 +112,7 @@ class DecisionBoundaryDisplay(Display):
 
     @classmethod
     def _on_features(
-        cls, found: Learned, rows: np.ndarray, some: Any, names: Any, grid: int, common: dict[str, Any]
+        cls, found: FittedModel, rows: np.ndarray, some: Any, names: Any, grid: int, common: dict[str, Any]
     ) -> Any:
         horizontal, vertical = _grid(rows, grid)
         places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
@@ -132,7 +132,9 @@ class DecisionBoundaryDisplay(Display):
         )
 
     @classmethod
-    def _on_plane(cls, found: Learned, points: Any, normal: bool, grid: int, common: dict[str, Any]) -> Any:
+    def _on_plane(
+        cls, found: FittedModel, points: Any, normal: bool, grid: int, common: dict[str, Any]
+    ) -> Any:
         K = np.asarray(Gram(found.kernel, points, cache=0).dense(), dtype=np.float64)
         F = found.values(points)
         if normal and F.shape[1] != 1:
@@ -253,7 +255,7 @@ class DecisionBoundaryDisplay(Display):
         return text
 
 
-def _looked_at(found: Learned, F: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _looked_at(found: FittedModel, F: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Values to draw lines of, and codes of the classes; of values of the functions, (h, w, functions)."""
     if found.is_regressor:
         return F[..., 0], None
@@ -262,7 +264,7 @@ def _looked_at(found: Learned, F: np.ndarray) -> tuple[np.ndarray | None, np.nda
     return (F[..., 0] if F.shape[-1] == 1 else None), found.codes(F)
 
 
-def _functions(found: Learned, F: np.ndarray) -> Regions | None:
+def _functions(found: FittedModel, F: np.ndarray) -> Regions | None:
     """What tells the classes apart, or what is typical from what is not; nothing for a regression."""
     if found.is_regressor:
         return None
@@ -276,14 +278,14 @@ def _around(box: tuple[float, float, float, float], shape: tuple[int, ...]) -> t
     return left - x, right + x, bottom - y, top + y
 
 
-def _targets(found: Learned, labels: np.ndarray) -> np.ndarray | None:
+def _targets(found: FittedModel, labels: np.ndarray) -> np.ndarray | None:
     if found.classes is None:
         return np.asarray(labels, dtype=np.float64).reshape(len(labels), -1)[:, 0]
     codes = np.searchsorted(found.classes, labels).clip(0, len(found.classes) - 1)
     return np.where(found.classes[codes] == labels, codes, -1)
 
 
-def _support(found: Learned, which: np.ndarray, n: int) -> np.ndarray | None:
+def _support(found: FittedModel, which: np.ndarray, n: int) -> np.ndarray | None:
     """Which of the shown points are support vectors, if X can be what the machine was fitted to."""
     machine = found.machine
     support = getattr(machine, "support_", None)
@@ -293,7 +295,7 @@ def _support(found: Learned, which: np.ndarray, n: int) -> np.ndarray | None:
     return np.isin(which, support)
 
 
-def _norm(found: Learned) -> float:
+def _norm(found: FittedModel) -> float:
     margin = getattr(found.machine, "margin_", None)
     if found.has_margin and isinstance(margin, float):
         return 2 / margin if margin > 0 else 0.0

@@ -20,7 +20,7 @@ from mercer.plots.filters import FilterMachine, FilterRows, is_filter
 from mercer.plots.regions import winners
 
 __all__ = [
-    "Learned",
+    "FittedModel",
     "as_kernel",
     "as_labels",
     "learned",
@@ -33,7 +33,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class FittedModel:
     """A fitted model of mercer's, alone or at the end of a pipeline or of a search of scikit-learn's."""
 
     #: what was given: takes X as it is
@@ -140,7 +140,7 @@ class Learned:
         return bool(getattr(self.machine, "_by_pairs", False))
 
 
-def learned(model: Any) -> Learned:
+def learned(model: Any) -> FittedModel:
     """Look through a pipeline or a search for mercer's estimator.
 
     >>> from sklearn.pipeline import make_pipeline
@@ -158,14 +158,14 @@ def learned(model: Any) -> Learned:
         if inside is None or isinstance(inside, str):
             raise InputError(f"the pipeline ends in {inside!r}: it must end in an estimator of mercer's")
     if is_filter(inside) and steps is None:
-        return Learned(model, FilterRows(inside), FilterMachine(inside))
+        return FittedModel(model, FilterRows(inside), FilterMachine(inside))
     if not hasattr(inside, "expansion_") or not hasattr(inside, "kernel_"):
         how = "fit it first" if hasattr(inside, "fit") else "pass a fitted estimator of mercer's"
         raise InputError(
             f"the model must be fitted and have a kernel, got {type(inside).__name__} without expansion_ and "
             f"kernel_: {how}, or a pipeline that ends in one"
         )
-    return Learned(model, steps, inside)
+    return FittedModel(model, steps, inside)
 
 
 def as_kernel(kernel: Any) -> Kernel:

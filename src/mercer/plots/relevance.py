@@ -14,7 +14,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.words import do_tell, has_scales
 from mercer.plots import style
-from mercer.plots.learned import Learned, as_labels, learned, sample, table_of, width_of
+from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of, width_of
 from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Display
 
@@ -102,7 +102,7 @@ class RelevanceDisplay(Display):
     @classmethod
     def measured(
         cls,
-        found: Learned,
+        found: FittedModel,
         X: Any,
         y: Any = None,
         *,
@@ -125,7 +125,7 @@ class RelevanceDisplay(Display):
         return cls._from_permutation(found, X, y, names, repeats, most, max_time, seed)
 
     @classmethod
-    def _from_scales(cls, found: Learned, X: Any, names: Any) -> tuple[Self | None, bool]:
+    def _from_scales(cls, found: FittedModel, X: Any, names: Any) -> tuple[Self | None, bool]:
         """The display, or None without such scales; and whether they tell columns apart."""
         if not has_scales(found.kernel):
             return None, False
@@ -152,7 +152,7 @@ class RelevanceDisplay(Display):
     @classmethod
     def _from_permutation(
         cls,
-        found: Learned,
+        found: FittedModel,
         X: Any,
         y: Any,
         names: Any,

@@ -17,7 +17,7 @@ from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
 from mercer.plots.calibration import share_interval
 from mercer.plots.filters import is_filter
-from mercer.plots.learned import Learned, learned, refittable, sample, width_of
+from mercer.plots.learned import FittedModel, learned, refittable, sample, width_of
 from mercer.plots.learning import mistakes
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.reporting.notes import fit_notes
@@ -78,7 +78,7 @@ class Case:
         return float(max(0.1, min(most, (self.end - now()) / 2)))
 
     @cached_property
-    def found(self) -> Learned:
+    def found(self) -> FittedModel:
         return learned(self.model)
 
     @property

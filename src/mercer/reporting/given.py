@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.data import points as data
 from mercer.errors import InputError
-from mercer.plots.learned import Learned, learned, width_of
+from mercer.plots.learned import FittedModel, learned, width_of
 from mercer.plots.trials import tried
 
 __all__ = ["as_features", "as_targets", "check_error", "check_trials"]
@@ -37,7 +37,7 @@ def as_targets(model: Any, X: Any, y: Any) -> np.ndarray:  # (n, …)
     return targets
 
 
-def _check_labels(found: Learned, labels: np.ndarray) -> None:
+def _check_labels(found: FittedModel, labels: np.ndarray) -> None:
     assert found.classes is not None
     if labels.ndim != 1 or not np.isin(labels, found.classes).any():
         got, known = (", ".join(map(repr, values[:3].tolist())) for values in (labels, found.classes))

@@ -15,11 +15,11 @@ import numpy as np
 
 from mercer.solvers.control import Control, State
 
-__all__ = ["Part", "each", "worst_stop"]
+__all__ = ["OneFunction", "each", "worst_stop"]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class OneFunction:
     """What was found for one function, as it is kept in a checkpoint."""
 
     coef: np.ndarray
@@ -70,15 +70,17 @@ def each(
     solve: Callable[[np.ndarray, Control], Any],
     Y: np.ndarray,  # (n, functions)
     control: Control,
-) -> list[Part]:
+) -> list[OneFunction]:
     """Solve for every column under one control; a resumed run goes on in the column where it was."""
-    parts: list[Part] = []
+    parts: list[OneFunction] = []
     names = ("intercept", "objective", "gap", "iterations", "rounded")
     saved = control.restored
     if saved is not None:
         for coef, facts, stopped in zip(saved["coefs"], saved["facts"], saved["stopped"], strict=True):
             intercept, objective, gap, iterations, rounded = facts.tolist()
-            parts.append(Part(coef, intercept, objective, gap, int(iterations), str(stopped), bool(rounded)))
+            parts.append(
+                OneFunction(coef, intercept, objective, gap, int(iterations), str(stopped), bool(rounded))
+            )
     while len(parts) < Y.shape[1]:
         before: State = {
             "coefs": np.array([part.coef for part in parts]).reshape(len(parts), len(Y)),
@@ -91,7 +93,7 @@ def each(
         saved = None  # only the column that was running has a state
         result = solve(np.ascontiguousarray(Y[:, len(parts)]), PartControl(control, before, now))
         parts.append(
-            Part(
+            OneFunction(
                 result.coef,
                 float(result.intercept),
                 result.objective,

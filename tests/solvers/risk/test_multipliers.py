@@ -13,7 +13,7 @@ from mercer.errors import InputError
 from mercer.losses import Hinge, Loss, OwnLoss, as_loss
 from mercer.solvers import control as control_module
 from mercer.solvers.control import Control
-from mercer.solvers.risk.certificate import Certificate, WeightedRisk
+from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
 from mercer.solvers.risk.multipliers import multipliers, regularised_risk
 
 NAMES = sorted(Loss.registry)
@@ -295,7 +295,7 @@ def test_a_loss_without_a_minimum_in_b_is_refused(rng):
 
 def test_no_dual_value_outside_the_domain():
     risk = WeightedRisk(Hinge(), np.array([1.0, -1.0]), np.ones(2))
-    certificate = Certificate(np.eye(2), risk, 1.0, True)
+    certificate = DualityGap(np.eye(2), risk, 1.0, True)
     assert certificate.dual_risk(np.array([-2.0, 2.0])) == -math.inf
     assert certificate.least == 0.0
 
@@ -327,7 +327,7 @@ def test_kinks_known_by_values_alone_take_few_steps(function):
 def test_the_shift_to_a_feasible_point():
     """Even where free points have too little room, Σ sᵢ = 0 is reached inside the box."""
     risk = WeightedRisk(Hinge(), np.array([1.0, 1.0, -1.0]), np.ones(3))
-    certificate = Certificate(np.eye(3), risk, 1.0, True)
+    certificate = DualityGap(np.eye(3), risk, 1.0, True)
     s = certificate.feasible(np.array([-1.0, -1.0, 0.0]))
     assert s.sum() == pytest.approx(0.0, abs=1e-12)
     assert (s >= certificate.low).all() and (s <= certificate.high).all()

@@ -11,7 +11,7 @@ from mercer.errors import InputError
 from mercer.solvers.control import Control
 from mercer.solvers.svm import decomposition
 from mercer.solvers.svm import program as program_module
-from mercer.solvers.svm.decomposition import Program, solve
+from mercer.solvers.svm.decomposition import QuadraticProgram, solve
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -23,7 +23,7 @@ def c_svc(y, C=1.0, segments=(0,)):
     """y: ±1; C: a number, or one per point."""
     bound = y * C
     n = len(y)
-    return Program(
+    return QuadraticProgram(
         y.astype(float),
         np.minimum(bound, 0.0),
         np.maximum(bound, 0.0),
@@ -46,14 +46,14 @@ def nu_svc(y, nu):
     sign = y[position].astype(float)
     one = np.ones(n)
     start = np.concatenate([fill(half, one[:plus]), -fill(half, one[plus:])])
-    return Program(np.zeros(n), np.minimum(sign, 0.0), np.maximum(sign, 0.0), start, position, plus)
+    return QuadraticProgram(np.zeros(n), np.minimum(sign, 0.0), np.maximum(sign, 0.0), start, position, plus)
 
 
 def svr(y, C=1.0, epsilon=0.1):
     n = len(y)
     bound = np.broadcast_to(C, n).astype(float)
     zero = np.zeros(n)
-    return Program(
+    return QuadraticProgram(
         np.concatenate([y - epsilon, y + epsilon]),
         np.concatenate([zero, -bound]),
         np.concatenate([bound, zero]),
@@ -67,7 +67,7 @@ def nu_svr(y, C=1.0, nu=0.5):
     n = len(y)
     bound, zero = np.full(n, C), np.zeros(n)
     first = fill(C * nu * n / 2, bound)
-    return Program(
+    return QuadraticProgram(
         np.concatenate([y, y]),
         np.concatenate([zero, -bound]),
         np.concatenate([bound, zero]),
@@ -79,7 +79,7 @@ def nu_svr(y, C=1.0, nu=0.5):
 
 def one_class(n, nu, weight=1.0):
     hi = np.broadcast_to(weight, n).astype(float)
-    return Program(np.zeros(n), np.zeros(n), hi, fill(nu * hi.sum(), hi), np.arange(n), n)
+    return QuadraticProgram(np.zeros(n), np.zeros(n), hi, fill(nu * hi.sum(), hi), np.arange(n), n)
 
 
 def coefficients(program, gamma):
@@ -440,12 +440,12 @@ def test_a_warm_start_gets_to_the_same_minimum_sooner(n, rng):
     first = run(c_svc(y, 1.0), K, tol=1e-6)
     cold = run(c_svc(y, 1.2), K, tol=1e-6)
     box = c_svc(y, 1.2)
-    warm_program = Program(box.c, box.lo, box.hi, 1.2 * first.gamma, box.position, box.split)
+    warm_program = QuadraticProgram(box.c, box.lo, box.hi, 1.2 * first.gamma, box.position, box.split)
     warm = run(warm_program, K, tol=1e-6)
     check(K, warm_program, warm, 1e-6)
     assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
     assert warm.steps < cold.steps
-    again = run(Program(box.c, box.lo, box.hi, warm.gamma, box.position, box.split), K, tol=1e-5)
+    again = run(QuadraticProgram(box.c, box.lo, box.hi, warm.gamma, box.position, box.split), K, tol=1e-5)
     assert (again.steps, again.stopped) == (0, "converged")
     np.testing.assert_array_equal(again.gamma, warm.gamma)
 

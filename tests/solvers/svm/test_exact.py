@@ -66,6 +66,6 @@ def test_steps_are_counted(rng):
 def test_nothing_bounds_it_from_below():
     """Two equal points of different classes, and no upper bound: γ stays where it is."""
     lo, hi = np.array([0.0, -np.inf]), np.array([np.inf, 0.0])
-    program = svm.Program(np.array([1.0, -1.0]), lo, hi, np.zeros(2), np.arange(2), 2)
+    program = svm.QuadraticProgram(np.array([1.0, -1.0]), lo, hi, np.zeros(2), np.arange(2), 2)
     gamma, _ = improve((np.ones((2, 2)), np.zeros((2, 2))), program, np.zeros(2), 100)
     np.testing.assert_array_equal(gamma, 0.0)

@@ -29,7 +29,7 @@ __all__ = ["TorchBackend"]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedTensors:
     """A side on the device; CSR views and objects stay on the host and follow block by block."""
 
     side: Side
@@ -78,7 +78,7 @@ class TorchBackend(Backend):
 
     # --- sides ---------------------------------------------------------------------------------------
 
-    def prepare(self, side: Side) -> Prepared:
+    def prepare(self, side: Side) -> PreparedTensors:
         self.require_range(side)
         dense = [view.norms.size > 0 and not view.is_sparse for view in side.views]
         numeric = [view.norms.size > 0 for view in side.views]
@@ -86,7 +86,7 @@ class TorchBackend(Backend):
             self._tensor(view.centred(np.float64), self.double) if d else None
             for view, d in zip(side.views, dense, strict=True)
         ]
-        return Prepared(
+        return PreparedTensors(
             side,
             tuple(None if e is None else e.to(self.real) for e in exact),
             tuple(exact),
@@ -98,7 +98,7 @@ class TorchBackend(Backend):
     def _tensor(self, array: np.ndarray, real: Any = None) -> Any:
         return torch.as_tensor(np.ascontiguousarray(array)).to(device=self.where, dtype=real or self.real)
 
-    def _rows(self, prepared: Prepared, v: int, part: slice) -> tuple[Any, Any]:
+    def _rows(self, prepared: PreparedTensors, v: int, part: slice) -> tuple[Any, Any]:
         """The rows of a view, in the wanted precision and in float64."""
         if prepared.views[v] is not None:
             return prepared.views[v][part], prepared.exact[v][part]
@@ -109,8 +109,8 @@ class TorchBackend(Backend):
 
     def block(
         self,
-        x: Prepared,
-        y: Prepared,
+        x: PreparedTensors,
+        y: PreparedTensors,
         i: tuple[int, int],
         j: tuple[int, int],
         out: np.ndarray,
@@ -123,7 +123,9 @@ class TorchBackend(Backend):
         if mirror:  # transposed on the device, where that is quick
             out[at[1] : at[1] + m, at[0] : at[0] + n] = K.T.contiguous().cpu().numpy()
 
-    def multiply(self, x: Prepared, y: Prepared, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
+    def multiply(
+        self, x: PreparedTensors, y: PreparedTensors, i: tuple[int, int], V: np.ndarray, out: np.ndarray
+    ) -> None:
         vectors = self._tensor(V)
         total = torch.zeros((i[1] - i[0], V.shape[1]), dtype=self.real, device=self.where)
         for start in range(0, V.shape[0], self.columns):
@@ -131,7 +133,9 @@ class TorchBackend(Backend):
             total += self._block(x, y, i, (start, stop), False) @ vectors[start:stop]
         out[i[0] : i[1]] += total.cpu().numpy()
 
-    def _block(self, x: Prepared, y: Prepared, i: tuple[int, int], j: tuple[int, int], same: bool) -> Any:
+    def _block(
+        self, x: PreparedTensors, y: PreparedTensors, i: tuple[int, int], j: tuple[int, int], same: bool
+    ) -> Any:
         rows, cols = slice(*i), slice(*j)
         external = iter(self.external(x.side, y.side, i, j, same))
         products: dict[int, Any] = {}
@@ -152,8 +156,8 @@ class TorchBackend(Backend):
         self,
         p: int,
         plane: Quantity,
-        x: Prepared,
-        y: Prepared,
+        x: PreparedTensors,
+        y: PreparedTensors,
         rows: slice,
         cols: slice,
         products: dict[int, Any],

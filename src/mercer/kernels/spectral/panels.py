@@ -19,7 +19,7 @@ import numpy as np
 from mercer.kernels.spectral.waves import Mixture
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["Table", "tabulated"]
+__all__ = ["PanelTable", "tabulated"]
 
 _POINTS = 16
 _PANELS = 256  # at least
@@ -29,7 +29,7 @@ _GONE = 9.0  # and exp(-z²/2) below 10⁻¹⁷ for z larger
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class PanelTable:
     """φ(r) for r from ``start`` to ``stop``; below it is φ(0), above it the mixture is added up."""
 
     mixture: Mixture
@@ -50,7 +50,7 @@ class Table:
         return phi.reshape(np.shape(r))
 
 
-def tabulated(mixture: Mixture) -> Table:
+def tabulated(mixture: Mixture) -> PanelTable:
     """The table of a mixture, up to its extent and some way beyond."""
     low, high = float(mixture.nodes.min()), float(mixture.nodes.max())
     in_logarithms = not np.isfinite(mixture.extent)
@@ -70,7 +70,9 @@ def tabulated(mixture: Mixture) -> Table:
     powers = np.zeros((_POINTS, _POINTS))  # of each Chebyshev polynomial
     for j in range(_POINTS):
         powers[j, : j + 1] = np.polynomial.chebyshev.cheb2poly(np.eye(_POINTS)[j, : j + 1])
-    return Table(mixture, start, stop, step, in_logarithms, np.ascontiguousarray(values @ basis.T @ powers))
+    return PanelTable(
+        mixture, start, stop, step, in_logarithms, np.ascontiguousarray(values @ basis.T @ powers)
+    )
 
 
 @njit(nogil=True, cache=True, **OPTIONS)

@@ -25,7 +25,7 @@ from mercer.kernels.parameters import fixed, is_vector, positive
 from mercer.kernels.spectral.waves import checked_density, mixture, rows
 
 if TYPE_CHECKING:
-    from mercer.kernels.spectral.panels import Table
+    from mercer.kernels.spectral.panels import PanelTable
 
 __all__ = ["Radial", "sphere_wave"]
 
@@ -190,7 +190,7 @@ class Radial(Kernel):
     def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
         return np.full(len(rows(X)), float(self.measure()[1].sum()))
 
-    def _mixture(self) -> Table:
+    def _mixture(self) -> PanelTable:
         try:
             return _kept_table(self.density, self.dim, self.extent)
         except TypeError:  # a function that cannot be a key
@@ -207,7 +207,7 @@ def _sinc(z: Any) -> Any:
     return where(z <= near, series, sin(z) / maximum(z, near))
 
 
-def _table(density: Callable[[np.ndarray], np.ndarray], dim: float, extent: float | None) -> Table:
+def _table(density: Callable[[np.ndarray], np.ndarray], dim: float, extent: float | None) -> PanelTable:
     found = mixture(
         checked_density(density, "Schoenberg"), partial(sphere_wave, dim), extent, oscillates=dim < inf
     )

@@ -33,7 +33,7 @@ from mercer.solvers.control import Control, State
 from mercer.solvers.perceptron.kernel import mistake_bound, visiting_orders
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
 
-__all__ = ["PrimalResult", "primal_perceptron"]
+__all__ = ["PrimalPerceptronResult", "primal_perceptron"]
 
 _WINDOW = 64  # points of a window, at least
 _LARGE = 1024  # and at most, while no mistakes are made
@@ -41,7 +41,7 @@ _NARROW = 4096  # columns up to which a window of sparse points is made dense
 
 
 @dataclass(frozen=True, eq=False)
-class PrimalResult:
+class PrimalPerceptronResult:
     """What the perceptron found, and how."""
 
     #: (d, functions)
@@ -77,7 +77,7 @@ def primal_perceptron(
     start: tuple[np.ndarray, np.ndarray] | None = None,
     keep: int | None = None,
     control: Control | None = None,
-) -> PrimalResult:
+) -> PrimalPerceptronResult:
     """Pass over the points, adding yᵢ xᵢ to w at every mistake, until a pass makes none.
 
     Parameters
@@ -203,7 +203,7 @@ class _Run:
             **self.made.state(),
         }
 
-    def result(self) -> PrimalResult:
+    def result(self) -> PrimalPerceptronResult:
         n = len(self.Y)
         visits = np.where(self.settled > 0, self.settled * n, self.visits)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -214,7 +214,7 @@ class _Run:
                 margin = least / np.sqrt(norm2)
         bound = mistake_bound(norm2 + self.b**2, least, radius2 + self.one)
         bound[self.settled == 0] = np.nan
-        return PrimalResult(
+        return PrimalPerceptronResult(
             w=self.w,
             b=self.b,
             made=self.made.freeze(visits, bool(self.one)),

@@ -27,7 +27,7 @@ from mercer.solvers.linear.conjugate import Products
 from mercer.solvers.risk.newton import best_intercept
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
-__all__ = ["Certificate", "RiskResult", "WeightedRisk"]
+__all__ = ["DualityGap", "RiskResult", "WeightedRisk"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -93,7 +93,7 @@ class WeightedRisk:
         return float(np.maximum(*ends).sum())
 
 
-class Certificate:
+class DualityGap:
     """Primal and dual values, from one product with K each; keeps the best of both."""
 
     def __init__(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from mercer.solvers.control import Control, State
-from mercer.solvers.risk.objective import EPS, DescentResult, Point, Problem, Risk
+from mercer.solvers.risk.objective import EPS, DescentResult, Objective, Point, Risk
 
 __all__ = ["descend"]
 
@@ -60,7 +60,7 @@ def descend(
     (array([ 0.675, -0.675]), 'converged')
     """
     control = Control() if control is None else control
-    problem = Problem(K, risk, penalty, fit_intercept, n_functions, rounding)
+    problem = Objective(K, risk, penalty, fit_intercept, n_functions, rounding)
     run = _Descent(problem, step_size, accelerate)
     if control.restored is not None:
         run.restore(control.restored)
@@ -94,7 +94,7 @@ def descend(
 class _Descent:
     """The last two points (α, Kα, b), and the step; arrays are replaced, never written."""
 
-    def __init__(self, problem: Problem, step_size: float | None, accelerate: bool) -> None:
+    def __init__(self, problem: Objective, step_size: float | None, accelerate: bool) -> None:
         self.problem = problem
         self.accelerate = accelerate
         self.step_size = step_size if step_size is not None else math.nan

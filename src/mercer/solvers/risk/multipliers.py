@@ -31,7 +31,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
-from mercer.solvers.risk.certificate import Certificate, RiskResult, WeightedRisk
+from mercer.solvers.risk.certificate import DualityGap, RiskResult, WeightedRisk
 from mercer.solvers.risk.newton import best_intercept, newton
 
 __all__ = ["Envelope", "multipliers", "regularised_risk"]
@@ -131,7 +131,7 @@ def multipliers(
         raise InputError(f"penalty must be positive, got {penalty!r}: pass a positive number")
     control = Control() if control is None else control
     risk = WeightedRisk(loss, y, weight)
-    certificate = Certificate(K, risk, penalty, fit_intercept, rounding)
+    certificate = DualityGap(K, risk, penalty, fit_intercept, rounding)
     at = _State.restore(control.restored, certificate) if control.restored is not None else None
     first, most = _sigmas(certificate)
     if at is None:
@@ -151,7 +151,7 @@ def multipliers(
 
 
 def _iterate(
-    K: Any, certificate: Certificate, at: _State, most: float, control: Control, direct: bool | None
+    K: Any, certificate: DualityGap, at: _State, most: float, control: Control, direct: bool | None
 ) -> _State | None:
     """The next state, or None if the run is to stop: the checkpoint is then that before this iteration."""
     penalty = certificate.penalty
@@ -199,7 +199,7 @@ class _State:
     best: float
 
     @classmethod
-    def begin(cls, certificate: Certificate, start: tuple[np.ndarray, float] | None, sigma: float) -> _State:
+    def begin(cls, certificate: DualityGap, start: tuple[np.ndarray, float] | None, sigma: float) -> _State:
         risk = certificate.risk
         n = len(risk.y)
         b = float(best_intercept(risk, np.zeros(n), 0.0)) if certificate.fit_intercept else 0.0
@@ -211,18 +211,18 @@ class _State:
         s = certificate.feasible(-certificate.penalty * coef)
         return cls(coef, b, s, sigma, 0, 0, math.inf)
 
-    def saved(self, certificate: Certificate) -> Callable[[], State]:
+    def saved(self, certificate: DualityGap) -> Callable[[], State]:
         facts: State = {**vars(self), **{f"certificate_{k}": v for k, v in certificate.facts().items()}}
         return lambda: facts
 
     @classmethod
-    def restore(cls, state: State, certificate: Certificate) -> _State:
+    def restore(cls, state: State, certificate: DualityGap) -> _State:
         kept = {k.removeprefix("certificate_"): v for k, v in state.items() if k.startswith("certificate_")}
         certificate.restore(kept)
         return cls(**{k: v for k, v in state.items() if not k.startswith("certificate_")})
 
 
-def _sigmas(certificate: Certificate) -> tuple[float, float]:
+def _sigmas(certificate: DualityGap) -> tuple[float, float]:
     """The first σ and the largest.
 
     As a slope of L over a size of values, σ makes the envelope as wide as the data. Where λ is small, the
@@ -288,7 +288,7 @@ def regularised_risk(
             rounding=rounding,
         )
     risk = WeightedRisk(loss, y, weight)
-    certificate = Certificate(K, risk, penalty, fit_intercept, rounding)
+    certificate = DualityGap(K, risk, penalty, fit_intercept, rounding)
     found = newton(
         K,
         risk,

@@ -41,8 +41,8 @@ from mercer.solvers.linear.conjugate import kernel_conjugate_gradient
 from mercer.solvers.risk.objective import (
     EPS,
     DescentResult,
+    Objective,
     Point,
-    Problem,
     Risk,
     best_intercept,
     line_search,
@@ -160,7 +160,7 @@ def require_solvable(penalty: float, name: str) -> None:
         )
 
 
-class _Run(Problem):
+class _Run(Objective):
     def __init__(
         self,
         K: Any,

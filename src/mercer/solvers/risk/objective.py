@@ -32,7 +32,7 @@ __all__ = [
     "EPS",
     "DescentResult",
     "Point",
-    "Problem",
+    "Objective",
     "Risk",
     "best_intercept",
     "line_search",
@@ -106,7 +106,7 @@ class Point:
     fresh: bool
 
 
-class Problem:
+class Objective:
     """J: its value, gradient and certificate at a point."""
 
     def __init__(

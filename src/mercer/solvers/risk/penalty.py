@@ -30,7 +30,7 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
-from mercer.solvers.risk.certificate import Certificate, WeightedRisk
+from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
 from mercer.solvers.risk.multipliers import regularised_risk
 from mercer.solvers.risk.newton import best_intercept
 from mercer.solvers.rounding import Rounding
@@ -276,7 +276,7 @@ class _Path:
         """f = 0, the point λ = ∞; and the line of s = 0, the least value of the loss."""
         n = len(self.risk.y)
         b = float(best_intercept(self.risk, np.zeros(n), 0.0)) if fit_intercept else 0.0
-        certificate = Certificate(K, self.risk, 1.0, fit_intercept)
+        certificate = DualityGap(K, self.risk, 1.0, fit_intercept)
         certificate.add(self.risk.gradient(np.full(n, b)), np.zeros(n), np.full(n, b), b)
         least = certificate.dual_risk(np.zeros(n))
         #: λ and ‖f_λ‖ of every point; c, t and what rounding may add to t² of every line, one more for s = 0

@@ -43,10 +43,10 @@ from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import Exact, WritableRows
 from mercer.solvers.rounding import sizes
 from mercer.solvers.svm import smo
-from mercer.solvers.svm.program import WHOLE, Problem, Program, Solution
+from mercer.solvers.svm.program import WHOLE, Iterate, QuadraticProgram, Solution
 from mercer.solvers.svm.rows import KeptRows
 
-__all__ = ["SHRUNK", "Program", "Solution", "solve"]
+__all__ = ["SHRUNK", "QuadraticProgram", "Solution", "solve"]
 
 #: part of the points that may remain of a problem that shrinks
 SHRUNK = 0.4
@@ -59,7 +59,7 @@ _TOGETHER = 2048  # rows that are fetched together
 
 def solve(
     K: WritableRows,  # (n, n)
-    programs: list[Program],
+    programs: list[QuadraticProgram],
     *,
     bounds: Any = None,
     tol: float = 1e-3,
@@ -91,7 +91,7 @@ def solve(
 
     >>> from mercer import Gram, Linear
     >>> K = Gram(Linear(), [[1.0, 0.0], [0.0, 1.0]])
-    >>> box = Program(
+    >>> box = QuadraticProgram(
     ...     np.array([1.0, -1.0]), np.array([0.0, -9.0]), np.array([9.0, 0.0]), np.zeros(2), np.arange(2), 2
     ... )
     >>> solve(K, [box])[0].gamma
@@ -124,7 +124,7 @@ class _Run:
     """All problems, the rows they share, and the rounds."""
 
     K: WritableRows
-    programs: list[Program]
+    programs: list[QuadraticProgram]
     bounds: np.ndarray
     tol: float
     max_iter: int
@@ -134,7 +134,7 @@ class _Run:
     rounding: float
     exact: Exact | None
     control: Control
-    problems: list[Problem] = field(init=False)
+    problems: list[Iterate] = field(init=False)
     rows: KeptRows = field(init=False)
     alone: bool = field(init=False)  # one large problem
     rounds: int = field(init=False)
@@ -153,7 +153,7 @@ class _Run:
         room = self.cache - self.cache // 4 if self.alone and self.shrinking else self.cache
         self.rows = KeptRows(self.K, self.bounds, room)
         s = sizes(self.K, diag)
-        self.problems = [Problem(program, self.bounds, diag, s, self.exact) for program in self.programs]
+        self.problems = [Iterate(program, self.bounds, diag, s, self.exact) for program in self.programs]
         self._restore()
 
     def solve(self) -> list[Solution]:
@@ -194,7 +194,7 @@ class _Run:
                 self.control.step(self.state, violation=worst, problems=len(pairs))
         return [self._ended(problem) for problem in self.problems]
 
-    def _ended(self, problem: Problem) -> Solution:
+    def _ended(self, problem: Iterate) -> Solution:
         """Where a problem ended. Who is within the tolerance has converged, whatever the clock says."""
         over = problem.stopped or self.control.stopped or "converged"
         solution = problem.solution(over, self.rounding, self.K.dtype == np.float32)
@@ -202,7 +202,7 @@ class _Run:
             return replace(solution, stopped="converged")
         return solution
 
-    def _shrink(self, problem: Problem) -> None:
+    def _shrink(self, problem: Iterate) -> None:
         """Solve for the variables that may still move, and for no others, in terms of their changes."""
         p = problem.program
         active = problem.active()
@@ -210,7 +210,7 @@ class _Run:
         if len(points) > SHRUNK * len(problem.points):
             return
         gamma = problem.gamma[active]
-        part = Program(
+        part = QuadraticProgram(
             problem.slopes()[active],
             p.lo[active] - gamma,
             p.hi[active] - gamma,
@@ -240,12 +240,12 @@ class _Run:
         problem.gamma[moved] = target
         self._apply(problem, moved, change)
 
-    def _batches(self, pairs: list[tuple[Problem, np.ndarray]]) -> Any:
+    def _batches(self, pairs: list[tuple[Iterate, np.ndarray]]) -> Any:
         """Problems whose working sets' rows fit the store together."""
         if self.rows.slots == self.K.shape[0]:
             yield pairs
             return
-        together: list[tuple[Problem, np.ndarray]] = []
+        together: list[tuple[Iterate, np.ndarray]] = []
         needed = np.zeros(self.K.shape[0], np.bool_)
         for problem, chosen in pairs:
             points = problem.points[problem.program.position[chosen]]
@@ -259,7 +259,7 @@ class _Run:
             needed = more
         yield together
 
-    def _advance(self, together: list[tuple[Problem, np.ndarray]]) -> None:
+    def _advance(self, together: list[tuple[Iterate, np.ndarray]]) -> None:
         """One round of some problems: working sets solved, values updated."""
         threads = thread_count()
         if self.alone:  # rows are needed only of what moves: it is often half of the working set
@@ -270,7 +270,7 @@ class _Run:
             return
         self._fetch([(problem, chosen) for problem, chosen in together])
 
-        def advance(pair: tuple[Problem, np.ndarray]) -> None:
+        def advance(pair: tuple[Iterate, np.ndarray]) -> None:
             problem, chosen = pair
             # memory is handed on from problem to problem: new memory costs more than what is written to it
             memory = spare.pop() if spare else np.empty(largest**2, self.K.dtype)
@@ -286,7 +286,7 @@ class _Run:
         # tiny ones are solved faster than threads take turns with Python's lock
         run(advance, together, threads if apart and largest > _TINY else 1)
 
-    def _fetch(self, pairs: list[tuple[Problem, np.ndarray]]) -> None:
+    def _fetch(self, pairs: list[tuple[Iterate, np.ndarray]]) -> None:
         """The rows of some variables, in the segments that their problems see."""
         if len(self.bounds) == 2:
             self.rows.fetch(np.unique(np.concatenate([p.points[p.program.position[t]] for p, t in pairs])))
@@ -299,7 +299,7 @@ class _Run:
         points = np.flatnonzero(wanted.any(axis=1))
         self.rows.fetch(points, wanted[points])
 
-    def _apply(self, problem: Problem, variables: np.ndarray, change: np.ndarray) -> None:
+    def _apply(self, problem: Iterate, variables: np.ndarray, change: np.ndarray) -> None:
         """The values after some variables changed."""
         variables, change = self._without_settled(problem, variables, change)
         size = min(_TOGETHER, self.rows.slots)
@@ -310,7 +310,7 @@ class _Run:
             problem.add(self.rows, points, change[start : start + size], thread_count())
 
     def _without_settled(
-        self, problem: Problem, variables: np.ndarray, change: np.ndarray
+        self, problem: Iterate, variables: np.ndarray, change: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add what went to a bound for the first time, and hand back the rest.
 

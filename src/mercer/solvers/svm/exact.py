@@ -19,7 +19,7 @@ from mercer.solvers.svm import smo
 from mercer.solvers.svm.exact_steps import FLAT, look, newton, pairs
 
 if TYPE_CHECKING:
-    from mercer.solvers.svm.program import Program
+    from mercer.solvers.svm.program import QuadraticProgram
 
 __all__ = ["LARGEST", "improve"]
 
@@ -35,18 +35,18 @@ _TURN = 1e5  # of them stand for the time of a turn, however few variables there
 
 
 def improve(
-    K: tuple[np.ndarray, np.ndarray], program: Program, gamma: np.ndarray, most: int
+    K: tuple[np.ndarray, np.ndarray], program: QuadraticProgram, gamma: np.ndarray, most: int
 ) -> tuple[np.ndarray, int]:  # (q,)
     """A γ that is no worse than the one given, and the steps by pairs, at most ``most``.
 
     K is that of the points of the program, the sum of two (m, m) matrices. Two points of different classes,
     2²⁰ from 0 and 2⁻²² from each other: γ = ±2⁴⁵, where float64 sees no distance.
 
-    >>> from mercer.solvers.svm.program import Program
+    >>> from mercer.solvers.svm.program import QuadraticProgram
     >>> x = np.array([2.0**20, 2.0**20 + 2.0**-22])
     >>> K = np.outer(x, x), np.array([[0.0, 0.0], [0.0, 2.0**-44]])
     >>> lo, hi = np.array([0.0, -1e20]), np.array([1e20, 0.0])
-    >>> program = Program(np.array([1.0, -1.0]), lo, hi, np.zeros(2), np.arange(2), 2)
+    >>> program = QuadraticProgram(np.array([1.0, -1.0]), lo, hi, np.zeros(2), np.arange(2), 2)
     >>> improve(K, program, np.zeros(2), 100)[0] / 2.0**45
     array([ 1., -1.])
     """
@@ -60,7 +60,9 @@ def improve(
 class _State:
     """A program and where it is: γ, as two float64 for each variable, Kγ, the slopes and the objective."""
 
-    def __init__(self, K: tuple[np.ndarray, np.ndarray], program: Program, gamma: np.ndarray) -> None:
+    def __init__(
+        self, K: tuple[np.ndarray, np.ndarray], program: QuadraticProgram, gamma: np.ndarray
+    ) -> None:
         p = self.program = program
         q = len(gamma)
         self.groups = [slice(0, p.split), slice(p.split, q)][: 1 if p.split == q else 2]

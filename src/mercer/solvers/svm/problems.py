@@ -37,7 +37,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
-from mercer.solvers.svm.decomposition import Program, Solution, solve
+from mercer.solvers.svm.decomposition import QuadraticProgram, Solution, solve
 from mercer.solvers.svm.level import Slacks
 
 __all__ = [
@@ -102,7 +102,7 @@ class Task:
     """A program, and how its solution is read: ``kind`` is the name of the function that made it."""
 
     kind: str
-    program: Program
+    program: QuadraticProgram
     points: int
     #: Σ|γ| of each group is fixed at this; nan where the sum of all γ is 0
     total: float = np.nan
@@ -192,7 +192,9 @@ def c_svc(y: np.ndarray, upper: np.ndarray, segments: tuple[int, ...] = (0,), in
     """
     n = len(y)
     lo, hi = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
-    program = Program(y.astype(np.float64), lo, hi, np.zeros(n), np.arange(n), n, segments, intercept)
+    program = QuadraticProgram(
+        y.astype(np.float64), lo, hi, np.zeros(n), np.arange(n), n, segments, intercept
+    )
     return Task("c_svc", program, n)
 
 
@@ -205,7 +207,7 @@ def nu_svc(y: np.ndarray, upper: np.ndarray, nu: float, segments: tuple[int, ...
     start = np.concatenate([_filled(upper[plus], total), -_filled(upper[minus], total)])
     bound = sign * upper[position]
     lo, hi = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
-    program = Program(np.zeros(len(y)), lo, hi, start, position, len(plus), segments)
+    program = QuadraticProgram(np.zeros(len(y)), lo, hi, start, position, len(plus), segments)
     return Task("nu_svc", program, len(y), total)
 
 
@@ -215,7 +217,7 @@ def svr(y: np.ndarray, upper: np.ndarray, epsilon: float, intercept: bool = True
     shift = float(np.median(y)) if intercept else 0.0  # slopes far from 0 would lose digits
     y = y - shift
     zero = np.zeros(n)
-    program = Program(
+    program = QuadraticProgram(
         np.concatenate([y - epsilon, y + epsilon]),
         np.concatenate([zero, -upper]),
         np.concatenate([upper, zero]),
@@ -243,7 +245,9 @@ def one_class(upper: np.ndarray, nu: float, order: np.ndarray | None = None) -> 
     order = np.arange(n) if order is None else order
     start = np.zeros(n)
     start[order] = _filled(upper[order], total)
-    return Task("one_class", Program(np.zeros(n), np.zeros(n), upper, start, np.arange(n), n), n, total)
+    return Task(
+        "one_class", QuadraticProgram(np.zeros(n), np.zeros(n), upper, start, np.arange(n), n), n, total
+    )
 
 
 def outlying(K: WritableRows, weight: np.ndarray) -> np.ndarray:
@@ -345,7 +349,7 @@ def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
     return task.from_start(inside)
 
 
-def _summed(p: Program, gamma: np.ndarray, group: slice, total: float) -> np.ndarray:
+def _summed(p: QuadraticProgram, gamma: np.ndarray, group: slice, total: float) -> np.ndarray:
     """γ of a group with Σ|γ| = total: scaled, as far as bounds allow; then the rest is raised.
 
     Variables that are not 0 come first, then those that the task would start with: they can take it all.

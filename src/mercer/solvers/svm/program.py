@@ -19,7 +19,7 @@ from mercer.solvers.svm.block import Block
 from mercer.solvers.svm.rows import KeptRows
 from mercer.solvers.svm.safest import Safest
 
-__all__ = ["WHOLE", "Problem", "Program", "Solution"]
+__all__ = ["WHOLE", "Iterate", "QuadraticProgram", "Solution"]
 
 #: variables up to which a problem is one working set
 WHOLE = 512
@@ -39,7 +39,7 @@ _FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) count
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class QuadraticProgram:
     """One problem: variables of some segments of the points.
 
     Variables of the first group come first. ``position[t]`` is the point of variable t, counted along the
@@ -79,12 +79,12 @@ class Solution:
     stopped: str
 
 
-class Problem:
+class Iterate:
     """A program on its way: γ, the values Kγ, and the last working set."""
 
     def __init__(
         self,
-        program: Program,
+        program: QuadraticProgram,
         bounds: np.ndarray,
         diag: np.ndarray,
         sizes: np.ndarray,

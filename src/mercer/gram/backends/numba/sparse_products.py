@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.gram.sparse_rows import Columns
+from mercer.gram.sparse_rows import CommonColumns
 from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["sparse_products"]
@@ -15,7 +15,7 @@ _BLOCK = 2**15  # entries of Y's rare columns that are worked on together
 
 
 def sparse_products(
-    X: Any, Y: Any, i: tuple[int, int], j: tuple[int, int], columns: Columns
+    X: Any, Y: Any, i: tuple[int, int], j: tuple[int, int], columns: CommonColumns
 ) -> np.ndarray:  # (rows of i, rows of j)
     """⟨xₐ, y_b⟩ for a in i and b in j, CSR rows of float64."""
     x, y = _rows(X, i), _rows(Y, j)
