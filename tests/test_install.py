@@ -237,7 +237,7 @@ def test_show_versions(capsys, project):
     assert re.fullmatch(r"\d+ of \d+ may be used, \d+ threads are", lines["cores"])
     assert re.search(r"^  blas, \w+: \d+ threads", out, re.M)
     extras = project["project"]["optional-dependencies"]
-    users = [text for name in ("torch", "dask", "plot", "models", "cli") for text in extras[name]]
+    users = [text for name in ("torch", "plot", "models", "cli") for text in extras[name]]
     for text in [*project["project"]["dependencies"], *users, "pandas", "networkx"]:
         name = Requirement(text).name
         assert name == "mercer" or name in lines

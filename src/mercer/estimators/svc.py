@@ -14,7 +14,8 @@ from mercer.estimators.shared.support_parameters import PART, PENALTY
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter
 from mercer.solvers.control import Control
-from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc, separate, warm
+from mercer.solvers.svm.hard_margin import separate
+from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc, warm
 
 __all__ = ["SVC", "NuSVC"]
 

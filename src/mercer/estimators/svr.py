@@ -15,7 +15,8 @@ from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, nonnegative
 from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
-from mercer.solvers.svm.problems import Machine, fit, nu_svr, separate, svr
+from mercer.solvers.svm.hard_margin import separate
+from mercer.solvers.svm.problems import Machine, fit, nu_svr, svr
 
 __all__ = ["SVR", "NuSVR"]
 

@@ -18,8 +18,8 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import gaps, is_date, to_days
 from mercer.tables.dates import to_moments
-from mercer.tables.numbers import LARGEST, Learned
-from mercer.tables.view import View
+from mercer.tables.numbers import LARGEST, LearnedScales
+from mercer.tables.view import TableView
 
 __all__ = ["CategoryColumn", "DateColumn", "NumberColumn", "as_label", "as_numbers", "number_block"]
 
@@ -56,7 +56,7 @@ def as_numbers(column: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64, Na
     return numbers
 
 
-def number_block(view: View, positions: np.ndarray) -> np.ndarray:  # (k, n) float64
+def number_block(view: TableView, positions: np.ndarray) -> np.ndarray:  # (k, n) float64
     """Columns of a table as numbers, one per row, NaN where missing; what is no number is refused."""
     block = np.empty((len(positions), view.rows))
     plain = view.is_number[positions]
@@ -159,7 +159,7 @@ class NumberColumn(_Encoder):
     @classmethod
     def learn_all(cls, block: np.ndarray, names: list[str], logarithm: bool = True) -> list[NumberColumn]:
         """Of a block with one column per row."""
-        learned = Learned.of(block, logarithm)
+        learned = LearnedScales.of(block, logarithm)
         values = (learned.medians, learned.means, learned.spreads, learned.units)
         with_gaps = np.isnan(block).any(axis=1)
         return [cls(*given) for given in zip(names, *(v.tolist() for v in (*values, with_gaps)), strict=True)]
@@ -179,7 +179,7 @@ class NumberColumn(_Encoder):
         columns: list[NumberColumn], block: np.ndarray, out: np.ndarray, starts: np.ndarray
     ) -> None:
         """A block with one column per row, each where it starts in ``out``."""
-        learned = Learned(*np.array([(c.median, c.mean, c.spread, c.unit) for c in columns]).T)
+        learned = LearnedScales(*np.array([(c.median, c.mean, c.spread, c.unit) for c in columns]).T)
         is_run = len(starts) == starts[-1] - starts[0] + 1  # writing a slice is quicker
         places = slice(starts[0], starts[-1] + 1) if is_run else starts
         out[:, places] = learned.standardised(block).T

@@ -34,7 +34,7 @@ from mercer.tables.codes import are_names, may_be_names
 from mercer.tables.dates import ORDERS, orders_of
 from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn, number_block
 from mercer.tables.kinds import Kind, is_used, kinds_of
-from mercer.tables.view import View, chunks
+from mercer.tables.view import TableView, chunks
 
 __all__ = ["TableFeatures"]
 
@@ -120,7 +120,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn what each column holds and how it becomes numbers."""
-        view = View.of(X)
+        view = TableView.of(X)
         names = view.names
         if not names or view.rows == 0:
             raise InputError(f"the table has no rows or no columns, got shape {X.shape}: pass some of both")
@@ -154,7 +154,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"there is no column {unknown[0]!r} to keep: the table has {', '.join(names[:12])}"
             )
 
-    def _encoders(self, view: View, kinds: list[Kind]) -> list[Any]:
+    def _encoders(self, view: TableView, kinds: list[Kind]) -> list[Any]:
         """One for each column that becomes numbers, in the order of the table."""
         of = np.array([kind.kind for kind in kinds])
         found: dict[int, Any] = {}
@@ -184,7 +184,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:  # (n, features): floats, or objects where there are any
         """The same columns of another table as numbers; columns that the fit did not see are ignored."""
         check_is_fitted(self)
-        view, encoders = View.of(X), self.encoders_
+        view, encoders = TableView.of(X), self.encoders_
         self._require_columns(view, [*(encoder.name for encoder in encoders), *self.objects_])
         n, widths = view.rows, [encoder.width for encoder in encoders]
         require_memory(8 * n * sum(widths), f"a table of {n:,} × {sum(widths):,} features", "pass fewer rows")
@@ -206,7 +206,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return table
 
     @staticmethod
-    def _require_columns(view: View, used: list[str]) -> None:
+    def _require_columns(view: TableView, used: list[str]) -> None:
         absent = [name for name in used if name not in view.place]
         if absent:
             which = ", ".join(map(repr, absent[:5])) + (" and more" if len(absent) > 5 else "")
@@ -219,7 +219,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def unseen(self, X: Any) -> dict[str, list[str]]:
         """By column, the categories of a table that the training rows had not: they become zeros."""
         check_is_fitted(self)
-        view = View.of(X)
+        view = TableView.of(X)
         known = [e for e in self.encoders_ if isinstance(e, CategoryColumn) and e.name in view.place]
         found = {encoder.name: encoder.unseen(view.column(view.place[encoder.name])) for encoder in known}
         return {name: labels for name, labels in found.items() if labels}
@@ -309,7 +309,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 # --- columns -----------------------------------------------------------------------------------------------
 
 
-def _codes(view: View, kinds: list[Kind], y: np.ndarray) -> list[int]:
+def _codes(view: TableView, kinds: list[Kind], y: np.ndarray) -> list[int]:
     """Positions of the columns of numbers that are names, by what they say of y."""
     numbers = np.array([kind.kind == "number" for kind in kinds])
     found = np.flatnonzero(numbers & ~view.is_number).tolist()

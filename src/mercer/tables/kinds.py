@@ -21,7 +21,7 @@ from mercer.errors import InputTypeError
 from mercer.kernels.columns.cells import gaps, is_date
 from mercer.tables.dates import orders_of
 from mercer.tables.numbers import need_a_closer_look
-from mercer.tables.view import View, chunks
+from mercer.tables.view import TableView, chunks
 
 __all__ = ["Kind", "is_used", "kind_of", "kinds_of"]
 
@@ -63,10 +63,10 @@ def kind_of(column: np.ndarray, name: Any, categorical: bool = False, keep: bool
     return found
 
 
-def kinds_of(view: View, keep: Sequence[str] = ()) -> list[Kind]:
+def kinds_of(view: TableView, keep: Sequence[str] = ()) -> list[Kind]:
     """The kinds of all columns of a table; those of plain numbers are found many at a time.
 
-    >>> [kind.kind for kind in kinds_of(View.of(np.array([[0.5, 7.0, np.nan], [0.7, 7.0, 2.0]])))]
+    >>> [kind.kind for kind in kinds_of(TableView.of(np.array([[0.5, 7.0, np.nan], [0.7, 7.0, 2.0]])))]
     ['number', 'constant', 'number']
     """
     kept, found = set(keep), [Kind("number")] * len(view.names)

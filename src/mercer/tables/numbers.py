@@ -4,7 +4,7 @@ A block holds one column of the table per row, (m, n) float64, with NaN where a 
 ten thousand columns would take seconds if each column were a call of its own.
 
 >>> block = np.array([[1.0, 2.0, np.nan, 3.0]])
->>> learned = Learned.of(block)
+>>> learned = LearnedScales.of(block)
 >>> learned.standardised(block).round(3)
 array([[-1.225,  0.   ,  0.   ,  1.225]])
 """
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["LARGEST", "Learned", "need_a_closer_look", "signed_logarithm"]
+__all__ = ["LARGEST", "LearnedScales", "need_a_closer_look", "signed_logarithm"]
 
 LARGEST = 1e150  # of a number that can be squared
 _EXACT = 2.0**53  # whole numbers from which float64 does not tell neighbours apart
@@ -106,7 +106,7 @@ def _root(x: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class LearnedScales:
     """(g(x) - mean) / spread for each row of a block, g the signed logarithm where a unit is not 0."""
 
     medians: np.ndarray  # (m,) what a gap is filled with

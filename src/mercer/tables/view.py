@@ -1,6 +1,6 @@
 r"""A table of any library by its columns: those of numbers many at once, the others one by one.
 
->>> view = View.of(np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]))
+>>> view = TableView.of(np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]))
 >>> view.names, view.numbers(np.array([1]))
 (['x1', 'x2'], array([[4., 5., 6.]]))
 """
@@ -19,7 +19,7 @@ from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import values
 
-__all__ = ["View", "chunks"]
+__all__ = ["TableView", "chunks"]
 
 _CELLS = 1 << 17  # of a block, at most: a megabyte, which stays in cache
 
@@ -35,7 +35,7 @@ def chunks(positions: np.ndarray, n: int) -> Iterator[np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class TableView:
     """The columns of a table."""
 
     table: Any

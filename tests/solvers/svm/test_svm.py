@@ -12,7 +12,8 @@ from mercer import Gaussian, Gram, Linear, Polynomial
 from mercer.errors import InputError
 from mercer.solvers.control import Control
 from mercer.solvers.svm import problems as svm
-from mercer.solvers.svm.problems import c_svc, fit, nu_svc, nu_svr, one_class, outlying, separate, svr, warm
+from mercer.solvers.svm.hard_margin import separate
+from mercer.solvers.svm.problems import c_svc, fit, nu_svc, nu_svr, one_class, outlying, svr, warm
 
 KINDS = ["c_svc", "nu_svc", "svr", "nu_svr", "one_class"]
 

@@ -8,16 +8,11 @@ With γᵢ = yᵢαᵢ, f = Σ γᵢ k(xᵢ, ·) + b and uppers Cᵢ (C times th
     ν-SVR      min ½‖f‖² + νΣCᵢ ε + Σ Cᵢ ξᵢ    the same, and ε is found
     one class  min ½‖f‖² - νWρ + Σ wᵢ ξᵢ       Σγ k(xᵢ, ·) ≥ ρ - ξᵢ,  b = -ρ
 
-with ξ ≥ 0 and W = Σw. Their duals have the form of ``decomposition.Program``: ν sets the sum of γ in one or
+with ξ ≥ 0 and W = Σw. Their duals have the form of `QuadraticProgram`: ν sets the sum of γ in one or
 two groups, b and ε (or r) come from the groups' levels. Scalings are LIBSVM's. C-SVC and ε-SVR may do without
 b: then no sum of γ is fixed.
 
-Hard margin: C = ∞. The problems of growing C are solved, each from the last solution, until no γ is at its
-bound: then C does not matter any more. Any feasible γ bounds the margin of what separates,
-
-    2/‖f*‖ ≤ 2 √(γᵀKγ) / cᵀγ,
-
-so when the bound is as good as zero, the search ends and says so.
+The hard margin, C = ∞, is in ``hard_margin``.
 
 Cortes and Vapnik, Support-vector networks, Machine Learning 20 (1995), 273-297; Schölkopf, Smola, Williamson
 and Bartlett, New support vector algorithms, Neural Computation 12 (2000), 1207-1245; Schölkopf, Platt,
@@ -28,14 +23,12 @@ Computation 13 (2001), 1443-1471; Chang and Lin, LIBSVM: a library for support v
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
 from mercer.solvers.svm.decomposition import QuadraticProgram, Solution, solve
 from mercer.solvers.svm.level import Slacks
@@ -49,7 +42,6 @@ __all__ = [
     "nu_svr",
     "one_class",
     "outlying",
-    "separate",
     "svr",
     "warm",
 ]
@@ -58,11 +50,6 @@ _ROUNDING = 64 * np.finfo(np.float64).eps  # of a value of f, relative to the la
 _EACH = 8  # units in the last place that a kernel value may be wrong by, where nobody says
 _FINER = 8  # times that the tolerance of a small margin is divided by ten
 _SAMPLE = 256  # points that outlying ones are told by
-_STAGES = 8  # C of the hard margin grows by _GROWTH each
-_FIRST, _GROWTH = 1e2, 1e2
-_NO_MARGIN = 1e-6  # a margin below this part of √k is none
-_NARROW = 1e-4  # and below this part, if slacks do not fall any more
-_STAGE_STEPS = 2_000_000  # of a stage; a hard margin that takes more is as good as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,118 +352,3 @@ def _summed(p: QuadraticProgram, gamma: np.ndarray, group: slice, total: float) 
         if missing > 0 and most > 0:
             size = np.minimum(size + room * min(1.0, missing / most), bound)
     return sign * size
-
-
-def separate(
-    K: WritableRows,
-    make: Callable[[float, list[int]], list[Task]],
-    problems: int,
-    unit: float,
-    *,
-    spread: float = 1.0,
-    control: Control,
-    max_iter: int = -1,
-    **options: Any,
-) -> list[Machine]:
-    """The solutions for C = ∞, by those for growing C.
-
-    Parameters
-    ----------
-    K : the kernel matrix
-    make : ``make(C, which)`` returns the tasks of some problems, by their numbers, for a C
-    problems : their number
-    unit : C at which values k(x, x) C are of the order of 1
-    spread : of the targets
-    control : counts the stages
-    """
-    found: list[Machine | None] = [None] * problems
-    steps = np.zeros(problems, np.int64)
-    gammas: dict[int, tuple[np.ndarray, float]] = {}
-    slack = np.full(problems, np.inf)
-    first = 0
-    if control.restored is not None:
-        held = control.restored
-        first, slack, steps = int(held["stage"]), held["slack"], held["steps"]
-        gammas = {i: (held[f"gamma_{i}"], float(held["energy"][i])) for i in range(problems)}
-        found = [_restored(held, i, options.get("tol", 1e-3)) for i in range(problems)]
-    most = _STAGE_STEPS + 100 * K.shape[0] if max_iter < 0 else max_iter
-    scale = float(np.sqrt(max(np.mean(np.abs(K.diag())), np.finfo(float).tiny))) / spread
-
-    # what was found in the last stage may have to be found again, for another tol or max_iter
-    for stage in range(min(first, _STAGES - 1), _STAGES):
-        which = [i for i in range(problems) if found[i] is None]
-        if not which:
-            break
-        C = _FIRST * unit * _GROWTH**stage
-        tasks = make(C, which)
-        tasks = [warm(t, *gammas[i]) if i in gammas else t for i, t in zip(which, tasks, strict=True)]
-        machines = fit(K, tasks, control=control.inner(), max_iter=most, **options)
-        for i, task, machine in zip(which, tasks, machines, strict=True):
-            gammas[i] = machine.gamma, machine.energy
-            steps[i] += machine.steps
-            if machine.stopped in ("max_time", "interrupted") or (
-                max_iter >= 0 and machine.stopped == "max_iter"
-            ):
-                found[i] = machine
-                continue
-            p, g = task.program, machine.gamma
-            if not (((g >= p.hi) & (p.hi > 0)) | ((g <= p.lo) & (p.lo < 0))).any():
-                if machine.stopped != "max_iter" or stage == _STAGES - 1:
-                    found[i] = _without_bounds(task, machine)
-                continue
-            rest = (machine.objective - machine.square / 2) / C
-            margin = 2 * np.sqrt(max(machine.energy, 0.0)) / float((p.c * g).sum())
-            stuck = stage > 0 and rest > 0.5 * slack[i]
-            slack[i] = rest
-            relative = margin / scale
-            is_hopeless = relative < _NO_MARGIN or (stuck and relative < _NARROW)
-            if is_hopeless or machine.stopped == "max_iter" or stage == _STAGES - 1:
-                only = f"or only with a margin 2/‖w‖ below {margin:.1g}"
-                if not margin > 0:
-                    only = f"whose values, up to {np.abs(K.diag()).max():.1g}, do not tell some points apart"
-                raise InputError(
-                    f"C=inf asks for no errors at all, and {_WITHOUT[task.kind]} by this kernel, {only}: "
-                    "pass a finite C, choose another kernel, remove points that contradict each other, or "
-                    "scale the data where their numbers are very small or very large"
-                )
-        if any(machine.stopped in ("max_time", "interrupted") for machine in machines):
-            break  # the checkpoint holds the stage before: this one is repeated from there
-        held = {f"gamma_{i}": gammas[i][0] for i in range(problems)}
-        held |= {"stage": stage + 1, "slack": slack.copy(), "steps": steps.copy()}
-        held["energy"] = np.array([gammas[i][1] for i in range(problems)])
-        for i, kept in enumerate(found):
-            if kept is not None and kept.stopped != "max_iter":
-                held |= {f"found_{i}_{name}": value for name, value in vars(kept).items()}
-        control.step(held.copy, C=C, problems=len(which))
-    return [replace(machine, steps=int(steps[i])) for i, machine in enumerate(found) if machine is not None]
-
-
-def _restored(held: State, i: int, tol: float) -> Machine | None:
-    """The machine of problem i in a checkpoint, if it is there and as good as is asked for."""
-    if f"found_{i}_coef" not in held:
-        return None
-    machine = Machine(**{field.name: held[f"found_{i}_{field.name}"] for field in fields(Machine)})
-    return None if machine.stopped == "converged" and machine.violation > tol else machine
-
-
-def _without_bounds(task: Task, machine: Machine) -> Machine:
-    """The machine as the solution for C = ∞: a gap between feasible points of that problem."""
-    inf = np.full(task.points, np.inf)
-    lo, hi = np.where(machine.lo < 0, -inf, 0.0), np.where(machine.hi > 0, inf, 0.0)
-    gain = float((task.program.c * machine.gamma).sum())
-    if task.kind != "c_svc" or not machine.energy > 0:
-        return replace(machine, lo=lo, hi=hi)
-    # with the best b, f/m has no slack, where 2m is the distance of the classes' values; without b, where m
-    # is the least y f(x)
-    positive = task.program.c > 0
-    least, most = machine.values[positive].min(), machine.values[~positive].max()
-    m = ((least - most) / 2 if task.program.balanced else min(least, -most)) - machine.noise / 2
-    objective = (machine.square + machine.blur) / (2 * m**2) if m > 0 else np.inf
-    gap = max(objective - gain**2 / (2 * (machine.energy + machine.blur)), 0.0)
-    return replace(machine, lo=lo, hi=hi, objective=objective, gap=gap)
-
-
-_WITHOUT = {
-    "c_svc": "the classes are not separable",
-    "svr": "no function comes within epsilon of all targets",
-}
