@@ -69,3 +69,12 @@ def test_nothing_bounds_it_from_below():
     program = svm.QuadraticProgram(np.array([1.0, -1.0]), lo, hi, np.zeros(2), np.arange(2), 2)
     gamma, _ = improve((np.ones((2, 2)), np.zeros((2, 2))), program, np.zeros(2), 100)
     np.testing.assert_array_equal(gamma, 0.0)
+
+
+def test_equal_points_with_large_coefficients_cancel():
+    """Two equal points of 10²⁰ at ±10⁶ leave nothing, not even rounding."""
+    X = np.array([[1e20], [1e20], [0.0]])
+    program = svm.c_svc(np.array([1.0, -1.0, 1.0]), np.array([1e6, 1e6, 10.0])).program
+    gamma, _ = improve(exact_values(Linear(), X, np.arange(3)), program, program.start, 1000)
+    np.testing.assert_array_equal(gamma[:2], [1e6, -1e6])
+    assert abs(gamma[2]) < 1e-12

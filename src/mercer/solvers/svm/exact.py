@@ -10,6 +10,7 @@ Stop      when the gap is a trifle of the objective, when nothing falls any more
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +31,7 @@ _ENOUGH = 1e-6  # a gap below this part of the objective is a trifle
 _STALLED = 9  # turns in which the objective does not fall by ...
 _TRIFLE = 1e-9  # ... this part of it
 _WORK = 1e8  # multiplications in all, some seconds'
+_UNITS = 128  # by which values of K may be off, relative to ‖φ‖ ‖φ'‖: some (d + 16)p for powers of ⟨x, x'⟩
 _ROUNDED = 1e-12  # a sum below this part of its terms is 0
 _TURN = 1e5  # of them stand for the time of a turn, however few variables there are
 
@@ -50,6 +52,7 @@ def improve(
     >>> improve(K, program, np.zeros(2), 100)[0] / 2.0**45
     array([ 1., -1.])
     """
+    K, program = _distinct(K, program)
     state = _State(K, program, gamma)
     start = state.certain
     steps = state.descend(most)
@@ -67,9 +70,9 @@ class _State:
         q = len(gamma)
         self.groups = [slice(0, p.split), slice(p.split, q)][: 1 if p.split == q else 2]
         self.K, self.size = K, K[0].diagonal()[p.position]
-        _, first, same = np.unique(np.hstack(K), axis=0, return_index=True, return_inverse=True)
-        self.same, self.root = same.reshape(-1)[p.position], np.sqrt(np.abs(K[0].diagonal()[first]))
+        self.root = np.sqrt(np.abs(K[0].diagonal()))
         self.g, self.f, self.v = np.array([gamma, np.zeros(q)]), np.zeros((2, len(K[0]))), np.zeros((2, q))
+        self.coef = np.zeros((2, len(K[0])))
         self.problem = (*K, p.c, p.lo, p.hi, self.g, self.f, p.position, p.split, p.balanced)
         if p.balanced:
             self._mend()
@@ -78,7 +81,7 @@ class _State:
     def look(self) -> None:
         """Kγ, the slopes and the objective, computed anew."""
         p = self.program
-        self.objective = float(look(*self.K, p.c, self.g, self.f, p.position, self.v))
+        self.objective = float(look(*self.K, p.c, self.g, self.f, p.position, self.v, self.coef))
 
     def is_free(self) -> np.ndarray:  # (q,)
         return np.asarray((self.g[0] > self.program.lo) & (self.g[0] < self.program.hi))
@@ -116,12 +119,9 @@ class _State:
         return steps
 
     def noise(self) -> float:
-        """What rounding does to the objective, even here: γᵀKγ is a sum of terms that may be much larger.
-
-        What equal points have in common cancels exactly: the sum of their γ counts.
-        """
-        gamma = np.bincount(self.same, self.g[0])
-        return UNIT * float((self.root * np.abs(gamma)).sum()) ** 2
+        """What rounding does to the objective, even here: γᵀKγ is a sum of terms that may be much larger."""
+        gamma = np.bincount(self.program.position, self.g[0], minlength=len(self.root))
+        return _UNITS * UNIT * float((self.root * np.abs(gamma)).sum()) ** 2
 
     @property
     def certain(self) -> float:
@@ -146,6 +146,15 @@ class _State:
         if len(free):
             r = free[self.size[free].argmin()]
             self.g[:, r] = add(self.g[0, r], 0.0, -math.fsum(self.g[0]), 0.0)
+
+
+def _distinct(
+    K: tuple[np.ndarray, np.ndarray], program: Program
+) -> tuple[tuple[np.ndarray, np.ndarray], Program]:
+    """Equal points as one: what they have in common cancels exactly then, however large it is."""
+    _, first, same = np.unique(np.hstack(K), axis=0, return_index=True, return_inverse=True)
+    high, low = (np.ascontiguousarray(part[np.ix_(first, first)]) for part in K)
+    return (high, low), replace(program, position=same.reshape(-1)[program.position])
 
 
 def _distances(high: np.ndarray, low: np.ndarray) -> np.ndarray:  # (m + 1, m + 1)

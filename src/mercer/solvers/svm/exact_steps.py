@@ -27,19 +27,24 @@ FLAT = 2.0**12 * UNIT
 
 
 @njit(cache=True, **EXACTLY)
-def look(high, low, c, g, f, position, v):  # type: ignore[no-untyped-def]
-    """f = Kγ, v = c - f; returns the objective ½ γᵀf - cᵀγ, rounded."""
+def look(high, low, c, g, f, position, v, coef):  # type: ignore[no-untyped-def]
+    """f = Kγ, v = c - f; returns the objective ½ γᵀf - cᵀγ, rounded. ``coef`` is memory: Σγ of each point."""
     f[:] = 0.0
-    for t in range(g.shape[1]):
-        if g[0, t] != 0.0:
-            _follow(high, low, position[t], g[0, t], g[1, t], f)
+    coef[:] = 0.0
     h, l = 0.0, 0.0
     for t in range(g.shape[1]):
         p = position[t]
-        v[0, t], v[1, t] = subtract(c[t], 0.0, f[0, p], f[1, p])
-        a, b = add(0.5 * f[0, p], 0.5 * f[1, p], -c[t], 0.0)
-        a, b = multiply(a, b, g[0, t], g[1, t])
+        coef[0, p], coef[1, p] = add(coef[0, p], coef[1, p], g[0, t], g[1, t])
+        a, b = multiply(c[t], 0.0, g[0, t], g[1, t])
+        h, l = subtract(h, l, a, b)
+    for p in range(f.shape[1]):
+        if coef[0, p] != 0.0:
+            _follow(high, low, p, coef[0, p], coef[1, p], f)
+    for p in range(f.shape[1]):
+        a, b = multiply(0.5 * f[0, p], 0.5 * f[1, p], coef[0, p], coef[1, p])
         h, l = add(h, l, a, b)
+    for t in range(g.shape[1]):
+        v[0, t], v[1, t] = _slope(c, f, position[t], t)
     return h
 
 
