@@ -4,20 +4,44 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from math import isnan
-from typing import Any
+from typing import Any, Final
 
 from mercer.errors import MemoryBudgetError, warn_user
 from mercer.runtime.clock import now
 from mercer.runtime.config import format_bytes, memory_budget, settings, thread_count
 
-__all__ = ["Journal", "Plan", "Report", "note"]
+__all__ = ["HOW", "Journal", "Method", "Plan", "Report", "note"]
 
 #: additions and multiplications per second and thread of a matrix product, about: for estimates of time only
 _RATE = {"float64": 4e10, "float32": 8e10}
 _UNCOMPILED = (
     "NUMBA_DISABLE_JIT=1 forbids compiled code: NumPy and plain Python do its work, a hundred times slower"
 )
+
+
+class Method(Enum):
+    """What is done with K; a plan has it beside the words for it."""
+
+    CHOLESKY = auto()
+    #: a factor in float32, refined by conjugate gradients
+    MIXED = auto()
+    EIGENVALUES = auto()
+    #: products with a K that is stored
+    CONJUGATE = auto()
+    #: products with a K that is computed anew for each of them
+    LAZY = auto()
+    #: a system of the kernel's features, not of the points
+    PRIMAL = auto()
+
+
+#: how a solver that iterates does it, in words
+HOW: Final = {
+    Method.CHOLESKY: "by Cholesky factorisations",
+    Method.CONJUGATE: "by conjugate gradients",
+    Method.LAZY: "on the lazy kernel matrix",
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +62,8 @@ class Plan:
     why: tuple[str, ...] = ()
     #: whether the solver iterates: it then obeys max_time and Ctrl-C
     iterative: bool = False
+    #: what the solver does, for the program; ``solver`` says it to people
+    method: Method | None = None
     dtype: str = field(default_factory=lambda: settings().dtype)
     threads: int = field(default_factory=thread_count)
 

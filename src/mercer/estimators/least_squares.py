@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.estimators.ridge import EIGEN, KernelRegressorMixin, dense_plan
+from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed
-from mercer.report import Journal, Plan
+from mercer.report import Journal, Method, Plan
 from mercer.solvers.linear.ridge import minimum_norm
 
 __all__ = ["KernelLeastSquares"]
@@ -102,4 +102,4 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         why = ("K may be singular: its eigenvalues tell",)
-        return dense_plan(EIGEN, data.n_points(X), 10.0, why, 2.2, n_outputs)
+        return dense_plan(Method.EIGENVALUES, data.n_points(X), 10.0, why, 2.2, n_outputs)

@@ -18,7 +18,7 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, positive, whole
-from mercer.report import Journal, Plan, Report
+from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
 from mercer.solvers.risk.descent import descend
@@ -196,7 +196,7 @@ class KernelLogisticRegression(
 
     def _solve(self, X: Any, risk: Risk, plan: Plan, max_iter: int, control: Control) -> DescentResult:
         gram = Gram(self.kernel_, X, cache=0)
-        K = gram if _LAZY in plan.solver else gram.dense()
+        K = gram if plan.method is Method.LAZY else gram.dense()
         options: dict[str, Any] = {
             "fit_intercept": self.fit_intercept,
             "n_functions": risk.n_classes if isinstance(risk, SoftmaxRisk) else None,
@@ -207,7 +207,7 @@ class KernelLogisticRegression(
         }
         if self.solver == "gradient":
             return descend(K, risk, 1.0, accelerate=True, **options)
-        return newton(K, risk, 1.0, direct=_CHOLESKY in plan.solver, **options)
+        return newton(K, risk, 1.0, direct=plan.method is Method.CHOLESKY, **options)
 
     def _tell(self, journal: Journal, result: DescentResult, unit: float) -> None:
         if result.rounded and result.stopped == "converged":
@@ -237,7 +237,7 @@ class KernelLogisticRegression(
                 "the kernel matrix does not fit the memory budget: its values are computed for every product"
             )
             memory, flops = vectors, 200 * (product + kernel)
-            return Plan(f"{_NAMES[self.solver]} {_LAZY}", n, memory, flops, (why,), iterative=True)
+            return self._newton_plan(Method.LAZY, n, memory, flops, why)
         if self.solver == "gradient":
             why = "the kernel matrix fits the memory budget"
             memory, flops = stored + vectors, 500 * product + kernel
@@ -249,12 +249,13 @@ class KernelLogisticRegression(
         else:
             why = "the kernel matrix and a factor of it fit the memory budget"
             memory, flops = stored + factor + vectors, 8 * n**3 / 3 + kernel
-            return Plan(f"{_NAMES['newton']} {_CHOLESKY}", n, memory, flops, (why,), iterative=True)
+            return self._newton_plan(Method.CHOLESKY, n, memory, flops, why)
         memory, flops = stored + vectors, 200 * product + kernel
-        return Plan(f"{_NAMES['newton']} {_CONJUGATE}", n, memory, flops, (why,), iterative=True)
+        return self._newton_plan(Method.CONJUGATE, n, memory, flops, why)
+
+    def _newton_plan(self, method: Method, n: int, memory: int, flops: float, why: str) -> Plan:
+        words = f"{_NAMES[self.solver]} {HOW[method]}"
+        return Plan(words, n, memory, flops, (why,), iterative=True, method=method)
 
 
 _NAMES = {"newton": "Newton's method", "gradient": "accelerated gradient descent"}
-_CHOLESKY = "by Cholesky factorisations"
-_CONJUGATE = "by conjugate gradients"
-_LAZY = "on the lazy kernel matrix"

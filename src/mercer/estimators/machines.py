@@ -21,7 +21,7 @@ from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive, whole
 from mercer.losses import Logistic, Loss, Poisson, as_loss
-from mercer.report import Journal, Plan, Report
+from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
 from mercer.solvers.risk.certificate import RiskResult
@@ -78,14 +78,14 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
             "fit_intercept": self.fit_intercept,
             "tol": self.tol,
             "max_iter": self.max_iter,
-            "direct": _CHOLESKY in plan.solver,
+            "direct": plan.method is Method.CHOLESKY,
             "rounding": rounding_of(self.kernel_, points, settings().dtype),
         }
         Y = np.asarray(Y, dtype=np.float64)
         most = self.max_iter * Y.shape[1]
         with self._control("machine", most, X, Y, weight, self.kernel_) as control:
             gram = Gram(self.kernel_, points, cache=0)
-            K = gram if _LAZY in plan.solver else gram.dense()
+            K = gram if plan.method is Method.LAZY else gram.dense()
 
             def solve(y: np.ndarray, part: Control) -> RiskResult | PenaltyResult:
                 if omega is None:  # ½ · 2α ‖f‖² = α ‖f‖²
@@ -149,20 +149,15 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
         vectors = 8 * n * (_VECTORS + 3 * n_outputs)
         stored, factor = np.dtype(settings().dtype).itemsize * n * n, 8 * n * n
         if stored + factor + vectors <= memory_budget():
-            how, memory, flops = _CHOLESKY, stored + factor + vectors, steps * n**3 / 12
+            method, memory, flops = Method.CHOLESKY, stored + factor + vectors, steps * n**3 / 12
             why.append("K and a factor of it fit the memory budget")
         elif stored + vectors <= memory_budget():
-            how, memory, flops = _CONJUGATE, stored + vectors, steps * 600.0 * n * n
+            method, memory, flops = Method.CONJUGATE, stored + vectors, steps * 600.0 * n * n
             why.append("K fits the memory budget, but not a factor of it beside it")
         else:
-            how, memory, flops = _LAZY, vectors, steps * 2000.0 * n * n
+            method, memory, flops = Method.LAZY, vectors, steps * 2000.0 * n * n
             why.append("K does not fit the memory budget: its values are computed for every product")
-        return Plan(f"{name} {how}", n, memory, flops, tuple(why), iterative=True)
-
-
-_CHOLESKY = "by Cholesky factorisations"
-_CONJUGATE = "by conjugate gradients"
-_LAZY = "on the lazy kernel matrix"
+        return Plan(f"{name} {HOW[method]}", n, memory, flops, tuple(why), iterative=True, method=method)
 
 
 class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimator):

@@ -21,7 +21,7 @@ from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
 from mercer.kernels.parameters import Parameter, choice, nonnegative, positive, whole
 from mercer.kernels.vectors.dotproduct import Linear
-from mercer.report import Journal, Plan, Report
+from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.runtime.threads import single_threaded_blas
 from mercer.solvers.linear.conjugate import conjugate_gradient
@@ -29,7 +29,7 @@ from mercer.solvers.linear.primal import primal_ridge
 from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
 
-__all__ = ["EIGEN", "KernelRegressorMixin", "KernelRidge", "dense_plan"]
+__all__ = ["KernelRegressorMixin", "KernelRidge", "dense_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +264,9 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         n = data.n_points(X)
         given = np.asarray(self.alpha if self.lam is None else self.lam)
         if not np.all(given > 0):
-            return dense_plan(EIGEN, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs)
+            return dense_plan(
+                Method.EIGENVALUES, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs
+            )
         if self._must_clip(X):
             if self.solver in ("cg", "mixed"):
                 raise InputError(
@@ -272,7 +274,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                     "not compute them: pass solver='auto'"
                 )
             clipped = ("K may have negative eigenvalues, which are to be clipped",)
-            return dense_plan(EIGEN, n, 10.0, clipped, 2.2, n_outputs)
+            return dense_plan(Method.EIGENVALUES, n, 10.0, clipped, 2.2, n_outputs)
         penalties = len(np.unique(given))
         plans = self._plans(X, n, n_outputs, penalties)
         if self.solver != "auto":
@@ -308,23 +310,25 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         tiles = 2**21 * min(thread_count(), -(-n // _ROWS))
         plans = {
             "cholesky": dense_plan(
-                _CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
+                Method.CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
             "cg": Plan(
-                _CG,
+                _WORDS[Method.LAZY],
                 n,
                 vectors + tiles,
                 50 * product,
                 ("K is computed anew in each iteration",),
                 iterative=True,
+                method=Method.LAZY,
             ),
             "mixed": Plan(
-                _MIXED,
+                _WORDS[Method.MIXED],
                 n,
                 4 * n * n + 2 * vectors + tiles,
                 float(n) ** 3 / 3 + 16 * product,  # a product in float64 counts twice
                 ("a factor in float32 takes half the time and memory of one in float64",),
                 iterative=True,
+                method=Method.MIXED,
                 dtype="float32",
             ),
         }
@@ -332,13 +336,15 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         if p is not None:
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
             why = (f"the kernel has {p:,} features" + ", fewer than there are points" * (p < n),)
-            plans["primal"] = Plan(_PRIMAL, n, memory, 4.0 * n * p**2 + 9.0 * p**3, why)
+            plans["primal"] = Plan(
+                _WORDS[Method.PRIMAL], n, memory, 4.0 * n * p**2 + 9.0 * p**3, why, method=Method.PRIMAL
+            )
         return plans
 
     def _solve(
         self, plan: Plan, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
     ) -> _Solution:
-        if plan.solver == _PRIMAL:
+        if plan.method is Method.PRIMAL:
             solution = self._in_features(X, Y, alphas, weight)
             if solution is not None:
                 if sparse.issparse(X) or self.kernel_ != Linear():  # products of columns, as in K
@@ -348,10 +354,10 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 f"the features of {self.kernel_!r} are too large for the primal: solved by the Cholesky "
                 "factorisation of K; scale the data, for example with StandardScaler"
             )
-            dense_plan(_CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
+            dense_plan(Method.CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
         self._warn_if_lost(journal, X, alphas, weight)
         gram = Gram(self.kernel_, X, cache=0)
-        if plan.solver in (_CG, _MIXED):
+        if plan.method in (Method.LAZY, Method.MIXED):
             return self._iterate(plan, gram, X, Y, alphas, weight, journal)
         if not alphas.all():
             if alphas.any():
@@ -361,7 +367,9 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 )
             result = minimum_norm(gram, Y, weight, self.fit_intercept)
         else:
-            result = ridge(gram, Y, alphas, weight, self.fit_intercept, clip=plan.solver == EIGEN)
+            result = ridge(
+                gram, Y, alphas, weight, self.fit_intercept, clip=plan.method is Method.EIGENVALUES
+            )
         self._meet(result.clipped, X, journal)
         return _Solution(X, result.coef, result.intercept, result.objective, result.errors)
 
@@ -400,7 +408,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
     ) -> _Solution:
         """Conjugate gradients on S K S + αI; for b, s is one more right-hand side for each target."""
         near = None
-        if plan.solver == _MIXED:
+        if plan.method is Method.MIXED:
             with config(dtype="float32"):
                 single = Gram(self.kernel_, X, cache=0)
             near = single_inverse(single, weight, float(alphas.min()))
@@ -445,15 +453,17 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most
 _MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64
-_CHOLESKY = "Cholesky factorisation"
-_PRIMAL = "Cholesky factorisation in the features"
-_CG = "conjugate gradients"
-_MIXED = "Cholesky factorisation in float32, refined by conjugate gradients"
-EIGEN = "eigenvalues of K"
+_WORDS: dict[Method | None, str] = {
+    Method.CHOLESKY: "Cholesky factorisation",
+    Method.PRIMAL: "Cholesky factorisation in the features",
+    Method.LAZY: "conjugate gradients",
+    Method.MIXED: "Cholesky factorisation in float32, refined by conjugate gradients",
+    Method.EIGENVALUES: "eigenvalues of K",
+}
 
 
 def dense_plan(
-    solver: str,
+    how: Method | str,
     n: int,
     cubes: float,
     why: tuple[str, ...],
@@ -464,4 +474,5 @@ def dense_plan(
     """A plan that stores K: ``cubes`` · n³ operations in the memory of ``matrices`` n × n matrices."""
     itemsize = np.dtype(settings().dtype).itemsize
     memory = int(matrices * n * n * itemsize) + 8 * n * (6 * n_outputs + 12) + extra
-    return Plan(solver, n, memory, cubes * float(n) ** 3, why)
+    method = how if isinstance(how, Method) else None
+    return Plan(_WORDS.get(method, str(how)), n, memory, cubes * float(n) ** 3, why, method=method)

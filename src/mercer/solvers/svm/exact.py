@@ -149,8 +149,8 @@ class _State:
 
 
 def _distinct(
-    K: tuple[np.ndarray, np.ndarray], program: Program
-) -> tuple[tuple[np.ndarray, np.ndarray], Program]:
+    K: tuple[np.ndarray, np.ndarray], program: QuadraticProgram
+) -> tuple[tuple[np.ndarray, np.ndarray], QuadraticProgram]:
     """Equal points as one: what they have in common cancels exactly then, however large it is."""
     _, first, same = np.unique(np.hstack(K), axis=0, return_index=True, return_inverse=True)
     high, low = (np.ascontiguousarray(part[np.ix_(first, first)]) for part in K)
