@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
+from enum import StrEnum, auto
 from math import isnan
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ _UNCOMPILED = (
 )
 
 
-class Method(Enum):
+class Method(StrEnum):
     """What is done with K; a plan has it beside the words for it."""
 
     CHOLESKY = auto()

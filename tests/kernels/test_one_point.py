@@ -54,7 +54,7 @@ def test_a_table_of_one_row_stays_a_table():
     assert Linear()([[1, 1]], X).shape == (1, 3)
 
 
-@pytest.mark.parametrize("other", [[1, 2], X, None])
+@pytest.mark.parametrize("other", [X, None])
 def test_a_flat_list_that_is_no_point_is_refused_as_before(other):
     with pytest.raises(InputError, match=r"must be 2-D, one row per point, got shape \(3,\)"):
         Gaussian()([1, 2, 3], other)

@@ -8,6 +8,7 @@ that is in two places of a model is one object again.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from mercer.errors import InputError
 from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.expansion import Expansion
 from mercer.kernels.base import Kernel
 from mercer.persist.checks import check, check_reads_nothing, check_size
 from mercer.persist.known import class_name
@@ -46,6 +48,8 @@ class _Packer:
         self._sizes: dict[int, int] = {}  # of kernels, by address
 
     def pack(self, value: Any, where: str) -> Any:
+        if isinstance(value, StrEnum):
+            value = str(value)
         if value is None or (type(value) in _SCALARS and not _is_huge(value)):
             return value
         if id(value) in self._done:
@@ -93,7 +97,12 @@ class _Packer:
 
 
 def _without_places(value: Any, parts: dict[str, Any]) -> dict[str, Any]:
-    """The attributes, without the file that a fit would write its state to: a stranger shall not name one."""
+    """The attributes, without the file that a fit would write its state to: a stranger shall not name one.
+
+    A function is stored without what it has prepared.
+    """
+    if isinstance(value, Expansion):
+        return {name: part for name, part in parts.items() if name in value.__getstate__()}
     if not isinstance(value, IterativeMixin):
         return parts
     return parts | {name: none for name, none in _PLACES.items() if name in parts}
