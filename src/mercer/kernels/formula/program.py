@@ -15,7 +15,6 @@ The formula of a whole kernel expression is cut into what is computed where:
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from functools import cached_property, reduce
 from operator import or_
@@ -159,8 +158,8 @@ class Program:
         return diagonal(self.expression, 0)
 
 
-_KEPT = 256  # programs of kernels that were met last
-_programs: OrderedDict[Kernel, Program] = OrderedDict()
+_KEPT = 256  # programs that are remembered, at most
+_programs: dict[Kernel, Program] = {}
 
 
 def program_of(kernel: Kernel) -> Program:
@@ -171,12 +170,11 @@ def program_of(kernel: Kernel) -> Program:
     program = _programs.get(kernel)
     if program is None:
         program = Program(kernel)
-        if not any(
-            isinstance(leaf, External | ExternalDiagonal | Mean) for leaf in program.expression.leaves()
-        ):
+        held = External | ExternalDiagonal | Mean
+        if not any(isinstance(leaf, held) for leaf in program.expression.leaves()):
+            if len(_programs) >= _KEPT:
+                _programs.clear()  # at once: several threads may be here
             _programs[kernel] = program
-            if len(_programs) > _KEPT:
-                _programs.popitem(last=False)
     return program
 
 
