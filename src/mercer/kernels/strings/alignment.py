@@ -67,7 +67,11 @@ def _sweep(A, n, B, match, mismatch, gap, H, left, out):  # type: ignore[no-unty
                 diagonal[lane] = left[lane]
                 left[lane] = best
                 out[lane] = max(out[lane], best)
-        H[len(B)] = left
+        last = H[len(B)]
+        for lane in range(
+            LANES
+        ):  # an assignment of the whole row compiles its error message along, for seconds
+            last[lane] = left[lane]
 
 
 @njit(nogil=True, cache=True, **OPTIONS)

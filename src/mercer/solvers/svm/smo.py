@@ -252,7 +252,7 @@ def select(c, values, position, gamma, lo, hi, split, taken, count, out, balance
         worst[0] = max(tops[0], -bottoms[0])
     room = size - count
     shares = np.array([room, 0]) if worst[0] >= worst[1] else np.array([0, room])
-    if worst.min() > 0.0 and room >= _FEW:
+    if min(worst[0], worst[1]) > 0.0 and room >= _FEW:
         shares = np.array([room // 2, room - room // 2])
     for g in range(2):
         if shares[g] == 0 or worst[g] == 0.0:
