@@ -64,9 +64,7 @@ def _inside(lines: list[str]) -> list[str]:
 
 
 _UNROLL = 4  # coordinates per pass over a row of the tile: fewer loads and stores of the sum
-_FEW = (
-    3  # operations of a term, up to which these count; a longer term is slower unrolled, and long to compile
-)
+_FEW = 3  # operations of a term up to which that pays; a longer one is slower unrolled, and long to compile
 
 
 _NUMBA_HEADER = """\

@@ -68,9 +68,7 @@ def _sweep(A, n, B, match, mismatch, gap, H, left, out):  # type: ignore[no-unty
                 left[lane] = best
                 out[lane] = max(out[lane], best)
         last = H[len(B)]
-        for lane in range(
-            LANES
-        ):  # an assignment of the whole row compiles its error message along, for seconds
+        for lane in range(LANES):  # assigning the whole row would compile its error message, for seconds
             last[lane] = left[lane]
 
 
