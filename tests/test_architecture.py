@@ -1,6 +1,7 @@
 """The shape of the package: who imports whom, what is public, how large things are."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ SOURCE = Path(mercer.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
+@cache
 def imports(path, top_level_only):
     """The modules a file imports: at its top, or anywhere."""
     tree = ast.parse(path.read_text("utf-8"))

@@ -102,7 +102,7 @@ def test_conjugate_is_the_supremum(loss, rng):
     for yi, si, value in zip(y, s, loss.conjugate(y, s), strict=True):
         at, height = np.array([yi]), lambda f: -(si * f - loss.value(at, np.array([f]))[0])  # noqa: B023
         grid = np.linspace(-30, 30, 6001)
-        start = grid[np.argmin([height(f) for f in grid])]
+        start = grid[np.argmax(si * grid - loss.value(np.full_like(grid, yi), grid))]
         best = -minimize_scalar(
             height, bounds=(start - 0.02, start + 0.02), method="bounded", options={"xatol": 1e-12}
         ).fun
