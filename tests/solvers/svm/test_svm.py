@@ -102,7 +102,8 @@ def test_primal_and_dual_meet(kind, seed, log_c, nu, log_width, weighted):
     rounding = 1e-12 * scale + 1e-15 * abs(dual)
     assert -rounding <= value - dual <= 2e-8 * scale + rounding
     assert machine.objective - machine.gap == pytest.approx(dual, abs=rounding)
-    assert 0 <= machine.gap <= 2e-8 * scale and machine.violation <= 1e-8
+    # what is stated has the rounding of K in it, beyond what the solver was asked for
+    assert 0 <= machine.gap <= 2e-8 * scale and machine.violation <= 1e-8 + machine.noise
 
 
 @pytest.mark.parametrize("kind", KINDS)
