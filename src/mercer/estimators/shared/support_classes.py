@@ -122,12 +122,13 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:  # (m,)
         """The label of every row of X."""
-        values = self._values_at(X)
-        if self.break_ties and self.decision_function_shape == "ovo" and self._by_pairs:
+        by_pairs = vars(self).get("_by_pairs", False)
+        if self.break_ties and self.decision_function_shape == "ovo" and by_pairs:
             raise InputError(
                 "break_ties must be False when decision_function_shape is 'ovo': votes of pairs have no "
                 'other measure to break a tie by; pass decision_function_shape="ovr"'
             )
+        values = self._values_at(X)
         return self.classes_[self._codes(values)]
 
     def _codes(self, values: np.ndarray) -> np.ndarray:  # (m,)

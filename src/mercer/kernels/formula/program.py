@@ -159,23 +159,42 @@ class Program:
 
 
 _KEPT = 256  # programs that are remembered, at most
-_programs: dict[Kernel, Program] = {}
+_LONGEST = 64  # numbers of a parameter that is looked at
+_programs: dict[Hashable, Program] = {}
 
 
 def program_of(kernel: Kernel) -> Program:
     """The program of a kernel that nobody will change, built once while it is remembered.
 
-    A program that holds data of the user (a matrix, points of reference) is not kept.
+    Only kernels of plain parameters are: numbers, words, short lists of them, and such kernels.
     """
-    program = _programs.get(kernel)
+    key = _plain(kernel)
+    if key is None:
+        return Program(kernel)
+    program = _programs.get(key)
     if program is None:
         program = Program(kernel)
-        held = External | ExternalDiagonal | Mean
-        if not any(isinstance(leaf, held) for leaf in program.expression.leaves()):
-            if len(_programs) >= _KEPT:
-                _programs.clear()  # at once: several threads may be here
-            _programs[kernel] = program
+        if len(_programs) >= _KEPT:
+            _programs.clear()  # at once: several threads may be here
+        _programs[key] = program
     return program
+
+
+def _plain(value: Any) -> Hashable:
+    """What tells a kernel, or a parameter of one, from all others; None where it is not plain.
+
+    The attributes themselves are asked, not what a class of the user's makes of equality.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return type(value), value
+    if type(value) in (list, tuple) or isinstance(value, np.ndarray):
+        parts = value.tolist() if isinstance(value, np.ndarray) else value
+        keys = tuple(map(_plain, parts)) if len(parts) <= _LONGEST else (None,)
+        return None if None in keys else (type(value), keys)
+    if hasattr(value, "formula") and hasattr(value, "parts"):
+        keys = tuple(map(_plain, vars(value).values()))
+        return None if None in keys else (type(value), tuple(vars(value)), keys)
+    return None
 
 
 def _leaf_dependence(leaf: Expression) -> int:
