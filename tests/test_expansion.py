@@ -185,3 +185,13 @@ def test_points_of_another_width_are_refused_by_prepared_anchors_too(rng):
     f(rng.normal(size=(2, 4)))
     with pytest.raises(InputError, match="columns"):
         f(rng.normal(size=(2, 3)))
+
+
+def test_another_kernel_or_other_anchors_are_prepared_anew(rng):
+    X, Z, coef = rng.normal(size=(30, 4)), rng.normal(size=(7, 4)), rng.normal(size=30)
+    f = Expansion(Gaussian(1.5), X, coef)
+    f(Z)
+    f.kernel.set_params(sigma=0.7)
+    assert np.array_equal(f(Z), Expansion(Gaussian(0.7), X, coef)(Z))
+    f.anchors = X[::-1].copy()
+    assert np.array_equal(f(Z), Expansion(Gaussian(0.7), X[::-1], coef)(Z))

@@ -83,7 +83,7 @@ class Expansion:
     def _gram(self, points: Any) -> Gram:  # (m, n)
         """K(points, anchors); for few points preparing the anchors would take longer than all the rest."""
         kept = self._kept
-        if kept is not None and kept.is_under(settings()):
+        if kept is not None and kept.is_of(self.kernel, self.anchors, settings()):
             return kept.beside(points)
         gram = Gram(self.kernel, points, self.anchors, cache=0)
         if isinstance(self.anchors, np.ndarray) and self.anchors.nbytes <= _PREPARED:

@@ -98,9 +98,10 @@ class Gram:
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
         self._cache = RowCache(self.shape, self.dtype, cache)
 
-    def is_under(self, now: Settings) -> bool:
-        """Whether a Gram made now would compute alike."""
-        return all(getattr(now, name) == value for name, value in self._settings.items())
+    def is_of(self, kernel: Kernel, Y: Any, now: Settings) -> bool:
+        """Whether it is K(·, Y) of this kernel, and one made now would compute alike."""
+        is_alike = all(getattr(now, name) == value for name, value in self._settings.items())
+        return is_alike and self._raw[1] is Y and self.kernel == kernel
 
     def beside(self, X: Any) -> Gram:
         """K(X, Y) for other points X, under the settings of this Gram, which has prepared Y already.
