@@ -252,3 +252,27 @@ def test_parameters_of_other_libraries_are_checked_too(path):
     model = LogisticRegression().fit(X, TWO)
     with pytest.raises(InputError, match="its LogisticRegression could not be fitted: The 'C' parameter"):
         load(forged(model, path, "C", -1.0))
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (mercer.KernelPCA(2, kernel="linear"), None),
+        (mercer.ParzenClassifier(kernel="linear"), "classes"),
+        (mercer.KernelRidge(kernel=2 * mercer.Linear()), "numbers"),
+        (mercer.KernelRidgeCV(kernel="linear"), "numbers"),
+        (mercer.KernelLogisticRegression(kernel="linear"), "classes"),
+        (mercer.KernelFisherDiscriminant(kernel="linear"), "classes"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_models_whose_points_were_moved_come_back(rng, tmp_path, model, target):
+    """Such a function has one anchor, its w, and no longer as many as there were points."""
+    X = rng.normal(size=(40, 3)) + np.array([1e8, 0.0, 0.0])
+    y = {None: None, "numbers": X[:, 1], "classes": X[:, 1] > 0}[target]
+    model.fit(X, y)
+    mercer.save(model, tmp_path / "model.mercer")
+    again = mercer.load(tmp_path / "model.mercer")
+    values = "transform" if target is None else "predict"
+    assert len(model.expansion_) < 40
+    assert np.array_equal(getattr(again, values)(X), getattr(model, values)(X))
