@@ -10,9 +10,12 @@ step through it.
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -61,7 +64,22 @@ def compiles() -> bool:
 _Named = caching.CompileResultCacheImpl._locator_classes[0]  # by NUMBA_CACHE_DIR; its name differs by version
 
 
-class _Locator(_Named):  # type: ignore[misc, valid-type]
+@cache
+def _stamp(folder: str) -> str:
+    """Of the files beside a function and of those here: its compiled code holds what it calls of them."""
+    places = sorted({Path(folder), Path(__file__).parent})
+    texts = [path.read_bytes() for place in places for path in sorted(place.glob("*.py"))]
+    return hashlib.sha256(b"".join(texts)).hexdigest()
+
+
+class _Chosen(_Named):  # type: ignore[misc, valid-type]
+    """The place in the folder of ``NUMBA_CACHE_DIR``; Numba itself looks at the function's own file alone."""
+
+    def get_source_stamp(self) -> Any:
+        return _stamp(os.path.dirname(self._py_file))
+
+
+class _Locator(_Chosen):
     """The place of a function's compiled code in our folder."""
 
     def __init__(self, py_func: Any, py_file: str) -> None:
@@ -76,7 +94,7 @@ class _Locator(_Named):  # type: ignore[misc, valid-type]
 
 
 class _Implementation(caching.CompileResultCacheImpl):
-    _locator_classes = [_Named, _Locator]
+    _locator_classes = [_Chosen, _Locator]
 
 
 class _Kept(caching.FunctionCache):
@@ -102,7 +120,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
             return np.errstate(all="ignore")(function)  # compiled code does not warn of overflows either
         compiled = numba.njit(**options)(function)
         if cache:
-            with suppress(RuntimeError):  # there is no folder that can be written
+            with suppress(RuntimeError, OSError):  # no folder can be written, or no source read
                 compiled._cache = _Kept(function)
         return compiled
 
