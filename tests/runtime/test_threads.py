@@ -3,12 +3,15 @@
 import os
 import threading
 import time
+import weakref
 
 import pytest
 from threadpoolctl import threadpool_info
 
 from mercer import config
 from mercer.runtime import threads
+from mercer.runtime.config import thread_count
+from mercer.runtime.machine import available_cores
 from mercer.runtime.threads import run, single_threaded_blas
 
 
@@ -99,3 +102,70 @@ def test_settings_are_those_of_the_caller():
     with config(dtype="float32"):
         run(lambda _: seen.append(settings().dtype), range(4), 2)
     assert seen == ["float32"] * 4
+
+
+def test_an_error_of_a_helper_reaches_the_caller():
+    caller, at_once = threading.get_ident(), threading.Barrier(2, timeout=20)
+
+    def task(_):
+        at_once.wait()  # one task is the caller's, the other one is a helper's
+        if threading.get_ident() != caller:
+            raise ValueError("a helper's")
+
+    with pytest.raises(ValueError, match="a helper's"):
+        run(task, range(2), 2)
+
+
+def test_tasks_that_run_tasks_come_to_an_end_when_every_thread_is_at_work():
+    done = []
+
+    def inner(i):
+        done.append(i)
+
+    def outer(i):
+        run(inner, range(5), 3)
+
+    run(outer, range(20), 3)
+    assert sorted(done) == sorted(list(range(5)) * 20)
+
+
+def test_each_task_has_its_share_of_the_threads():
+    seen = []
+    with config(threads=6):
+        run(lambda _: seen.append(thread_count()), range(3))
+    assert seen == [2, 2, 2]
+
+
+def test_threads_are_kept_from_one_run_to_the_next():
+    run(lambda _: None, range(3), 3)
+    before = threading.active_count()
+    for _ in range(50):
+        run(lambda _: None, range(3), 3)
+    assert threading.active_count() <= max(before, 1 + max(2, available_cores() - 1))
+
+
+def test_data_are_let_go_when_a_run_is_over():
+    class Data:
+        pass
+
+    data = Data()
+    alive = weakref.ref(data)
+    run(lambda _, data=data: None, range(4), 2)
+    del data
+    for _ in range(100):  # a helper that comes too late still holds its call for a moment
+        if alive() is None:
+            break
+        time.sleep(0.01)
+    assert alive() is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_has_threads_of_its_own():
+    run(lambda _: None, range(2), 2)
+    child = os.fork()
+    if child == 0:
+        barrier = threading.Barrier(2, timeout=20)
+        run(lambda _: barrier.wait(), range(2), 2)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import Context, ContextVar, copy_context
+from contextvars import Context, copy_context
 from functools import cache, wraps
-from threading import Lock, get_ident
+from queue import SimpleQueue
+from threading import Condition, Lock, Thread, get_ident
 from typing import Any, Final, ParamSpec, TypeVar
 
 from mercer.runtime.config import settings, thread_count, threads_within
-from mercer.runtime.machine import free_cores
+from mercer.runtime.machine import available_cores, free_cores
 
-__all__ = ["LARGE", "blas_threads", "by_our_threads", "large_lapack", "run", "single_threaded_blas", "team"]
+__all__ = ["LARGE", "blas_threads", "by_our_threads", "large_lapack", "run", "single_threaded_blas"]
 
 #: The order of a matrix from which LAPACK may use several threads of BLAS. A step of a factorisation is a
 #: product of about n · n · 64 terms, after which its threads wait for one another. At n = 3000 these are
@@ -96,6 +96,23 @@ def _limited_blas(threads: int) -> Iterator[None]:
                     _limit(library, own)
 
 
+@contextmanager
+def _blas_beside_the_caller() -> Iterator[None]:
+    """BLAS on one thread in a helper, whose caller is inside with the same wish."""
+    me, per_thread = get_ident(), [library for library in _libraries() if _is_per_thread(library)]
+    with _lock:
+        _wishes[me] = [1]
+    for library in per_thread:
+        _limit(library, 1)
+    try:
+        yield
+    finally:
+        with _lock:
+            del _wishes[me]
+            if not _wishes:  # the caller was interrupted, and did not wait
+                _apply(_libraries(), None)
+
+
 def _apply(libraries: list[Any], own: int | None) -> None:
     """The limit that follows from all wishes; ``own`` for a BLAS with a limit per thread."""
     common = None
@@ -136,9 +153,9 @@ def _is_per_thread(library: Any) -> bool:
 
 
 def _after_fork() -> None:
-    """A child has none of the threads that may have been inside."""
-    global _lock
-    _lock = Lock()
+    """A child has none of the threads that may have been inside, or helping."""
+    global _lock, _crew
+    _lock, _crew = Lock(), _Crew()
     if _wishes:
         _wishes.clear()
         for library, original in zip(_libraries(), _originals, strict=True):
@@ -155,7 +172,8 @@ if hasattr(os, "register_at_fork"):
 def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None = None) -> None:
     """``task(t)`` for every t, on the configured threads. An exception or Ctrl-C stops the rest.
 
-    A task that calls ``run`` itself has its share of the threads for it.
+    The caller is one of the threads, so that it never waits for another one to begin. A task that calls
+    ``run`` itself has its share of the threads for it.
     """
     tasks = list(tasks)
     most = threads or thread_count()
@@ -165,99 +183,114 @@ def run(task: Callable[[Any], None], tasks: Iterable[Any], threads: int | None =
             for item in tasks:
                 task(item)
             return
-        queue = iter(tasks)
-        guard = Lock()
+        job = _Job(task, tasks, most // workers)
+        try:
+            _crew.help(job, workers - 1, most - 1)
+            job.work()
+        finally:
+            job.end()
 
-        def worker() -> None:
-            with single_threaded_blas(), threads_within(most // workers):
-                while not stopped:
-                    with guard:
-                        item = next(queue, None)
-                    if item is None:
-                        return
-                    task(item)
 
-        stopped: list[bool] = []
-        with _threads(workers) as pool:
-            futures = [pool.submit(_context().run, worker) for _ in range(workers)]
+class _Job:
+    """Tasks that a caller and the threads that help it take from one queue."""
+
+    def __init__(self, task: Callable[[Any], None], tasks: list[Any], share: int) -> None:
+        self._task: Callable[[Any], None] | None = task
+        self._queue = iter(tasks)
+        #: how many threads each task has for itself
+        self._share = share
+        self._changed = Condition(Lock())
+        self._helpers = 0
+        self._error: BaseException | None = None
+
+    def work(self) -> None:
+        """Take tasks until none is left."""
+        with threads_within(self._share):
+            for task, item in iter(self._next, None):
+                task(item)
+
+    def _next(self) -> tuple[Callable[[Any], None], Any] | None:
+        with self._changed:
+            if self._task is not None:
+                for item in self._queue:
+                    return self._task, item
+            return None
+
+    def assist(self) -> None:
+        """Work beside the caller, unless it has ended the job."""
+        with self._changed:
+            if self._task is None:
+                return
+            self._helpers += 1
+        try:
+            with _blas_beside_the_caller():
+                self.work()
+        except BaseException as error:
+            with self._changed:
+                self._task, self._error = None, self._error or error
+        finally:
+            with self._changed:
+                self._helpers -= 1
+                self._changed.notify()
+
+    def end(self) -> None:
+        """Begin no other task, wait for the helpers that are at work, and raise what went wrong there."""
+        with self._changed:
+            self._task = None
+            while self._helpers:
+                self._changed.wait()
+        error, self._error = self._error, None
+        if error is not None:
             try:
-                wait(futures, return_when=FIRST_EXCEPTION)
+                raise error
             finally:
-                stopped.append(True)
-                wait(futures)
-            for future in futures:
-                future.result()
+                del error  # else its traceback and this frame would keep each other, and the data, alive
 
 
-class _Team:
-    """Threads that are kept from the first time they are needed; those of a parent are not in a child."""
+class _Crew:
+    """The threads of the process that wait for a job to help with; each of them begins when it is needed."""
 
     def __init__(self) -> None:
-        self.process = os.getpid()
-        self._pool: ThreadPoolExecutor | None = None
+        self._calls: SimpleQueue[tuple[Context, _Job]] = SimpleQueue()
+        self._lock = Lock()
+        self._size = self._busy = 0
 
-    @property
-    def pool(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(thread_count())
-        return self._pool
+    def help(self, job: _Job, helpers: int, most: int) -> None:
+        """Call so many helpers; no more than ``most``, or than there are cores, are ever made."""
+        most = max(most, available_cores() - 1)
+        with self._lock:
+            waiting = self._calls.qsize()
+            for _ in range(min(helpers - (self._size - self._busy - waiting), most - self._size)):
+                Thread(target=self._member, name="mercer", daemon=True).start()
+                self._size += 1
+            helpers = min(helpers, self._size - waiting)  # calls that nobody can hear are not made
+        for _ in range(helpers):
+            self._calls.put((copy_context(), job))
 
-    def dismiss(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-
-
-_team: ContextVar[_Team | None] = ContextVar("mercer_team", default=None)
-
-
-@contextmanager
-def team() -> Iterator[None]:
-    """Keep threads from one ``run`` to the next, for a solver that calls it thousands of times."""
-    if _own_team() is not None:
-        yield
-        return
-    members = _Team()
-    token = _team.set(members)
-    try:
-        yield
-    finally:
-        _team.reset(token)
-        members.dismiss()
+    def _member(self) -> None:
+        while True:
+            context, job = self._calls.get()
+            with self._lock:
+                self._busy += 1
+            try:
+                context.run(job.assist)
+            finally:
+                with self._lock:
+                    self._busy -= 1
+            del context, job
 
 
-def _own_team() -> _Team | None:
-    made = _team.get()
-    return made if made is not None and made.process == os.getpid() else None
-
-
+_crew = _Crew()
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def by_our_threads(method: Callable[P, R]) -> Callable[P, R]:
-    """The method with one thread of BLAS and a team of ours: the door that all estimators go through."""
+    """The method with one thread of BLAS: the door that all estimators go through."""
 
     @wraps(method)
     def inside(*args: P.args, **options: P.kwargs) -> R:
-        with single_threaded_blas(), team():
+        with single_threaded_blas():
             return method(*args, **options)
 
     return inside
-
-
-@contextmanager
-def _threads(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """The team, or threads for this once."""
-    members = _own_team()
-    if members is not None:
-        yield members.pool
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield pool
-
-
-def _context() -> Context:
-    """The context of the caller, without its team: a member that waited for others might wait for ever."""
-    context = copy_context()
-    context.run(_team.set, None)
-    return context

@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import LinAlgError, lapack, solve_triangular
 
-from mercer.runtime.threads import run, team
+from mercer.runtime.threads import run
 from mercer.solvers.linear.blas import (
     add_product,
     multiply_triangle,
@@ -59,13 +59,11 @@ class BandForm:
         A = K.T if K.flags.c_contiguous else K  # the same matrix, a column contiguous
         assert A.flags.f_contiguous
         self._bounds = [*range(0, n, self.width), n]
-        with team():
-            factors = _reduce(A, self.width)
+        factors = _reduce(A, self.width)
         self._diagonal, self._below = self._take_band(A)
         size = max(float(np.abs(block).max()) for block in self._diagonal)
         self._rounding = n * float(np.finfo(K.dtype).eps) * size
-        with team():
-            self.Q = _form(A, self.width, factors)  # (n, n), in the memory of K
+        self.Q = _form(A, self.width, factors)  # (n, n), in the memory of K
 
     def _take_band(self, A: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """The blocks of B on the diagonal, and those below it."""

@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from mercer.runtime.threads import run, team
+from mercer.runtime.threads import run
 from mercer.solvers.linear.blas import (
     add_product,
     add_square,
@@ -58,13 +58,12 @@ def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.nd
     tiles = _tiles(len(M))
     if tiles:
         _factorise_tile(M, tiles[0])
-    with team():
-        for k, tile in enumerate(tiles):
-            below = tiles[k + 1 :]
-            run(partial(_scale_tile, M, tile), below)
-            pairs = [(rows, columns) for j, columns in enumerate(below) for rows in below[j:]]
-            run(partial(_update_tile, M, tile), pairs)
-            step()
+    for k, tile in enumerate(tiles):
+        below = tiles[k + 1 :]
+        run(partial(_scale_tile, M, tile), below)
+        pairs = [(rows, columns) for j, columns in enumerate(below) for rows in below[j:]]
+        run(partial(_update_tile, M, tile), pairs)
+        step()
     return M
 
 
@@ -106,9 +105,8 @@ def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
     array([0., 1.])
     """
     X = np.array(B if B.ndim == 2 else B[:, None], L.dtype, order="F")
-    with team():
-        _forward(L, X)
-        _backward(L, X)
+    _forward(L, X)
+    _backward(L, X)
     return X.reshape(B.shape)
 
 
@@ -123,11 +121,10 @@ def inverse(L: np.ndarray) -> np.ndarray:  # (n, n)
         inverse_in_place(L)
         return L
     tiles = _tiles(len(L))
-    with team():
-        for k in range(len(tiles)):
-            _invert_column(L, tiles, k)
-        for k in range(len(tiles)):
-            _add_squares(L, tiles, k)
+    for k in range(len(tiles)):
+        _invert_column(L, tiles, k)
+    for k in range(len(tiles)):
+        _add_squares(L, tiles, k)
     return L
 
 

@@ -38,7 +38,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.runtime.config import config, thread_count
-from mercer.runtime.threads import run, team
+from mercer.runtime.threads import run
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import Exact, WritableRows
 from mercer.solvers.rounding import sizes
@@ -99,7 +99,7 @@ def solve(
     """
     bounds = np.array([0, K.shape[0]]) if bounds is None else np.asarray(bounds, np.int64)
     # asking the machine how many threads, and starting them, takes longer than a small problem
-    with config(threads=thread_count()), team():
+    with config(threads=thread_count()):
         run = _Run(
             K,
             programs,
