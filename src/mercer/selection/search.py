@@ -29,7 +29,7 @@ from mercer.data import points as data
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import short_name
 from mercer.runtime.clock import now
-from mercer.runtime.config import memory_budget, thread_count
+from mercer.runtime.config import memory_budget, thread_count, threads_within
 from mercer.runtime.threads import run
 from mercer.selection.evidence import evidence, learn
 from mercer.selection.families import Family
@@ -249,7 +249,8 @@ class Search:
         """Trials of the candidates, ``count`` at most, the best first: a thread for each chain of them."""
         made: dict[tuple[int, int], Trial] = {}
         guard = Lock()
-        threads = min(len(chains), self._at_a_time(points))
+        most = self._at_a_time(points)
+        threads = min(len(chains), most)
         begun = 0
 
         def task(number: int) -> None:
@@ -269,7 +270,8 @@ class Search:
                         self.clock.end = -np.inf
 
         before = len(self.trials)
-        run(task, range(len(chains)), threads)
+        with threads_within(most):  # a chain has its share of what the others leave
+            run(task, range(len(chains)))
         trials = [made[key] for key in sorted(made)]  # as if they had been made one after the other
         self.trials[before:] = trials
         return sorted(trials, key=lambda trial: trial.rank)
