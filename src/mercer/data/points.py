@@ -45,6 +45,8 @@ __all__ = [
 #: what takes columns of any kind
 _FOR_TABLES = "take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
 
+_REALS = (np.dtype(np.float64), np.dtype(np.float32))
+
 #: points as rows: a dense float array, or a CSR array with sorted indices
 Vectors: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array"
 
@@ -66,6 +68,9 @@ def as_vectors(X: Any, name: str = "X") -> Vectors:
     Y.reshape(-1, 1) for points with one column, Y.reshape(1, -1) for one point
     """
     labels = None
+    if type(X) is np.ndarray and X.dtype in _REALS and X.flags.c_contiguous and X.ndim == 2 and X.size:
+        _require_finite(X, name)  # the usual case: nothing else can be wrong with it
+        return X
     if X is None:
         raise InputTypeError(f"{name} must be a table of numbers, got None: pass one row per point")
     if isinstance(X, np.ma.MaskedArray):

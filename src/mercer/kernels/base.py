@@ -56,6 +56,9 @@ class Kernel:
     #: other names of parameters, which are taken and never given back: ``{"lam": "gamma"}``
     aliases: ClassVar[dict[str, str]] = {}
 
+    #: whether its numbers, and those of its parts, are leaves of the formula and do not shape it
+    holds_numbers_as_leaves: ClassVar[bool] = True
+
     _parameters: ClassVar[dict[str, Parameter]] = {}
 
     # --- construction and parameters -------------------------------------------------------------
@@ -69,6 +72,8 @@ class Kernel:
             cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [inspect.Parameter(n, keyword, default=p.default) for n, p in cls._parameters.items()]
             )
+        if "expression" in vars(cls) and "holds_numbers_as_leaves" not in vars(cls):
+            cls.holds_numbers_as_leaves = False
         has_formula = cls.formula is not Kernel.formula or cls.expression is not Kernel.expression
         if has_formula and not abstract:
             Kernel.registry.append(cls)

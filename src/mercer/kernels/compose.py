@@ -105,6 +105,8 @@ class _Combination(_Composite):
 class Sum(_Combination):
     """k1 + k2 + … : features side by side."""
 
+    holds_numbers_as_leaves = True
+
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.children().values()))
 
@@ -114,6 +116,8 @@ class Sum(_Combination):
 
 class Product(_Combination):
     """k1 · k2 · … : all products of features. On different columns it is the tensor product."""
+
+    holds_numbers_as_leaves = True
 
     def __repr__(self) -> str:
         first, *rest = self.children().values()
@@ -137,6 +141,8 @@ class _Unary(_Composite):
 
 class Scaled(_Unary):
     """c · k, c ≥ 0."""
+
+    holds_numbers_as_leaves = True
 
     scale: float = nonnegative(1.0)
     kernel: Kernel = _kernel()

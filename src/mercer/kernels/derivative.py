@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,8 @@ from mercer.kernels.compose import _Unary
 from mercer.kernels.formula.calculus import differentiate
 from mercer.kernels.formula.expression import Expression, Number, absolute
 from mercer.kernels.formula.pair import A, B, Pair, ParameterLeaf, Quantity, derivative, scale_derivative
-from mercer.kernels.parameters import Parameter, fixed, is_vector
+from mercer.kernels.formula.program import program_of
+from mercer.kernels.parameters import fixed, is_vector
 
 __all__ = ["Derivative", "DistanceSlope", "differentiable"]
 
@@ -34,13 +34,18 @@ class Derivative(_Unary):
         "", "a parameter's name", lambda v: isinstance(v, str) and bool(_NAME.match(v)), "'sigma'"
     )
 
+    @property
+    def holds_numbers_as_leaves(self) -> bool:  # type: ignore[override]
+        """Unless it is one of several length scales: then 1/θⱼ is a number of the formula."""
+        return not self.name.endswith("]")
+
     def expression(self, pair: Pair | None = None) -> Expression:
         pair = pair or Pair()
         match = _NAME.match(self.name)
         assert match is not None
         owner, down, last = _owner(self.kernel, match["path"])
         parameter = owner._parameters.get(last) if _has_formula(owner) else None
-        if parameter is None or not _is_continuous(parameter, vars(owner)[last]):
+        if parameter is None or not parameter.is_continuous(vars(owner)[last]):
             raise InputError(
                 f"{self.kernel!r} has no derivative by {self.name!r}: "
                 f"it can be differentiated by {', '.join(differentiable(self.kernel)) or 'nothing'}"
@@ -70,11 +75,12 @@ class DistanceSlope(_Unary, abstract=True):
     """
 
     kernel: Kernel = fixed(None)
+    holds_numbers_as_leaves = True
 
     @classmethod
     def of(cls, kernel: Kernel, name: str) -> DistanceSlope | None:
         """The slope of a kernel whose parameter ``name``, one value per column, scales all its columns."""
-        leaf = _distance(kernel.expression())
+        leaf = _distance_plane(kernel)
         if leaf is None or [getattr(step, "path", None) for step in leaf.view.steps] != [(name,)]:
             return None
         return cls(kernel)
@@ -82,7 +88,7 @@ class DistanceSlope(_Unary, abstract=True):
     @property
     def is_squared(self) -> bool:
         """Whether s is the sum of the squares."""
-        leaf = _distance(self.kernel.expression())
+        leaf = _distance_plane(self.kernel)
         return leaf is not None and leaf.kind == "sqdist"
 
     def expression(self, pair: Pair | None = None) -> Expression:
@@ -90,6 +96,12 @@ class DistanceSlope(_Unary, abstract=True):
         leaf = _distance(inner)
         assert leaf is not None
         return differentiate(inner, leaf)
+
+
+def _distance_plane(kernel: Kernel) -> Quantity | None:
+    """What `_distance` finds, read off the program, which is remembered."""
+    program = program_of(kernel)
+    return _distance(program.planes[0]) if len(program.planes) == 1 and not program.left else None
 
 
 def _distance(expression: Expression) -> Quantity | None:
@@ -121,18 +133,12 @@ def _has_formula(kernel: Kernel) -> bool:
     return not (hasattr(kernel, "pairs") or hasattr(kernel, "features"))
 
 
-def _is_continuous(parameter: Parameter, value: Any) -> bool:
-    """Whether it reaches the formula as a number that may change a little: a degree may not."""
-    is_number = isinstance(value, int | float | np.integer | np.floating)
-    return parameter.symbolic and (not is_number or parameter.accepts(float(value) * (1 + 1e-9)))
-
-
 def differentiable(kernel: Kernel, prefix: str = "") -> Iterator[str]:
     """The parameters a kernel can be differentiated by."""
     if not _has_formula(kernel):
         return
     for name, parameter in kernel._parameters.items():
-        if vars(kernel)[name] is not None and _is_continuous(parameter, vars(kernel)[name]):
+        if vars(kernel)[name] is not None and parameter.is_continuous(vars(kernel)[name]):
             yield prefix + name
     for name, child in kernel.children().items():
         yield from differentiable(child, f"{prefix}{name}__")

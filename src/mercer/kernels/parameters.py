@@ -61,6 +61,11 @@ class Parameter:
             f"{name} must be {self.requirement}{size}, got {shown(value)}: pass {self.remedy}{words}"
         )
 
+    def is_continuous(self, value: Any) -> bool:
+        """Whether it reaches the formula as a number that may change a little: a degree may not."""
+        is_number = isinstance(value, int | float | np.integer | np.floating)
+        return self.symbolic and (not is_number or self.accepts(float(value) * (1 + 1e-9)))
+
 
 def is_vector(value: Any) -> bool:
     """Whether a parameter's value is one number per column."""

@@ -179,7 +179,24 @@ _lock = threading.Lock()
 _base = Settings()
 _layers: list[tuple[weakref.ref[config], dict[str, Any]]] = []
 _process = Settings()
-_blocks: ContextVar[tuple[dict[str, Any], ...]] = ContextVar("mercer_config", default=())
+
+
+class _Block:
+    """What the innermost ``with`` and those around it change, and the settings that follow."""
+
+    def __init__(self, changes: dict[str, Any]) -> None:
+        self.outer = _block.get()
+        self._changes: dict[str, Any] = (self.outer._changes if self.outer else {}) | changes
+        self._followed: tuple[Settings, Settings] | None = None
+
+    def settings(self) -> Settings:
+        process, followed = _process, self._followed
+        if followed is None or followed[0] is not process:
+            self._followed = followed = process, replace(process, **self._changes)
+        return followed[1]
+
+
+_block: ContextVar[_Block | None] = ContextVar("mercer_config", default=None)
 
 
 def _rebuild() -> None:
@@ -227,11 +244,13 @@ class config:  # noqa: N801  (used as a function)
         with _lock:
             _layers[:] = [layer for layer in _layers if layer[0]() is not self]
             _rebuild()
-        _blocks.set((*_blocks.get(), self._changes))
+        _block.set(_Block(self._changes))
         return settings()
 
     def __exit__(self, *exception: object) -> None:
-        _blocks.set(_blocks.get()[:-1])
+        block = _block.get()
+        assert block is not None
+        _block.set(block.outer)
 
     def __repr__(self) -> str:
         shown = dict(vars(settings()))
@@ -247,10 +266,8 @@ def settings() -> Settings:
     ...     settings().threads, settings().dtype
     (2, 'float32')
     """
-    chosen = _process
-    for changes in _blocks.get():
-        chosen = replace(chosen, **changes)
-    return chosen
+    block = _block.get()
+    return _process if block is None else block.settings()
 
 
 # --- what they mean on this machine ----------------------------------------------------------------
@@ -291,11 +308,11 @@ def threads_within(count: int) -> Iterator[None]:
     ...     thread_count()
     2
     """
-    token = _blocks.set((*_blocks.get(), {"threads": min(count, thread_count())}))
+    token = _block.set(_Block({"threads": min(count, thread_count())}))
     try:
         yield
     finally:
-        _blocks.reset(token)
+        _block.reset(token)
 
 
 def require_memory(n_bytes: int, what: str, remedy: str) -> None:

@@ -17,6 +17,7 @@ from mercer import (
     Min,
     Polynomial,
 )
+from mercer.kernels.derivative import DistanceSlope
 from mercer.kernels.formula.expression import ONE, ZERO
 from mercer.kernels.formula.pair import (
     Columns,
@@ -30,7 +31,7 @@ from mercer.kernels.formula.pair import (
     View,
     diagonal,
 )
-from mercer.kernels.formula.program import Program
+from mercer.kernels.formula.program import Program, program_of
 from mercer.testing import example_kernels, example_points
 
 
@@ -186,3 +187,48 @@ def test_reference_points_given_as_temporaries_stay_apart():
     kernels = [Gaussian(1.0).centered([[float(i)]]) for i in range(20)]
     total = sum(kernels[1:], kernels[0])
     np.testing.assert_allclose(total(X), sum(kernel(X) for kernel in kernels), atol=1e-13)
+
+
+def with_other_numbers(kernel):
+    """The kernel with every number of its own or of its parts changed a little, where it may be."""
+    other = kernel.__sklearn_clone__()
+    for part in other.parts():
+        for name, parameter in part._parameters.items():
+            value = vars(part)[name]
+            if type(value) in (int, float) and parameter.is_continuous(value):
+                part.set_params(**{name: 1.25 * value})
+            elif parameter.per_column is not None and isinstance(value, list | np.ndarray):
+                part.set_params(**{name: [1.25 * entry for entry in value]})
+    return other
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *(k for k in example_kernels() if k.domain in ("vectors", "nonnegative") and k.is_resolved()),
+        Gaussian(sigma=[1.0, 2.0]) + 3.0 * Laplacian(gamma=[0.5, 0.1]) * Polynomial(3, c=0.5),
+        Gaussian(sigma=[1.0, 2.0]).derivative("sigma[1]"),
+        (Gaussian(2.0) + 0.5 * Matern(2.5, 1.5)).derivative("k2__kernel__length_scale"),
+        DistanceSlope.of(Laplacian(gamma=[0.5, 0.1]), "gamma"),
+        (2.0 * Gaussian(2.0)).normalized() ** 2,
+    ],
+    ids=repr,
+)
+def test_the_program_of_other_numbers_is_that_which_would_be_built_for_them(kernel):
+    program_of(kernel)  # what is remembered belongs to other numbers
+    other = with_other_numbers(kernel)
+    ours, built = program_of(other), Program(other)
+    for name in ("body", "terms", "constants", "left", "right", "planes", "layout", "expression"):
+        assert getattr(ours, name) == getattr(built, name), name
+    np.testing.assert_array_equal(ours.values, built.values)
+
+
+def test_numbers_that_shape_a_formula_are_part_of_its_shape():
+    for one, other in (
+        (Polynomial(3), Polynomial(80)),  # a large power is written another way
+        (Polynomial(3.0), Polynomial(80.0)),
+        (Matern(1.5), Matern(1.2)),
+        (Gaussian(1.0) ** 2, Gaussian(1.0) ** 2.5),
+    ):
+        program_of(one)
+        assert program_of(other).body == Program(other).body != program_of(one).body

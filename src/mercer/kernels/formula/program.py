@@ -15,14 +15,15 @@ The formula of a whole kernel expression is cut into what is computed where:
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
 from functools import cached_property, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mercer.kernels.formula.calculus import evaluate
+from mercer.kernels.formula.calculus import evaluate, substitute
 from mercer.kernels.formula.expression import ONE, Apply, Expression, Symbol, folded, rebuild
 from mercer.kernels.formula.pair import (
     A,
@@ -33,14 +34,21 @@ from mercer.kernels.formula.pair import (
     ParameterLeaf,
     PointSum,
     Quantity,
+    Scaling,
     View,
     diagonal,
 )
+from mercer.kernels.parameters import is_vector
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
 __all__ = ["Program", "program_of"]
+
+#: where a parameter is, from the root of the kernel
+Path: TypeAlias = tuple[str, ...]
+#: the numbers of a kernel; of a parameter with one value per column what multiplies these
+Numbers: TypeAlias = dict[Path, Any]
 
 _NOTHING, _LEFT, _RIGHT, _PAIR = 0, 1, 2, 3  # which points a subtree depends on, as bits
 
@@ -49,7 +57,7 @@ class Program:
     """The parts of a kernel's formula. Built from a kernel, or straight from a formula."""
 
     def __init__(self, source: Kernel | Expression) -> None:
-        self.expression: Expression = source if isinstance(source, Expression) else source.expression()
+        self._source = source
         self.constants: list[Expression] = []
         self.left: list[Expression] = []
         self.right: list[Expression] = []
@@ -129,7 +137,31 @@ class Program:
             self._known[node] = reduce(or_, map(self._dependence, node.arguments), _NOTHING)
         return self._known[node]
 
+    def at(self, kernel: Kernel, numbers: Numbers) -> Program:
+        """The program of a kernel that differs from this one's by its numbers alone."""
+        other = object.__new__(Program)
+        other._source, other.body, other.terms = kernel, self.body, self.terms
+        vars(other)["layout"] = self.layout
+
+        def renew(node: Expression) -> Expression | None:
+            if isinstance(node, ParameterLeaf):
+                return replace(node, value=numbers.get(node.path, node.value))
+            if isinstance(node, Quantity | PointSum):
+                return replace(node, view=_scaled(node.view, numbers), term=substitute(node.term, renew))
+            return None
+
+        other.constants, other.left, other.right = (
+            [substitute(node, renew) for node in nodes] for nodes in (self.constants, self.left, self.right)
+        )
+        other.planes = [renew(plane) for plane in self.planes]  # type: ignore[misc]
+        return other
+
     # --- facts ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def expression(self) -> Expression:
+        """The whole formula."""
+        return self._source if isinstance(self._source, Expression) else self._source.expression()
 
     @cached_property
     def views(self) -> list[View]:
@@ -158,26 +190,93 @@ class Program:
         return diagonal(self.expression, 0)
 
 
+def _scaled(view: View, numbers: Numbers) -> View:
+    """The view with the scales of its columns as the numbers say."""
+    steps = tuple(
+        replace(step, factors=numbers.get(step.path, step.factors)) if isinstance(step, Scaling) else step
+        for step in view.steps
+    )
+    return replace(view, steps=steps)
+
+
+# --- programs that are remembered ----------------------------------------------------------------------
+
 _KEPT = 256  # programs that are remembered, at most
-_LONGEST = 64  # numbers of a parameter that is looked at
-_programs: dict[Hashable, Program] = {}
+_LONGEST = 64  # entries of a parameter that is looked at
+#: for each shape of a kernel the numbers that were there last, and the program for them
+_programs: dict[Hashable, tuple[Numbers, Program]] = {}
 
 
 def program_of(kernel: Kernel) -> Program:
-    """The program of a kernel that nobody will change, built once while it is remembered.
+    """The program of a kernel that nobody will change, laid out once for all kernels of its shape.
 
-    Only kernels of plain parameters are: numbers, words, short lists of them, and such kernels.
+    Only kernels of plain parameters are remembered: numbers, words, short lists of them, and such kernels.
     """
-    key = _plain(kernel)
+    numbers: Numbers = {}
+    fixed: list[Path] = []
+    key = _shape(kernel, (), numbers, fixed)
     if key is None:
         return Program(kernel)
-    program = _programs.get(key)
-    if program is None:
-        program = Program(kernel)
+    known = _programs.get(key)
+    if known is not None and known[0] == numbers:
+        return known[1]
+    program = Program(kernel) if known is None else known[1].at(kernel, numbers)
+    if known is not None or _knows_its_numbers(program, numbers, fixed):
         if len(_programs) >= _KEPT:
             _programs.clear()  # at once: several threads may be here
-        _programs[key] = program
+        _programs[key] = numbers, program
     return program
+
+
+def _shape(kernel: Kernel, path: Path, numbers: Numbers, fixed: list[Path]) -> Hashable:
+    """What a kernel's program depends on besides its numbers, which are noted by their paths.
+
+    None where it is not plain. ``fixed`` takes the paths of parts whose numbers may shape the formula.
+    """
+    if not kernel.holds_numbers_as_leaves:
+        fixed.append(path)
+        return _plain(kernel)
+    keys: list[Hashable] = []
+    for name, value in vars(kernel).items():
+        here = (*path, name)
+        parameter = kernel._parameters.get(name)
+        if is_kernel(value):
+            key = _shape(value, here, numbers, fixed)
+        elif parameter is not None and parameter.per_column is not None and is_vector(value):
+            factors = np.asarray(value, dtype=float) ** parameter.per_column
+            numbers[here] = tuple(factors.tolist())
+            key = len(value)
+        elif type(value) in (int, float) and parameter is not None and parameter.symbolic:
+            numbers[here] = float(value)
+            key = float if parameter.is_continuous(value) else value
+        else:
+            key = _plain(value)
+        if key is None:
+            return None
+        keys.append(key)
+    return type(kernel), tuple(vars(kernel)), tuple(keys)
+
+
+def _knows_its_numbers(program: Program, numbers: Numbers, fixed: list[Path]) -> bool:
+    """Whether every number of the formula was found where its path says, or is a part of the shape."""
+
+    def paths(node: Expression) -> Iterator[Path]:
+        for leaf in node.leaves():
+            if isinstance(leaf, ParameterLeaf):
+                yield leaf.path
+            elif isinstance(leaf, Quantity | PointSum):
+                yield from (step.path for step in leaf.view.steps if isinstance(step, Scaling))
+                yield from paths(leaf.term)
+
+    return all(
+        path in numbers or any(path[: len(part)] == part for part in fixed)
+        for path in paths(program.expression)
+    )
+
+
+def is_kernel(value: Any) -> bool:
+    """Whether it is a kernel; the class itself is defined above this module."""
+    return hasattr(value, "formula") and hasattr(value, "parts")
 
 
 def _plain(value: Any) -> Hashable:
@@ -191,7 +290,7 @@ def _plain(value: Any) -> Hashable:
         parts = value.tolist() if isinstance(value, np.ndarray) else value
         keys = tuple(map(_plain, parts)) if len(parts) <= _LONGEST else (None,)
         return None if None in keys else (type(value), keys)
-    if hasattr(value, "formula") and hasattr(value, "parts"):
+    if is_kernel(value):
         keys = tuple(map(_plain, vars(value).values()))
         return None if None in keys else (type(value), tuple(vars(value)), keys)
     return None
