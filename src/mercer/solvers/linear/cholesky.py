@@ -15,6 +15,7 @@ is arbitrary.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 
@@ -39,8 +40,8 @@ from mercer.solvers.linear.strips import strips
 __all__ = ["factorise", "inverse", "inverse_diagonal", "solve"]
 
 _ONE = 640  # points up to which a single tile is as good
-_MANY = 4096  # points from which there are tiles enough to make them larger
-_TILES = (384, 512)
+#: The tiles for up to so many points. Larger ones are quicker; smaller ones leave more threads something to do.
+_TILES = {2500: 256, 4096: 384, sys.maxsize: 512}
 _INVERTED = 1000  # points up to which LAPACK, on one thread, inverts as quickly as two of ours
 _TOGETHER = 128  # columns of L⁻¹ per task: sixteen threads then hold no more than 2048
 
@@ -90,7 +91,7 @@ def _update_tile(M: np.ndarray, tile: slice, pair: tuple[slice, slice]) -> None:
 
 
 def _tile_size(n: int) -> int:
-    return max(n, 1) if n <= _ONE else _TILES[n >= _MANY]
+    return max(n, 1) if n <= _ONE else next(size for most, size in _TILES.items() if n <= most)
 
 
 def _tiles(n: int) -> list[slice]:
