@@ -40,7 +40,7 @@ from mercer.solvers.linear.strips import strips
 __all__ = ["factorise", "inverse", "inverse_diagonal", "solve"]
 
 _ONE = 640  # points up to which a single tile is as good
-#: The tiles for up to so many points. Larger ones are quicker; smaller ones leave more threads something to do.
+#: The tiles for up to so many points: larger ones are quicker, smaller ones keep more threads at work.
 _TILES = {2500: 256, 4096: 384, sys.maxsize: 512}
 _INVERTED = 1000  # points up to which LAPACK, on one thread, inverts as quickly as two of ours
 _TOGETHER = 128  # columns of L⁻¹ per task: sixteen threads then hold no more than 2048
