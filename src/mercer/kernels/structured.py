@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from reprlib import repr as shortened
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +30,8 @@ from mercer.kernels.formula.pair import Joint, Pair
 __all__ = [
     "FeatureKernel",
     "ObjectKernel",
+    "PartMatrix",
+    "Parts",
     "Ragged",
     "Ranges",
     "encode_labels",
@@ -101,6 +103,36 @@ class Ranges:
     def owners(self) -> np.ndarray:  # (parts,)
         """Which object a part is of, where all objects are there, in their order."""
         return np.repeat(np.arange(len(self)), self.lengths)
+
+
+class PartMatrix(Protocol):
+    """The values k(a, b) of all parts of all objects, computed where they are asked for: a Gram is one."""
+
+    def block(self, i: Any, j: Any) -> np.ndarray:  # (len(i), len(j))
+        """The values of some parts against some others."""
+
+    def sums(
+        self,
+        left: tuple[np.ndarray, np.ndarray],
+        right: tuple[np.ndarray, np.ndarray],
+        shape: tuple[int, int],
+        lower: bool = False,
+    ) -> np.ndarray:  # shape
+        """Σ_{a∈A} Σ_{b∈B} k(a, b) for all sets A of the left and B of the right."""
+
+
+class Parts:
+    """All parts of all objects, and the kernel that compares them.
+
+    A kernel only says what is to be compared; whoever asks it for values has brought ``matrix`` before
+    (``mercer.gram.gram.compare_parts``). Objects show their parts as the attribute ``parts``.
+    """
+
+    matrix: PartMatrix
+
+    def __init__(self, kernel: Kernel, points: Any) -> None:
+        self.kernel = kernel
+        self.points = points
 
 
 @dataclass(frozen=True, eq=False)
