@@ -114,6 +114,12 @@ def test_optional_libraries_have_one_home(library, home):
             assert not any(m == library or m.startswith(f"{library}.") for m in imports(path, False)), path
 
 
+def test_rows_are_kept_in_one_way():
+    """What was used least recently leaves first: that is written once (and a dict of that kind is loaded)."""
+    users = {str(path.relative_to(SOURCE)) for path in FILES if "OrderedDict" in path.read_text("utf-8")}
+    assert users == {"persist/rebuild.py", "runtime/row_store.py"}
+
+
 def test_the_public_names_exist_and_are_listed():
     for name in mercer.__all__:
         assert getattr(mercer, name) is not None

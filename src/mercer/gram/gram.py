@@ -16,7 +16,6 @@ from mercer.data import points as data
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
 from mercer.gram.backends.base import Backend, Tile, cut
-from mercer.gram.row_store import RowCache
 from mercer.gram.sides import OtherGrams, Sides, check_domain, point_values, prepare, prepare_left
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
@@ -24,6 +23,7 @@ from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program, program_of
 from mercer.kernels.structured import Parts
 from mercer.runtime.config import Settings, config, require_memory, settings
+from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
 
 __all__ = ["Gram", "compare_parts"]
@@ -98,7 +98,7 @@ class Gram:
         self._x = self._backend.prepare(sides.left)
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
-        self._cache = RowCache(self.shape, self.dtype, cache)
+        self._cache = RowStore(self.shape[1], self.dtype, cache)
 
     def is_of(self, kernel: Kernel, Y: Any, now: Settings) -> bool:
         """Whether it is K(·, Y) of this kernel, and one made now would compute alike."""
@@ -124,7 +124,7 @@ class Gram:
         vars(gram).update(vars(self))
         gram._raw, gram._sides, gram.shape = (X, Y), Sides(left, self._sides.right), (left.n, self.shape[1])
         gram._x = self._backend.prepare(left)
-        gram._cache = RowCache(gram.shape, self.dtype, self._capacity)
+        gram._cache = RowStore(self.shape[1], self.dtype, self._capacity)
         return gram
 
     @property
