@@ -21,7 +21,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program, program_of
-from mercer.kernels.structured import Parts
+from mercer.kernels.structured import Members, Parts
 from mercer.runtime.config import Settings, config, require_memory, settings
 from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
@@ -216,15 +216,10 @@ class Gram:
         return total
 
     def sums(
-        self,
-        left: tuple[np.ndarray, np.ndarray],
-        right: tuple[np.ndarray, np.ndarray],
-        shape: tuple[int, int],
-        lower: bool = False,
+        self, left: Members, right: Members, shape: tuple[int, int], lower: bool = False
     ) -> np.ndarray:  # shape
         """Σ_{a∈A} Σ_{b∈B} K[a, b] for all sets A of the left and B of the right: for kernels of sets.
 
-        Either side has the positions of its points, set after set, and the number of the set of each.
         ``lower`` says that both are the same: what is above the diagonal is not computed then.
         """
         (rows, row_sets), (columns, column_sets) = left, right

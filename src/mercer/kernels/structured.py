@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from reprlib import repr as shortened
 from typing import Any, Protocol, Self
 
@@ -29,6 +30,7 @@ from mercer.kernels.formula.pair import Joint, Pair
 
 __all__ = [
     "FeatureKernel",
+    "Members",
     "ObjectKernel",
     "PartMatrix",
     "Parts",
@@ -105,18 +107,21 @@ class Ranges:
         return np.repeat(np.arange(len(self)), self.lengths)
 
 
+#: the positions of parts, set after set, and the number of the set of each
+Members = tuple[np.ndarray, np.ndarray]
+
+
 class PartMatrix(Protocol):
     """The values k(a, b) of all parts of all objects, computed where they are asked for: a Gram is one."""
+
+    def dense(self) -> np.ndarray:  # (parts, parts)
+        """All of them."""
 
     def block(self, i: Any, j: Any) -> np.ndarray:  # (len(i), len(j))
         """The values of some parts against some others."""
 
     def sums(
-        self,
-        left: tuple[np.ndarray, np.ndarray],
-        right: tuple[np.ndarray, np.ndarray],
-        shape: tuple[int, int],
-        lower: bool = False,
+        self, left: Members, right: Members, shape: tuple[int, int], lower: bool = False
     ) -> np.ndarray:  # shape
         """Σ_{a∈A} Σ_{b∈B} k(a, b) for all sets A of the left and B of the right."""
 
@@ -133,6 +138,11 @@ class Parts:
     def __init__(self, kernel: Kernel, points: Any) -> None:
         self.kernel = kernel
         self.points = points
+
+    @cached_property
+    def values(self) -> np.ndarray:  # (parts, parts)
+        """The whole matrix, for parts that are few: computed once."""
+        return self.matrix.dense()
 
 
 @dataclass(frozen=True, eq=False)

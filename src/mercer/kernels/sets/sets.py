@@ -23,7 +23,7 @@ from mercer.kernels.compose import Mapped, Product, _kernel
 from mercer.kernels.formula.expression import Expression, inverse_root
 from mercer.kernels.formula.pair import Joint, Pair, diagonal
 from mercer.kernels.parameters import choice, fixed
-from mercer.kernels.structured import FeatureKernel, ObjectKernel, Parts, Ranges, encode_labels
+from mercer.kernels.structured import FeatureKernel, Members, ObjectKernel, Parts, Ranges, encode_labels
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.kernels.vectors.stationary import Delta
 
@@ -49,7 +49,7 @@ class Stacked(Ranges):
         stops = np.cumsum(lengths, dtype=np.int64)
         return cls(Parts(kernel, elements), stops - lengths, stops)
 
-    def members(self) -> tuple[np.ndarray, np.ndarray]:
+    def members(self) -> Members:
         """Where the elements are, set after set, and the set of each."""
         lengths = self.lengths
         sets = np.repeat(np.arange(len(self)), lengths)
