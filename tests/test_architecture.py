@@ -53,8 +53,6 @@ APART = {
 #: imports against the direction, inside functions, each for a reason that its file states
 KNOWN = {
     ("kernels/base.py", "gram"),  # kernel(X) is a convenience
-    ("kernels/sets/sets.py", "gram"),  # sums over the elements of sets
-    ("kernels/graphs/node_comparison.py", "gram"),  # attributes of nodes, by a kernel of their own
     ("selection/auto.py", "tables"),  # a frame with columns of several kinds
 }
 
@@ -116,6 +114,12 @@ def test_optional_libraries_have_one_home(library, home):
             assert not any(m == library or m.startswith(f"{library}.") for m in imports(path, False)), path
 
 
+def test_rows_are_kept_in_one_way():
+    """What was used least recently leaves first: that is written once (and a dict of that kind is loaded)."""
+    users = {str(path.relative_to(SOURCE)) for path in FILES if "OrderedDict" in path.read_text("utf-8")}
+    assert users == {"persist/rebuild.py", "runtime/row_store.py"}
+
+
 def test_the_public_names_exist_and_are_listed():
     for name in mercer.__all__:
         assert getattr(mercer, name) is not None
@@ -136,4 +140,5 @@ def test_a_gram_has_few_methods():
     for_users = {"T", "block", "dense", "diag", "is_symmetric", "rows"}
     for_solvers = {"combine", "restrict", "write_block", "write_rows"}
     for_expansions = {"beside", "is_of"}
-    assert public == for_users | for_solvers | for_expansions
+    for_kernels = {"sums"}  # of sets: `block` is the other verb that they use
+    assert public == for_users | for_solvers | for_expansions | for_kernels

@@ -446,7 +446,7 @@ def test_rows_stay_within_the_cache(rng):
     expected = K.dense()
     for i in rng.integers(0, 200, 100):
         np.testing.assert_allclose(K.rows([i]), expected[[i]], rtol=1e-12)
-    assert len(K._cache._rows) <= 10
+    assert len(K._cache) <= 10
 
 
 @pytest.mark.parametrize(

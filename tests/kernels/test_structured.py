@@ -7,8 +7,23 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from mercer import SVC, Gram, KernelRidge, certify, config
+from mercer import (
+    SVC,
+    Delta,
+    Gaussian,
+    GeneralSetKernel,
+    Gram,
+    Kernel,
+    KernelRidge,
+    Min,
+    PartialTree,
+    RandomWalk,
+    SetKernel,
+    certify,
+    config,
+)
 from mercer.errors import InputError, InputTypeError
+from mercer.kernels.graphs import Graph
 from mercer.kernels.structured import FeatureKernel, ObjectKernel, Ragged, encode_labels, encode_sequences
 
 WORDS = ["kernel", "colonel", "mercer", "merger", "", "emerge"]
@@ -147,3 +162,27 @@ def test_what_has_no_formula_has_no_derivative():
 
     with pytest.raises(InputError, match=r"has no derivative by 'base__sigma'.*nothing"):
         SetKernel(Gaussian(sigma=1.0)).derivative("base__sigma")([np.ones((2, 2))])
+
+
+GRAPHS = [Graph([[0, 1], [1, 0]], attributes=[[0.0], [1.0]]), Graph([[0]], attributes=[[2.0]])]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "X"),
+    [
+        (SetKernel(Gaussian(sigma=1.0)), [[[0.0], [1.0]], [[2.0]]]),
+        (GeneralSetKernel(Delta(), Min()), [["a", "b", "b"], ["b"]]),
+        (RandomWalk(node=Gaussian(sigma=1.0)), GRAPHS),
+        (PartialTree(labels=Letters()), ["(NP (D the) (N dog))", "(N dog)"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_gram_of_objects_makes_that_of_their_parts(kernel, X, monkeypatch):
+    """A kernel names the kernel of the parts, and neither calls it nor makes a Gram of its own."""
+    expected = Gram(kernel, X).dense()
+    monkeypatch.setattr(Kernel, "__call__", None)
+    np.testing.assert_array_equal(Gram(kernel, X).dense(), expected)
+    np.testing.assert_allclose(Gram(kernel, X).diag(), np.diag(expected), rtol=1e-14)
+    parts = kernel.encode(X).parts
+    with pytest.raises(AttributeError, match="matrix"):  # nobody has brought it
+        parts.matrix  # noqa: B018

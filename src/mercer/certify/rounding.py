@@ -32,6 +32,7 @@ from scipy.spatial.distance import cdist
 from mercer.data import agreement
 from mercer.data import points as data
 from mercer.errors import SlowPathWarning
+from mercer.gram.gram import compare_parts
 from mercer.gram.sides import _label_codes as label_codes
 from mercer.kernels.formula.expression import OPERATIONS, Apply, Expression, Number
 from mercer.kernels.formula.pair import (
@@ -147,8 +148,9 @@ class _Evaluation:
         """Both sides through a view, read together, so that their codes are comparable."""
         X, Y = self.points
         if X is not Y or any(isinstance(step, Joint) for step in view.steps):
-            return view.both(X, Y)
-        seen = view(X)
+            X, Y = view.both(X, Y)
+            return compare_parts(X), compare_parts(Y)
+        seen = compare_parts(view(X))
         return seen, seen
 
     def _matrix(self, view: View, side: int) -> np.ndarray:  # (n, d)

@@ -15,16 +15,18 @@ from mercer.data import agreement
 from mercer.data import points as data
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
-from mercer.gram.row_store import RowCache
-from mercer.gram.sides import Sides, check_domain, point_values, prepare, prepare_left
+from mercer.gram.backends.base import Backend, Tile, cut
+from mercer.gram.sides import OtherGrams, Sides, check_domain, point_values, prepare, prepare_left
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program, program_of
+from mercer.kernels.structured import Members, Parts
 from mercer.runtime.config import Settings, config, require_memory, settings
+from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
 
-__all__ = ["Gram"]
+__all__ = ["Gram", "compare_parts"]
 
 
 _SMALL_RESULT = 2**20  # bytes
@@ -81,7 +83,7 @@ class Gram:
                     "write a Kernel with a formula to have it compiled",
                     SlowPathWarning,
                 )
-        self._build(program, prepare(program, X, Y, _mean), (X, Y), cache)
+        self._build(program, prepare(program, X, Y, _OTHERS), (X, Y), cache)
 
     def _build(self, program: Program, sides: Sides, raw: tuple[Any, Any], cache: int | None) -> None:
         now = settings()
@@ -96,7 +98,7 @@ class Gram:
         self._x = self._backend.prepare(sides.left)
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
-        self._cache = RowCache(self.shape, self.dtype, cache)
+        self._cache = RowStore(self.shape[1], self.dtype, cache)
 
     def is_of(self, kernel: Kernel, Y: Any, now: Settings) -> bool:
         """Whether it is K(·, Y) of this kernel, and one made now would compute alike."""
@@ -115,14 +117,14 @@ class Gram:
         if self.kernel.domain in ("vectors", "nonnegative"):
             agreement.require_same_names(X, Y)
         X = check_domain(self.kernel, X, "X")
-        left = prepare_left(self._program, X, self._sides.right, _mean) if not self.is_symmetric else None
+        left = prepare_left(self._program, X, self._sides.right, _OTHERS) if not self.is_symmetric else None
         if left is None:
             return _remake(self.kernel, X, Y, self._capacity, self._settings)
         gram: Gram = object.__new__(Gram)
         vars(gram).update(vars(self))
         gram._raw, gram._sides, gram.shape = (X, Y), Sides(left, self._sides.right), (left.n, self.shape[1])
         gram._x = self._backend.prepare(left)
-        gram._cache = RowCache(gram.shape, self.dtype, self._capacity)
+        gram._cache = RowStore(self.shape[1], self.dtype, self._capacity)
         return gram
 
     @property
@@ -144,7 +146,7 @@ class Gram:
                 f"diag() is for one set of points; this Gram is {self.shape[0]} × {self.shape[1]}"
             )
         n = self.shape[0]
-        return point_values(self._program.diagonal, self._raw[0], n, {}, _mean).astype(self.dtype)
+        return point_values(self._program.diagonal, self._raw[0], n, {}, _OTHERS).astype(self.dtype)
 
     def dense(self, out: np.ndarray | None = None) -> np.ndarray:  # (n, m)
         """The whole matrix, if it fits the memory budget, or into an array that is already there."""
@@ -165,7 +167,7 @@ class Gram:
                 f"out must be a C-contiguous, writeable {n} × {m} array of {self.dtype.name}, "
                 f"got {out.dtype} of shape {out.shape}: pass np.empty(K.shape, K.dtype)"
             )
-        self._fill(self._x, self._y, out, mirror=self.is_symmetric)
+        self._fill(self._x, self._y, out, self.is_symmetric)
         return out
 
     def rows(self, index: Any, columns: Any = None) -> np.ndarray:  # (len(index), m)
@@ -182,7 +184,7 @@ class Gram:
         x = self._backend.prepare(self._sides.left.take(i))
         y = self._backend.prepare(self._sides.right.take(j))
         out = self._room(len(i), len(j), "block")
-        self._fill(x, y, out, mirror=False)
+        self._fill(x, y, out)
         return out
 
     def write_rows(
@@ -192,13 +194,8 @@ class Gram:
 
         Nothing is checked and nothing is cached: index and places are int64, out has K's precision.
         """
-        start, stop = columns
         x = self._backend.take(self._x, self._sides.left, index, "rows")
-        self._run(
-            lambda j: self._backend.scatter(x, self._y, j, out, places),
-            [(start + a, start + b) for a, b in _cut(stop - start, self._strip(len(index)))],
-            len(index) * (stop - start),
-        )
+        self._scatter(Tile(x, self._y, (0, len(index)), columns), out, places)
 
     def write_block(self, i: np.ndarray, j: np.ndarray, out: np.ndarray) -> None:  # (len(i), len(j))
         """K[i, j] into ``out``, for solvers: nothing is checked."""
@@ -206,37 +203,49 @@ class Gram:
             return
         x = self._backend.take(self._x, self._sides.left, i, "rows")
         y = self._backend.take(self._y, self._sides.right, j, "columns")
-        self._run(
-            lambda part: self._backend.scatter(x, y, part, out, np.arange(len(i))),
-            _cut(len(j), self._strip(len(i))),
-            out.size,
-        )
+        self._scatter(Tile(x, y, (0, len(i)), (0, len(j))), out, np.arange(len(i)))
 
     def combine(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,)
         """Σᵣ coefᵣ K[:, indexᵣ] in float64, for solvers: columns are not stored, nothing is checked."""
         total = np.zeros(self.shape[0])
-        for start, stop in _cut(len(index), _COMBINED):
-            total += self._combined(index[start:stop], coef[start:stop])
+        for start, stop in cut(len(index), _COMBINED):
+            y = self._backend.take(self._y, self._sides.right, index[start:stop], "columns")
+            out = np.zeros((self.shape[0], 1), self.dtype)
+            self._multiply(y, np.ascontiguousarray(coef[start:stop, None], dtype=self.dtype), out)
+            total += out[:, 0]
         return total
 
-    def _combined(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,)
-        y = self._backend.take(self._y, self._sides.right, index, "columns")
-        column = np.ascontiguousarray(coef[:, None], dtype=self.dtype)
-        out = np.zeros((self.shape[0], 1), self.dtype)
-        self._run(
-            lambda i: self._backend.multiply(self._x, y, i, column, out),
-            _cut(self.shape[0], self._backend.rows),
-            out.size * len(index),
-        )
-        return out[:, 0]
+    def sums(
+        self, left: Members, right: Members, shape: tuple[int, int], lower: bool = False
+    ) -> np.ndarray:  # shape
+        """Σ_{a∈A} Σ_{b∈B} K[a, b] for all sets A of the left and B of the right: for kernels of sets.
+
+        ``lower`` says that both are the same: what is above the diagonal is not computed then.
+        """
+        (rows, row_sets), (columns, column_sets) = left, right
+        x = self._backend.prepare(self._sides.left.take(rows))
+        y = self._backend.prepare(self._sides.right.take(columns))
+        parts: dict[int, np.ndarray] = {}
+
+        def task(tile: Tile[Any]) -> None:
+            sets = row_sets[tile.rows] - row_sets[tile.i[0]]
+            parts[tile.i[0]] = np.zeros((sets[-1] + 1, shape[1]))
+            self._backend.sums(tile, sets, column_sets, parts[tile.i[0]])
+
+        tiles = []
+        for i in cut(len(rows), self._backend.rows):
+            last = row_sets[i[1] - 1] if lower else column_sets[-1]
+            tiles.append(Tile(x, y, i, (0, int(np.searchsorted(column_sets, last, side="right")))))
+        self._run(task, tiles, len(rows) * len(columns))
+        out = np.zeros(shape)
+        for tile in tiles:  # in their order: a set may be in two parts, and threads must not change its sum
+            start, part = row_sets[tile.i[0]], parts.pop(tile.i[0])
+            out[start : start + len(part)] += part
+        return np.tril(out) + np.tril(out, -1).T if lower else out
 
     def restrict(self, index: np.ndarray) -> Gram:
         """The matrix of some of the points with each other."""
         return _remake(self.kernel, data.take(self._raw[0], index), None, self._capacity, self._settings)
-
-    def _strip(self, rows: int) -> int:
-        """How many columns of that many rows make a task for one thread."""
-        return max(self._backend.columns, _WORTH_THREADS // rows)
 
     def __matmul__(self, V: Any) -> np.ndarray:  # (n,) or (n, p)
         """K @ V without the matrix."""
@@ -249,11 +258,7 @@ class Gram:
         columns = np.ascontiguousarray(V.reshape(self.shape[1], -1), dtype=self.dtype)
         out = self._room(self.shape[0], columns.shape[1], "product")
         out[:] = 0
-        self._run(
-            lambda i: self._backend.multiply(self._x, self._y, i, columns, out),
-            _cut(self.shape[0], self._backend.rows),
-            self.shape[0] * self.shape[1],
-        )
+        self._multiply(self._y, columns, out)
         return out.reshape(self.shape[0], *V.shape[1:])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -269,7 +274,7 @@ class Gram:
     def _compute_rows(self, index: np.ndarray) -> np.ndarray:
         out = self._room(len(index), self.shape[1], "set of rows")
         x = self._backend.prepare(self._sides.left.take(index))
-        self._fill(x, self._y, out, mirror=False)
+        self._fill(x, self._y, out)
         return out
 
     def _room(self, n: int, m: int, what: str) -> np.ndarray:
@@ -278,15 +283,22 @@ class Gram:
             require_memory(size, f"a {what} of {n} × {m} {self.dtype.name}", "ask for less at a time")
         return np.empty((n, m), self.dtype)
 
-    def _fill(self, x: Any, y: Any, out: np.ndarray, mirror: bool) -> None:
-        """The matrix of two prepared sides into ``out``, range by range."""
-        n, m = out.shape
+    def _fill(self, x: Any, y: Any, out: np.ndarray, mirror: bool = False) -> None:
+        """The matrix of two prepared sides into ``out``."""
+        tiles = _tiles(x, y, out.shape, self._backend, mirror)
+        self._run(lambda tile: self._backend.fill(tile, out), tiles, out.size)
 
-        def task(ranges: tuple[tuple[int, int], tuple[int, int]]) -> None:
-            i, j = ranges
-            self._backend.block(x, y, i, j, out, (i[0], j[0]), mirror)
+    def _scatter(self, tile: Tile[Any], out: np.ndarray, places: np.ndarray) -> None:
+        """The rows of a tile into ``out[places]``, some columns for each thread."""
+        n, m = tile.shape
+        strips = tile.strips(_columns(n, self._backend))
+        self._run(lambda strip: self._backend.scatter(strip, out, places), strips, n * m)
 
-        self._run(task, _ranges(n, m, self._backend, lower=mirror), n * m)
+    def _multiply(self, y: Any, V: np.ndarray, out: np.ndarray) -> None:
+        """K(X, y) @ V added to ``out``, some rows for each thread."""
+        n, m = self.shape[0], len(V)
+        tiles = [Tile(self._x, y, i, (0, m)) for i in cut(n, self._backend.rows)]
+        self._run(lambda tile: self._backend.multiply(tile, V, out), tiles, n * m)
 
     def _run(self, task: Callable[[Any], None], tasks: Iterable[Any], pairs: int) -> None:
         alone = self._backend.is_parallel or pairs < _WORTH_THREADS
@@ -304,23 +316,36 @@ def _mean(inner: Expression, X: Any, reference: Any) -> np.ndarray:
     """(1/n) Σᵢ k(x, xᵢ) for every x of X."""
     gram = object.__new__(Gram)
     program = Program(inner)
-    gram._build(program, prepare(program, X, reference, _mean), (X, reference), 0)
+    gram._build(program, prepare(program, X, reference, _OTHERS), (X, reference), 0)
     return gram @ np.full(gram.shape[1], 1.0 / gram.shape[1])
 
 
-def _cut(n: int, step: int) -> list[tuple[int, int]]:
-    return [(start, min(start + step, n)) for start in range(0, n, step)]
+def compare_parts(X: Any) -> Any:
+    """X; if it is objects whose parts a kernel compares, these have their matrix from now on."""
+    parts = getattr(X, "parts", None)
+    if isinstance(parts, Parts) and not hasattr(parts, "matrix") and data.n_points(parts.points):
+        parts.matrix = Gram(parts.kernel, parts.points, cache=0)
+    return X
 
 
-def _ranges(
-    n: int, m: int, backend: Any, lower: bool = False
-) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Ranges of rows and columns; only those that touch the lower triangle when it is mirrored."""
-    step = backend.rows if lower else max(backend.columns, _WORTH_THREADS // n)
-    for i in _cut(n, backend.rows):
-        for j in _cut(m, step):
-            if not lower or j[0] < i[1]:
-                yield i, j
+_OTHERS = OtherGrams(_mean, compare_parts)
+
+
+def _columns(n: int, backend: Backend[Any]) -> int:
+    """How many columns of n rows make a task for one thread."""
+    return max(backend.columns, _WORTH_THREADS // n)
+
+
+def _tiles(
+    x: Any, y: Any, shape: tuple[int, ...], backend: Backend[Any], mirror: bool
+) -> Iterator[Tile[Any]]:
+    """Tiles of the whole matrix; only those that touch the lower triangle when they are mirrored."""
+    n, m = shape
+    step = backend.rows if mirror else _columns(n, backend)
+    for i in cut(n, backend.rows):
+        for j in cut(m, step):
+            if not mirror or j[0] < i[1]:
+                yield Tile(x, y, i, j, mirror)
 
 
 def _positions(index: Any, n: int, what: str) -> np.ndarray:

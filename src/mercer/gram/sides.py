@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -37,7 +37,15 @@ _PART = 2**16  # numbers that are worked on together
 _WORTH_THREADS = 2**20  # numbers from which threads pay
 
 Codes = dict[Any, float]
-MeanOf = Callable[[Expression, Any, Any], np.ndarray]
+
+
+class OtherGrams(NamedTuple):
+    """What the data of a Gram need other Grams for."""
+
+    #: of a formula, points X and reference points: (1/n) Σᵢ k(x, xᵢ) for every x of X
+    mean: Callable[[Expression, Any, Any], np.ndarray]
+    #: of objects: the same, with the matrix of their parts if a kernel compares these
+    compared: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,11 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
     return X
 
 
-def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
-    """Both sides of a Gram; Y = None compares X with itself. ``mean_of`` computes the means of ``Mean``."""
+def prepare(program: Program, X: Any, Y: Any, others: OtherGrams) -> Sides:
+    """Both sides of a Gram; Y = None compares X with itself."""
     codes: Codes = {}
     seen = [(None, view(X)) if Y is None else view.both(X, Y) for view in program.views]
+    seen = [(others.compared(left), others.compared(right)) for left, right in seen]
 
     def matrices(side: int, name: str) -> list[Any]:
         return [
@@ -141,15 +150,15 @@ def prepare(program: Program, X: Any, Y: Any, mean_of: MeanOf) -> Sides:
         for view, matrix in zip(program.views, right, strict=True)
     ]
     known = list(zip(centres, columns, strict=True))
-    theirs = _side(program, X if Y is None else Y, right, known, 1, codes, mean_of)
+    theirs = _side(program, X if Y is None else Y, right, known, 1, codes, others)
     if Y is None:
         # one set of points: one copy of its views, two sets of point values
-        values = _values(program.left, _Shown(X, program, right), theirs.n, codes, mean_of)
+        values = _values(program.left, _Shown(X, program, right), theirs.n, codes, others)
         return Sides(replace(theirs, values=values), theirs)
-    return Sides(_side(program, X, left, known, 0, codes, mean_of), theirs)
+    return Sides(_side(program, X, left, known, 0, codes, others), theirs)
 
 
-def prepare_left(program: Program, X: Any, right: Side, mean_of: MeanOf) -> Side | None:
+def prepare_left(program: Program, X: Any, right: Side, others: OtherGrams) -> Side | None:
     """The left side for a right one that is there; None where both have to be read together.
 
     That is so for objects and labels, whose numbers are those of one Gram, and where one side would change
@@ -169,7 +178,7 @@ def prepare_left(program: Program, X: Any, right: Side, mean_of: MeanOf) -> Side
             matrix = matrix.astype(np.float64)
         matrices.append(matrix)
     known = [(theirs.centre, theirs.columns) for theirs in right.views]
-    return _side(program, X, matrices, known, 0, {}, mean_of)
+    return _side(program, X, matrices, known, 0, {}, others)
 
 
 def _is_numeric(view: View, program: Program) -> bool:
@@ -218,7 +227,7 @@ def _side(
     known: list[tuple[np.ndarray | None, CommonColumns | None]],
     side: int,
     codes: Codes,
-    mean_of: MeanOf,
+    others: OtherGrams,
 ) -> Side:
     n = data.n_points(raw)
     views = []
@@ -229,7 +238,7 @@ def _side(
         norms, shift = _norms_and_shift(matrix, centre)
         views.append(ViewData(matrix, norms, shift, centre, columns))
     slots, shown = (program.left, program.right)[side], _Shown(raw, program, matrices)
-    return Side(n, tuple(views), _values(slots, shown, n, codes, mean_of))
+    return Side(n, tuple(views), _values(slots, shown, n, codes, others))
 
 
 def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
@@ -284,29 +293,31 @@ class _Shown:
         return view(self.raw), False
 
 
-def _values(slots: list[Expression], shown: _Shown, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
-    return np.array([_point_values(slot, shown, n, codes, mean_of) for slot in slots]).reshape(len(slots), n)
+def _values(slots: list[Expression], shown: _Shown, n: int, codes: Codes, others: OtherGrams) -> np.ndarray:
+    return np.array([_point_values(slot, shown, n, codes, others) for slot in slots]).reshape(len(slots), n)
 
 
 def point_values(
-    expression: Expression, raw: Any, n: int, codes: Codes, mean_of: MeanOf
+    expression: Expression, raw: Any, n: int, codes: Codes, others: OtherGrams
 ) -> np.ndarray:  # (n,)
     """A formula of single points, for all of them, in float64."""
-    return _point_values(expression, _Shown(raw), n, codes, mean_of)
+    return _point_values(expression, _Shown(raw), n, codes, others)
 
 
-def _point_values(expression: Expression, shown: _Shown, n: int, codes: Codes, mean_of: MeanOf) -> np.ndarray:
+def _point_values(
+    expression: Expression, shown: _Shown, n: int, codes: Codes, others: OtherGrams
+) -> np.ndarray:
     def leaf(node: Expression) -> Any:
         if isinstance(node, ParameterLeaf):
             return node.value
         if isinstance(node, PointSum):
             return _point_sum(node, *shown.through(node.view), codes)
         if isinstance(node, ExternalDiagonal):
-            return node.source.self_pairs(shown.through(node.view)[0])
+            return node.source.self_pairs(others.compared(shown.through(node.view)[0]))
         if isinstance(node, Mean):
             if node.side == 2:
-                return mean_of(node.inner, node.reference, node.reference).mean()
-            return mean_of(node.inner, node.view(shown.raw), node.reference)
+                return others.mean(node.inner, node.reference, node.reference).mean()
+            return others.mean(node.inner, node.view(shown.raw), node.reference)
         raise TypeError(f"{node!r} is not a quantity of one point")
 
     with np.errstate(all="ignore"):

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from reprlib import repr as shortened
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +30,10 @@ from mercer.kernels.formula.pair import Joint, Pair
 
 __all__ = [
     "FeatureKernel",
+    "Members",
     "ObjectKernel",
+    "PartMatrix",
+    "Parts",
     "Ragged",
     "Ranges",
     "encode_labels",
@@ -101,6 +105,44 @@ class Ranges:
     def owners(self) -> np.ndarray:  # (parts,)
         """Which object a part is of, where all objects are there, in their order."""
         return np.repeat(np.arange(len(self)), self.lengths)
+
+
+#: the positions of parts, set after set, and the number of the set of each
+Members = tuple[np.ndarray, np.ndarray]
+
+
+class PartMatrix(Protocol):
+    """The values k(a, b) of all parts of all objects, computed where they are asked for: a Gram is one."""
+
+    def dense(self) -> np.ndarray:  # (parts, parts)
+        """All of them."""
+
+    def block(self, i: Any, j: Any) -> np.ndarray:  # (len(i), len(j))
+        """The values of some parts against some others."""
+
+    def sums(
+        self, left: Members, right: Members, shape: tuple[int, int], lower: bool = False
+    ) -> np.ndarray:  # shape
+        """Σ_{a∈A} Σ_{b∈B} k(a, b) for all sets A of the left and B of the right."""
+
+
+class Parts:
+    """All parts of all objects, and the kernel that compares them.
+
+    A kernel only says what is to be compared; whoever asks it for values has brought ``matrix`` before
+    (``mercer.gram.gram.compare_parts``). Objects show their parts as the attribute ``parts``.
+    """
+
+    matrix: PartMatrix
+
+    def __init__(self, kernel: Kernel, points: Any) -> None:
+        self.kernel = kernel
+        self.points = points
+
+    @cached_property
+    def values(self) -> np.ndarray:  # (parts, parts)
+        """The whole matrix, for parts that are few: computed once."""
+        return self.matrix.dense()
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data import points as data
+from mercer.gram.gram import compare_parts
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import (
@@ -44,9 +45,9 @@ def pair_value(expression: Expression, X: Any, i: int, Y: Any, j: int) -> float:
             coordinates = _coordinates(node.view, node.view(points[node.side]))
             return _over_coordinates(node, coordinates, coordinates)
         if isinstance(node, External):
-            return node.source.pairs(*node.view.both(*points))[0, 0]
+            return node.source.pairs(*map(compare_parts, node.view.both(*points)))[0, 0]
         if isinstance(node, ExternalDiagonal):
-            return node.source.self_pairs(node.view(points[node.side]))[0]
+            return node.source.self_pairs(compare_parts(node.view(points[node.side])))[0]
         if isinstance(node, Mean):
             return _mean(node, points)
         raise TypeError(f"{node!r} is not a leaf of a kernel's formula")

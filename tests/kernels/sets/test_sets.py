@@ -31,7 +31,8 @@ from mercer import (
     config,
 )
 from mercer.errors import InputError, InputTypeError
-from mercer.gram import segments
+from mercer.gram.backends.numba.backend import NumbaBackend
+from mercer.gram.backends.numpy import NumpyBackend
 from mercer.kernels.sets import sets as module
 from mercer.testing.objects import OBJECTS
 
@@ -88,16 +89,23 @@ def test_both_sides_on_every_backend(backend, rng):
         np.testing.assert_allclose(SetKernel(base)(X, Y), sum_over_pairs(k, X, Y), rtol=1e-11, atol=1e-11)
 
 
-def test_blocks_meet(monkeypatch, rng):
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_blocks_meet(backend, monkeypatch, rng):
     """Sets that are cut by the ends of blocks, and sets larger than a block."""
+    with config(backend=backend):
+        check_that_blocks_meet(monkeypatch, rng)
+
+
+def check_that_blocks_meet(monkeypatch, rng):
     X = [rng.normal(size=(n, 3)) for n in (0, 13, 1, 5, 40, 7, 2, 0, 23)]
     whole, oblong, diagonal = (
         SetKernel(Gaussian())(X),
         SetKernel(Gaussian())(X, X[::-1]),
         Gram(SetKernel(Gaussian()), X).diag(),
     )
-    monkeypatch.setattr(segments, "_ROWS", 4)
-    monkeypatch.setattr(segments, "_COLUMNS", 11)
+    for backend in (NumbaBackend, NumpyBackend):
+        monkeypatch.setattr(backend, "rows", 4)
+        monkeypatch.setattr(backend, "columns", 11)
     monkeypatch.setattr(module, "_GROUP", 9)
     np.testing.assert_allclose(SetKernel(Gaussian())(X), whole, rtol=1e-13)
     np.testing.assert_allclose(SetKernel(Gaussian())(X, X[::-1]), oblong, rtol=1e-13)

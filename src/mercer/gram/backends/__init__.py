@@ -24,7 +24,7 @@ BACKENDS = {
 }
 
 
-def make_backend(name: str | None, program: Program, dtype: Any, device: str = "cpu") -> Backend:
+def make_backend(name: str | None, program: Program, dtype: Any, device: str = "cpu") -> Backend[Any]:
     """The backend of that name for a program; by default Numba on the CPU and Torch elsewhere.
 
     Where nothing may be compiled (``NUMBA_DISABLE_JIT=1``), NumPy takes Numba's place.
@@ -43,7 +43,7 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
                 )
             name = "numba" if compiles() else "numpy"
         module, attribute = BACKENDS[name]
-        backend: Backend = getattr(import_module(module), attribute)(program, dtype, device)
+        backend: Backend[Any] = getattr(import_module(module), attribute)(program, dtype, device)
     return backend
 
 

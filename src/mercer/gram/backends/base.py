@@ -1,11 +1,11 @@
-"""What a backend supplies: prepare a side, compute a block, multiply a block into vectors."""
+"""What a backend supplies: prepare a side, compute the values of a tile, multiply them into vectors."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,18 +15,56 @@ from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.runtime.config import memory_budget
 
-__all__ = ["REPAIR", "Backend", "add_segments"]
+__all__ = ["REPAIR", "Backend", "Tile", "cut"]
 
 #: a squared distance below this fraction of ‖x‖² + ‖y‖² is computed again from differences: what is
 #: kept then has a relative error of at most about ε/τ, 2e-5 in float32 and 2e-10 in float64
 REPAIR = {"float32": 2.0**-7, "float64": 2.0**-20}
 
 
-class Backend(ABC):
+P = TypeVar("P")  # a side as a backend prepares it
+
+
+class Tile(NamedTuple, Generic[P]):
+    """A part of K: some rows of one prepared side, some columns of another, as half-open ranges."""
+
+    x: P
+    y: P
+    i: tuple[int, int]
+    j: tuple[int, int]
+    #: whether both sides are the same points and K[j, i] is wanted along with K[i, j]
+    mirror: bool = False
+
+    @property
+    def rows(self) -> slice:
+        return slice(*self.i)
+
+    @property
+    def columns(self) -> slice:
+        return slice(*self.j)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.i[1] - self.i[0], self.j[1] - self.j[0]
+
+    def strips(self, width: int) -> list[Tile[P]]:
+        """The same rows, with at most so many columns at a time."""
+        start, stop = self.j
+        if stop - start <= width:
+            return [self]
+        return [self._replace(j=(start + a, start + b)) for a, b in cut(stop - start, width)]
+
+
+def cut(n: int, step: int) -> list[tuple[int, int]]:
+    """The ranges of at most ``step`` that 0 … n-1 consists of."""
+    return [(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+class Backend(ABC, Generic[P]):
     """A program made ready for one kind of machine and one precision.
 
-    ``prepare`` turns a side into whatever the backend reads fastest; the other two get those
-    objects back. All indices are half-open ranges of rows and columns.
+    ``prepare`` turns a side into whatever the backend reads fastest; all others are given tiles of such
+    sides. A backend defines ``values``, and replaces what it can do better.
     """
 
     name: str
@@ -66,74 +104,57 @@ class Backend(ABC):
                 )
 
     @abstractmethod
-    def prepare(self, side: Side) -> Any:
-        """The side in the backend's own form, with ``take(index)``."""
+    def prepare(self, side: Side) -> P:
+        """The side in the backend's own form."""
 
-    def take(self, prepared: Any, side: Side, index: np.ndarray, role: str) -> Any:
+    def take(self, prepared: P, side: Side, index: np.ndarray, role: str) -> P:
         """Some points of a side, prepared; ``role`` names memory that may be used again for the next."""
         return self.prepare(side.take(index))
 
     @abstractmethod
-    def block(
-        self,
-        x: Any,
-        y: Any,
-        i: tuple[int, int],
-        j: tuple[int, int],
-        out: np.ndarray,
-        at: tuple[int, int],
-        mirror: bool,
-    ) -> None:
-        """K[i, j] into out[at:]; with ``mirror`` also K[j, i], for a set compared with itself."""
+    def values(self, tile: Tile[P]) -> np.ndarray:  # (rows, columns)
+        """K[i, j]; symmetric where a mirrored tile is on the diagonal."""
 
-    def scatter(self, x: Any, y: Any, j: tuple[int, int], out: np.ndarray, places: np.ndarray) -> None:
-        """K[:, j] of all rows of x into out[places, j]."""
-        part = np.empty((len(places), j[1] - j[0]), self.dtype)
-        self.block(x, y, (0, len(places)), j, part, (0, 0), False)
-        out[places, j[0] : j[1]] = part
+    def fill(self, tile: Tile[P], out: np.ndarray) -> None:
+        """K[i, j] into out[i, j], and K[j, i] into out[j, i] where the tile is mirrored."""
+        K = self.values(tile)
+        out[tile.rows, tile.columns] = K
+        if tile.mirror:
+            out[tile.columns, tile.rows] = K.T
 
-    def multiply(self, x: Any, y: Any, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
-        """out[i] += K[i, :] @ V, by blocks."""
-        rows = i[1] - i[0]
-        n = V.shape[0]
-        scratch = np.empty((rows, min(n, self.columns)), self.dtype)
-        for start in range(0, n, self.columns):
-            stop = min(start + self.columns, n)
-            part = scratch if stop - start == scratch.shape[1] else np.empty((rows, stop - start), self.dtype)
-            self.block(x, y, i, (start, stop), part, (0, 0), False)
-            out[i[0] : i[1]] += part @ V[start:stop]
+    def scatter(self, tile: Tile[P], out: np.ndarray, places: np.ndarray) -> None:
+        """K[i, j] into out[places, j], one place for each row."""
+        out[places, tile.columns] = self.values(tile)
 
-    def sums(
-        self,
-        x: Any,
-        y: Any,
-        i: tuple[int, int],
-        j: tuple[int, int],
-        sets: tuple[np.ndarray, np.ndarray],
-        out: np.ndarray,
-    ) -> None:
+    def multiply(self, tile: Tile[P], V: np.ndarray, out: np.ndarray) -> None:
+        """out[i] += K[i, j] @ V[j]."""
+        for strip in tile.strips(self.columns):
+            out[tile.rows] += self.values(strip) @ V[strip.columns]
+
+    def sums(self, tile: Tile[P], row_sets: np.ndarray, column_sets: np.ndarray, out: np.ndarray) -> None:
         """out[A, B] += Σ K[a, b] over a in A and b in B, in float64.
 
-        ``sets`` are the numbers A and B of the points i and j; points of a set are neighbours.
+        The sets A are those of the rows i, the sets B those of all points y; points of a set are neighbours.
         """
-        values = np.empty((i[1] - i[0], j[1] - j[0]), self.dtype)
-        self.block(x, y, i, j, values, (0, 0), False)
-        add_segments(values, sets, out)
+        for strip in tile.strips(self.columns):
+            sets = row_sets, column_sets[strip.columns]
+            starts = [np.flatnonzero(np.diff(side, prepend=-1)) for side in sets]
+            total = np.add.reduceat(self.values(strip), starts[0], axis=0, dtype=np.float64)
+            total = np.add.reduceat(total, starts[1], axis=1)
+            out[np.ix_(sets[0][starts[0]], sets[1][starts[1]])] += total
 
-    def external(
-        self, x: Side, y: Side, i: tuple[int, int], j: tuple[int, int], same: bool
-    ) -> list[np.ndarray]:
-        """The planes that only a Python object can compute, for one block."""
+    def external(self, tile: Tile[Side]) -> list[np.ndarray]:
+        """The planes that only a Python object can compute."""
         planes = []
         for plane in self.program.planes:
             if isinstance(plane, External):
                 v = self.program.views.index(plane.view)
-                is_slow = x.views[v] is y.views[v] and getattr(plane.source, "is_slow", False)
-                if is_slow and 8 * x.n * x.n <= memory_budget():
-                    planes.append(self._once(plane, x.views[v].matrix)[slice(*i), slice(*j)])
+                x, y = tile.x.views[v], tile.y.views[v]
+                if x is y and getattr(plane.source, "is_slow", False) and 8 * tile.x.n**2 <= memory_budget():
+                    planes.append(self._once(plane, x.matrix)[tile.rows, tile.columns])
                     continue
-                left, right = x.views[v].take(slice(*i)).matrix, y.views[v].take(slice(*j)).matrix
-                planes.append(plane.source.pairs(left, None if same and i == j else right))
+                right = None if tile.mirror and tile.i == tile.j else y.take(tile.columns).matrix
+                planes.append(plane.source.pairs(x.take(tile.rows).matrix, right))
         return planes
 
     def _once(self, plane: External, points: Any) -> np.ndarray:  # (n, n)
@@ -145,11 +166,3 @@ class Backend(ABC):
 
     def kind(self, plane: Quantity | External) -> str:
         return plane.kind if isinstance(plane, Quantity) else "external"
-
-
-def add_segments(values: np.ndarray, sets: tuple[np.ndarray, np.ndarray], out: np.ndarray) -> None:
-    """out[A, B] += Σ values[a, b] over a in A and b in B; points of a set are neighbours."""
-    starts = [np.flatnonzero(np.diff(side, prepend=-1)) for side in sets]
-    total = np.add.reduceat(values, starts[0], axis=0, dtype=np.float64)
-    total = np.add.reduceat(total, starts[1], axis=1)
-    out[np.ix_(sets[0][starts[0]], sets[1][starts[1]])] += total

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from mercer.gram.backends.base import Backend
+from mercer.gram.backends.base import Backend, Tile
 from mercer.gram.sides import Side, ViewData
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.source import print_source
@@ -16,7 +16,7 @@ from mercer.kernels.formula.special import matern_shape
 __all__ = ["NumpyBackend"]
 
 
-class NumpyBackend(Backend):
+class NumpyBackend(Backend[Side]):
     """Every quantity by its definition, in float64, rounded to the wanted precision at the end."""
 
     name = "numpy"
@@ -30,37 +30,25 @@ class NumpyBackend(Backend):
         self.require_range(side)
         return side
 
-    def block(
-        self,
-        x: Side,
-        y: Side,
-        i: tuple[int, int],
-        j: tuple[int, int],
-        out: np.ndarray,
-        at: tuple[int, int],
-        mirror: bool,
-    ) -> None:
-        rows, cols = slice(*i), slice(*j)
-        external = iter(self.external(x, y, i, j, same=mirror))
+    def values(self, tile: Tile[Side]) -> np.ndarray:
+        external = iter(self.external(tile))
         q = [
-            next(external) if isinstance(plane, External) else self._plane(p, plane, x, y, rows, cols)
+            next(external) if isinstance(plane, External) else self._plane(p, plane, tile)
             for p, plane in enumerate(self.program.planes)
         ]
-        left, right = x.values[:, rows, None], y.values[:, None, cols]
-        shape = (i[1] - i[0], j[1] - j[0])
+        left, right = tile.x.values[:, tile.rows, None], tile.y.values[:, None, tile.columns]
         with np.errstate(all="ignore"):
-            K = np.broadcast_to(self.code["formula"](q, left, right, self.program.values), shape)
-        if mirror and i == j:  # the lower triangle decides
+            K = np.broadcast_to(self.code["formula"](q, left, right, self.program.values), tile.shape)
+        if tile.mirror and tile.i == tile.j:  # the lower triangle decides
             K = np.tril(K) + np.tril(K, -1).T
-        out[at[0] : at[0] + shape[0], at[1] : at[1] + shape[1]] = K
-        if mirror:
-            out[at[1] : at[1] + shape[1], at[0] : at[0] + shape[0]] = K.T
+        return K.astype(self.dtype, copy=False)
 
-    def _plane(self, p: int, plane: Quantity, x: Side, y: Side, rows: slice, cols: slice) -> np.ndarray:
+    def _plane(self, p: int, plane: Quantity, tile: Tile[Side]) -> np.ndarray:
         v = self.program.views.index(plane.view)
-        X, Y = (_dense(side.views[v].take(part)) for side, part in ((x, rows), (y, cols)))
+        x, y = tile.x.views[v].take(tile.rows), tile.y.views[v].take(tile.columns)
+        X, Y = _dense(x), _dense(y)
         if plane.kind == "dot":
-            return X @ Y.T + x.views[v].shift[rows, None] + y.views[v].shift[None, cols]
+            return X @ Y.T + x.shift[:, None] + y.shift[None, :]
         if plane.kind == "sqdist":
             return cdist(X, Y, "sqeuclidean")
         term = self.code[f"term_{p}"]

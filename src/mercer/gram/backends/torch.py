@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError, require
-from mercer.gram.backends.base import REPAIR, Backend
+from mercer.gram.backends.base import REPAIR, Backend, Tile
 from mercer.gram.sides import Side
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
@@ -40,7 +40,7 @@ class PreparedTensors:
     values: Any  # (point values, n)
 
 
-class TorchBackend(Backend):
+class TorchBackend(Backend[PreparedTensors]):
     """Blocks by Torch on ``config(device=…)``."""
 
     name = "torch"
@@ -107,62 +107,42 @@ class TorchBackend(Backend):
 
     # --- work ----------------------------------------------------------------------------------------
 
-    def block(
-        self,
-        x: PreparedTensors,
-        y: PreparedTensors,
-        i: tuple[int, int],
-        j: tuple[int, int],
-        out: np.ndarray,
-        at: tuple[int, int],
-        mirror: bool,
-    ) -> None:
-        K = self._block(x, y, i, j, mirror)
-        n, m = K.shape
-        out[at[0] : at[0] + n, at[1] : at[1] + m] = K.cpu().numpy()
-        if mirror:  # transposed on the device, where that is quick
-            out[at[1] : at[1] + m, at[0] : at[0] + n] = K.T.contiguous().cpu().numpy()
+    def values(self, tile: Tile[PreparedTensors]) -> np.ndarray:
+        return np.asarray(self._values(tile).cpu().numpy())
 
-    def multiply(
-        self, x: PreparedTensors, y: PreparedTensors, i: tuple[int, int], V: np.ndarray, out: np.ndarray
-    ) -> None:
+    def fill(self, tile: Tile[PreparedTensors], out: np.ndarray) -> None:
+        K = self._values(tile)
+        out[tile.rows, tile.columns] = K.cpu().numpy()
+        if tile.mirror:  # transposed on the device, where that is quick
+            out[tile.columns, tile.rows] = K.T.contiguous().cpu().numpy()
+
+    def multiply(self, tile: Tile[PreparedTensors], V: np.ndarray, out: np.ndarray) -> None:
         vectors = self._tensor(V)
-        total = torch.zeros((i[1] - i[0], V.shape[1]), dtype=self.real, device=self.where)
-        for start in range(0, V.shape[0], self.columns):
-            stop = min(start + self.columns, V.shape[0])
-            total += self._block(x, y, i, (start, stop), False) @ vectors[start:stop]
-        out[i[0] : i[1]] += total.cpu().numpy()
+        total = torch.zeros((tile.shape[0], V.shape[1]), dtype=self.real, device=self.where)
+        for strip in tile.strips(self.columns):
+            total += self._values(strip) @ vectors[strip.columns]
+        out[tile.rows] += total.cpu().numpy()
 
-    def _block(
-        self, x: PreparedTensors, y: PreparedTensors, i: tuple[int, int], j: tuple[int, int], same: bool
-    ) -> Any:
-        rows, cols = slice(*i), slice(*j)
-        external = iter(self.external(x.side, y.side, i, j, same))
+    def _values(self, tile: Tile[PreparedTensors]) -> Any:
+        """K[i, j] on the device."""
+        x, y = tile.x, tile.y
+        external = iter(self.external(Tile(x.side, y.side, *tile[2:])))
         products: dict[int, Any] = {}
         q = [
             self._tensor(next(external))
             if isinstance(plane, External)
-            else self._plane(p, plane, x, y, rows, cols, products)
+            else self._plane(p, plane, tile, products)
             for p, plane in enumerate(self.program.planes)
         ]
-        left, right = x.values[:, rows, None], y.values[:, None, cols]
-        K = self.code["formula"](q, left, right, self.params)
-        K = K.expand(i[1] - i[0], j[1] - j[0])
-        if same and i == j:  # the lower triangle decides
+        left, right = x.values[:, tile.rows, None], y.values[:, None, tile.columns]
+        K = self.code["formula"](q, left, right, self.params).expand(tile.shape)
+        if tile.mirror and tile.i == tile.j:  # the lower triangle decides
             K = torch.tril(K) + torch.tril(K, -1).T
         return K
 
-    def _plane(
-        self,
-        p: int,
-        plane: Quantity,
-        x: PreparedTensors,
-        y: PreparedTensors,
-        rows: slice,
-        cols: slice,
-        products: dict[int, Any],
-    ) -> Any:
+    def _plane(self, p: int, plane: Quantity, tile: Tile[PreparedTensors], products: dict[int, Any]) -> Any:
         v = self.program.views.index(plane.view)
+        x, y, rows, cols = tile.x, tile.y, tile.rows, tile.columns
         (X, X_exact), (Y, Y_exact) = self._rows(x, v, rows), self._rows(y, v, cols)
         if plane.kind in ("sum", "product"):
             return self._coordinates(p, plane, X, Y)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,11 +16,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.graphs.many import Graphs, encode_graphs
 from mercer.kernels.parameters import fixed
-from mercer.kernels.structured import ObjectKernel
-from mercer.runtime.config import config
-
-if TYPE_CHECKING:
-    from mercer.gram import Gram
+from mercer.kernels.structured import ObjectKernel, Parts
 
 __all__ = ["ComparedGraphs", "NodeComparison", "node_kernel"]
 
@@ -38,9 +34,9 @@ def node_kernel() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ComparedGraphs(Graphs):
-    """Graphs, the matrix of their attributes, and distances of nodes where they are needed."""
+    """Graphs, the attributes of their nodes, and distances of nodes where they are needed."""
 
-    gram: Gram | None  # node(a(u), a(u')) of all nodes, where they have attributes
+    parts: Parts | None  # all nodes, where a kernel compares their attributes
     distances: np.ndarray  # (Σ nodes²,) or empty
     rows: np.ndarray  # (nodes,) or empty: where the distances from a node begin
 
@@ -59,7 +55,7 @@ class NodeComparison(ObjectKernel, abstract=True):
     def encode(self, X: Sequence[Any]) -> ComparedGraphs:
         graphs = encode_graphs(X)
         distances, rows = self.distances(graphs)
-        return ComparedGraphs(**vars(graphs), gram=self._gram(graphs), distances=distances, rows=rows)
+        return ComparedGraphs(**vars(graphs), parts=self._parts(graphs), distances=distances, rows=rows)
 
     def distances(self, graphs: Graphs) -> tuple[np.ndarray, np.ndarray]:
         """What ``values`` needs to know of distances between nodes."""
@@ -99,13 +95,11 @@ class NodeComparison(ObjectKernel, abstract=True):
             **{**self.get_params(deep=False), "node": self.node.resolve(graphs.attributes, weight)}
         )
 
-    def _gram(self, graphs: Graphs) -> Gram | None:
-        from mercer.gram import Gram
-
+    def _parts(self, graphs: Graphs) -> Parts | None:
         if self.node is None or not len(graphs.labels):
             return None
         self._require_attributes(graphs)
-        return Gram(self.node, graphs.attributes, cache=0)
+        return Parts(self.node, graphs.attributes)
 
     def _require_attributes(self, graphs: Graphs) -> None:
         has_none = np.isnan(graphs.attributes).any(axis=1) if graphs.attributes.shape[1] else [True]
@@ -118,7 +112,6 @@ def _kappa(X: ComparedGraphs, i: int, Y: ComparedGraphs, nodes: np.ndarray) -> n
     """κ of the nodes of graph i and of these nodes of Y."""
     own = np.arange(X.starts[i], X.stops[i])
     alike = (X.labels[own, None] == Y.labels[None, nodes]).astype(np.float64)
-    if X.gram is not None and alike.size:
-        with config(threads=1):  # graphs are shared out to threads already
-            alike *= X.gram.block(own, nodes)
+    if X.parts is not None and alike.size:
+        alike *= X.parts.matrix.block(own, nodes)
     return alike

@@ -70,7 +70,7 @@ class Invariant(StackedKernel):
         for more in variants[1:]:
             stack = data.stack(stack, more)
         order = np.arange(n * several).reshape(several, n).T.ravel()  # the variants of a point are neighbours
-        return Stacked.of(np.full(n, several), (self.base, data.take(stack, order)))
+        return Stacked.of(np.full(n, several), self.base, data.take(stack, order))
 
     def average(self, X: Any) -> Any:  # (n, d)
         """The mean of the variants: all that a linear base kernel sees."""

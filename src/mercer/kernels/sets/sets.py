@@ -1,7 +1,7 @@
 r"""Sets compared by their elements: k(A, B) = Σ_{a∈A} Σ_{b∈B} base(a, b).
 
-All elements of all sets are stacked, one after the other, and the base kernel has one lazy Gram between
-them, of which ``mercer.gram.segments`` adds up what belongs to a pair of sets: no loop over pairs, and no
+All elements of all sets are stacked, one after the other, and the base kernel has one lazy matrix between
+them, which adds up what belongs to a pair of sets (``Gram.sums``): no loop over pairs, and no stored
 matrix of all elements. Elements may be vectors or any objects.
 """
 
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -18,16 +19,13 @@ from scipy import sparse
 from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
-from mercer.kernels.compose import _kernel
+from mercer.kernels.compose import Mapped, Product, _kernel
 from mercer.kernels.formula.expression import Expression, inverse_root
 from mercer.kernels.formula.pair import Joint, Pair, diagonal
 from mercer.kernels.parameters import choice, fixed
-from mercer.kernels.structured import FeatureKernel, ObjectKernel, Ranges, encode_labels
+from mercer.kernels.structured import FeatureKernel, Members, ObjectKernel, Parts, Ranges, encode_labels
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.kernels.vectors.stationary import Delta
-
-if TYPE_CHECKING:
-    from mercer.gram import Gram
 
 __all__ = ["GeneralSetKernel", "SetKernel", "Stacked", "StackedKernel", "stack_elements"]
 
@@ -39,23 +37,19 @@ _GROUP = 256  # elements that are taken together for the values k(A, A)
 
 @dataclass(frozen=True, eq=False)
 class Stacked(Ranges):
-    """Sets of elements; ``grams`` are the matrices of all elements, of which the i-th set has a range."""
+    """Sets of elements; ``parts`` are all elements, of which the i-th set has a range."""
 
-    grams: tuple[Gram, ...]  # their product is the kernel of elements; none where there are no elements
+    parts: Parts
     starts: np.ndarray  # (n,) int64
     stops: np.ndarray  # (n,) int64
 
     @classmethod
-    def of(cls, lengths: np.ndarray, *parts: tuple[Kernel, Any]) -> Stacked:
-        """Sets of these lengths, from kernels and what they see of the stacked elements."""
-        from mercer.gram import Gram
-
+    def of(cls, lengths: np.ndarray, kernel: Kernel, elements: Any) -> Stacked:
+        """Sets of these lengths, from their stacked elements and the kernel that compares these."""
         stops = np.cumsum(lengths, dtype=np.int64)
-        has_elements = len(stops) and stops[-1] > 0
-        grams = tuple(Gram(kernel, elements, cache=0) for kernel, elements in parts) if has_elements else ()
-        return cls(grams, stops - lengths, stops)
+        return cls(Parts(kernel, elements), stops - lengths, stops)
 
-    def members(self) -> tuple[np.ndarray, np.ndarray]:
+    def members(self) -> Members:
         """Where the elements are, set after set, and the set of each."""
         lengths = self.lengths
         sets = np.repeat(np.arange(len(self)), lengths)
@@ -74,14 +68,12 @@ class Stacked(Ranges):
 
 def sums(X: Stacked, Y: Stacked | None) -> np.ndarray:  # (n, m)
     """The values of elements added up for all pairs of sets; Y = None means X with itself."""
-    from mercer.gram.segments import segment_sums
-
     other = X if Y is None else Y
     shape = (len(X), len(other))
-    if not (X.grams and X.lengths.any() and other.lengths.any()):
+    if not (X.lengths.any() and other.lengths.any()):
         return np.zeros(shape)
     left = X.members()
-    return segment_sums(X.grams, left, left if Y is None else Y.members(), shape, lower=Y is None)
+    return X.parts.matrix.sums(left, left if Y is None else Y.members(), shape, lower=Y is None)
 
 
 class StackedKernel(ObjectKernel, abstract=True):
@@ -223,7 +215,7 @@ class SetKernel(StackedKernel):
 
     def encode(self, X: Sequence[Any]) -> Stacked:
         elements, lengths = stack_elements(self.base, X)
-        return Stacked.of(lengths, (self.base, elements))
+        return Stacked.of(lengths, self.base, elements)
 
     def embedding(self, X: Sequence[Any]) -> Any:  # (n, features)
         """ΣΦ(a), or the mean, where Φ is at hand: work for every set instead of every pair."""
@@ -344,7 +336,8 @@ class GeneralSetKernel(StackedKernel):
 
     def encode(self, X: Sequence[Any]) -> Stacked:
         elements, counts, lengths = self._read(X)
-        return Stacked.of(lengths, (self.element, elements), (self.count, counts))
+        kernel = Product(Mapped(self.element, _ELEMENT), Mapped(self.count, _COUNT))
+        return Stacked.of(lengths, kernel, _Multiples(elements, counts))
 
     def resolve(self, X: Any, weight: Any = None) -> Kernel:
         """Words such as "median" are taken from all different elements, and from their multiplicities."""
@@ -354,6 +347,21 @@ class GeneralSetKernel(StackedKernel):
         weight = None if weight is None else np.repeat(weight, lengths)
         element, count = self.element.resolve(elements, weight), self.count.resolve(counts, weight)
         return GeneralSetKernel(element, count, self.universe)
+
+
+@dataclass(frozen=True, eq=False)
+class _Multiples:
+    """Elements and how often each is there: the points of a product of two kernels."""
+
+    elements: Any
+    counts: np.ndarray  # (n, 1)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.counts),)
+
+
+_ELEMENT, _COUNT = attrgetter("elements"), attrgetter("counts")
 
 
 def _key(element: Any, as_tuples: bool) -> Any:

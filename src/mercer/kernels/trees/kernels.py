@@ -24,8 +24,8 @@ from mercer.data import points as data
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import choice, fixed, positive
-from mercer.kernels.structured import FeatureKernel, ObjectKernel
-from mercer.kernels.trees.matching import Keyed, number_nodes, partial_trees, subset_trees, subtree_sizes
+from mercer.kernels.structured import FeatureKernel, ObjectKernel, Parts
+from mercer.kernels.trees.matching import Keyed, matching_nodes, number_nodes, subtree_sizes
 from mercer.kernels.trees.tree import encode_trees
 from mercer.runtime.config import format_bytes
 
@@ -124,7 +124,7 @@ class SubsetTree(_NodePairs):
         return Keyed.of(trees, productions)
 
     def compare(self, X: Keyed, Y: Keyed, same: int) -> tuple[np.ndarray, int]:
-        return subset_trees(*X.against(Y, same), float(self.decay))
+        return matching_nodes(*X.against(Y, same), False, float(self.decay), 1.0)
 
 
 class PartialTree(_NodePairs):
@@ -172,10 +172,10 @@ class PartialTree(_NodePairs):
         trees = encode_trees(X)
         if self.labels is None:
             return Keyed.of(trees, trees.labels)
-        return Keyed.of(trees, np.zeros_like(trees.labels), self.labels(trees.names))
+        return Keyed.of(trees, np.zeros_like(trees.labels), Parts(self.labels, trees.names))
 
     def compare(self, X: Keyed, Y: Keyed, same: int) -> tuple[np.ndarray, int]:
-        return partial_trees(*X.against(Y, same), X.labels, X.alike, float(self.decay), float(self.gap))
+        return matching_nodes(*X.against(Y, same), True, float(self.decay), float(self.gap))
 
     def resolve(self, X: Any, weight: Any = None) -> Kernel:
         """A kernel of labels that waits for data waits for labels."""

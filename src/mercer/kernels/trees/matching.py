@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.structured import Ranges
+from mercer.kernels.structured import Parts, Ranges
 from mercer.kernels.trees.tree import Trees
 from mercer.runtime.config import memory_budget, thread_count
 from mercer.runtime.native import INNER, OPTIONS, njit
 
-__all__ = ["Keyed", "number_nodes", "partial_trees", "subset_trees", "subtree_sizes"]
+__all__ = ["Keyed", "matching_nodes", "number_nodes", "subtree_sizes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,26 +41,28 @@ class Keyed(Ranges):
     ranked: np.ndarray  # (nodes,): the keys in that order
     bare: np.ndarray  # (nodes,): which are leaves, in that order
     labels: np.ndarray  # (nodes,)
-    alike: np.ndarray  # (labels, labels): how similar labels are, or (0, 0)
+    parts: Parts | None  # the labels that there are, where a kernel compares them
     room: int  # how many Δ may be kept at a time
 
     @classmethod
-    def of(cls, trees: Trees, keys: np.ndarray, alike: np.ndarray | None = None) -> Keyed:
+    def of(cls, trees: Trees, keys: np.ndarray, parts: Parts | None = None) -> Keyed:
         is_leaf = trees.first == trees.last
         order = np.lexsort((is_leaf, keys, trees.owners()))
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        alike = np.empty((0, 0)) if alike is None else np.ascontiguousarray(alike, np.float64)
         room = memory_budget() // (8 * thread_count())  # each thread compares trees of its own
         return cls(
             trees.starts, trees.stops, trees.first, trees.last, keys, order, place,
-            keys[order], is_leaf[order], trees.labels, alike, room,
+            keys[order], is_leaf[order], trees.labels, parts, room,
         )  # fmt: skip
 
     def against(self, other: Keyed, same: int) -> tuple[Any, ...]:
         """These trees and others of the same nodes, as compiled code takes them."""
         nodes = (self.first, self.last, self.keys, self.order, self.place, self.ranked, self.bare)
-        return nodes, self.starts, self.stops, other.starts, other.stops, same, self.room
+        alike = (
+            np.empty((0, 0)) if self.parts is None else np.ascontiguousarray(self.parts.values, np.float64)
+        )
+        return nodes, self.starts, self.stops, other.starts, other.stops, same, self.room, self.labels, alike
 
 
 # --- numbering nodes -------------------------------------------------------------------------------------
@@ -184,64 +186,18 @@ def _longest(starts, stops):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
-def subset_trees(nodes, starts, stops, starts2, stops2, same, room, decay):  # type: ignore[no-untyped-def]
-    """Σ Δ(a, b) over nodes of equal production, Δ = λ Π (1 + Δ of the children): a row per tree of the first.
+def matching_nodes(  # type: ignore[no-untyped-def]
+    nodes, starts, stops, starts2, stops2, same, room, labels, alike, is_partial, decay, gap
+):
+    """Σ Δ(a, b) over nodes with the same key: a row per tree of the first, a column per tree of the second.
+
+    Of partial trees, Δ = μ σ (λ² + Σ λ^(d(J) + d(J')) Π Δ of the children J, J'), of others μ Π (1 + Δ of the
+    children); μ is ``decay``, λ is ``gap``, 1 for the others, and σ how alike the labels are, 1 where
+    ``alike`` is empty. A leaf has Δ = μ σ λ², but is no child that could be continued.
 
     ``same`` = 1: both sides are one set, of which the lower half is computed; 2: only the diagonal is, in
-    the first column. A leaf has Δ = λ, but is no child that could be continued. Beside the matrix: 0, or how
-    many values would have to be kept where that is more than ``room``.
-    """
-    first, last, keys, order, place, ranked, bare = nodes
-    n, m = starts.shape[0], 1 if same == 2 else starts2.shape[0]
-    K = np.empty((n, m))
-    longest = _longest(starts, stops)
-    low, middle, high = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
-    offset = np.empty(longest, np.int64)
-    delta = np.empty(_KEPT)
-    for i in range(n):
-        s, e = starts[i], stops[i]
-        for j in range(i + 1 if same == 1 else m):
-            t = i if same == 2 else j
-            _match(order, ranked, bare, s, e, starts2[t], stops2[t], low, middle, high)
-            value, filled = 0.0, 0
-            for a in range(e - s - 1, -1, -1):
-                if high[a] > low[a]:
-                    left, end = first[s + a], last[s + a]
-                    if filled + middle[a] - low[a] > delta.shape[0]:
-                        delta, filled = _make_room(delta, filled, offset, low, middle, a, end - s, room)
-                        if not delta.shape[0]:
-                            return K, filled
-                    offset[a] = filled
-                    total = decay * (high[a] - middle[a])  # of a row: shorter sums round less
-                    for p in range(low[a], middle[a]):
-                        product = decay
-                        shift = first[order[p]] - left
-                        for c in range(left, end):
-                            if keys[c] == keys[c + shift] and low[c - s] < middle[c - s]:
-                                product *= 1.0 + delta[offset[c - s] + place[c + shift] - low[c - s]]
-                        total += product
-                        delta[filled] = product
-                        filled += 1
-                    value += total
-            K[i, j] = value
-            if same == 1:
-                K[j, i] = value
-    return K, 0
-
-
-@njit(nogil=True, cache=True, **OPTIONS)
-def partial_trees(  # type: ignore[no-untyped-def]
-    nodes, starts, stops, starts2, stops2, same, room, labels, alike, decay, gap
-):
-    """Σ Δ(a, b) over matching nodes, Δ = μ σ (λ² + Σ λ^(d(J) + d(J')) Π Δ of the children J, J').
-
-    The inner sum runs over sequences of children of a and of b, equally long. With W(i, j) that over those
-    which end at the children i and j,
-
-        W(i, j) = λ² Δ(i, j) (1 + S(i-1, j-1)),      S(i, j) = Σ_{i'≤i, j'≤j} λ^(i-i'+j-j') W(i', j'),
-
-    S is updated along a row, R(j) = W(i, j) + λ R(j-1), and from row to row, S(i, j) = R(j) + λ S(i-1, j).
-    ``same``, and what is returned, as in ``subset_trees``; σ = 1 where ``alike`` is empty.
+    the first column. Beside the matrix: 0, or how many values would have to be kept where that is more than
+    ``room``.
     """
     first, last, keys, order, place, ranked, bare = nodes
     n, m = starts.shape[0], 1 if same == 2 else starts2.shape[0]
@@ -250,7 +206,7 @@ def partial_trees(  # type: ignore[no-untyped-def]
     low, middle, high = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
     offset = np.empty(longest, np.int64)
     widest = 1
-    for t in range(starts2.shape[0]):
+    for t in range(starts2.shape[0] if is_partial else 0):
         for b in range(starts2[t], stops2[t]):
             widest = max(widest, last[b] - first[b])
     S = np.empty(widest)
@@ -272,7 +228,7 @@ def partial_trees(  # type: ignore[no-untyped-def]
                         if not delta.shape[0]:
                             return K, filled
                     offset[a] = filled
-                    total = 0.0
+                    total = 0.0  # of a row: shorter sums round less
                     if is_smooth:
                         for p in range(middle[a], high[a]):
                             total += leaf * alike[labels[s + a], labels[order[p]]]
@@ -280,16 +236,21 @@ def partial_trees(  # type: ignore[no-untyped-def]
                         total = leaf * (high[a] - middle[a])
                     for p in range(low[a], middle[a]):
                         b = order[p]
-                        sigma = decay
+                        product = decay
                         if is_smooth:
-                            sigma *= alike[labels[s + a], labels[b]]
-                        if sigma != 0.0:
-                            sigma *= square + _sequences(
+                            product *= alike[labels[s + a], labels[b]]
+                        if not is_partial:
+                            shift = first[b] - left
+                            for c in range(left, end):
+                                if keys[c] == keys[c + shift] and low[c - s] < middle[c - s]:
+                                    product *= 1.0 + delta[offset[c - s] + place[c + shift] - low[c - s]]
+                        elif product != 0.0:
+                            product *= square + _sequences(
                                 first, last, keys, place, labels, alike, is_smooth, leaf, gap,
                                 s, left, end, b, low, middle, offset, delta, S,
                             )  # fmt: skip
-                        total += sigma
-                        delta[filled] = sigma
+                        total += product
+                        delta[filled] = product
                         filled += 1
                     value += total
             K[i, j] = value
@@ -303,7 +264,14 @@ def _sequences(  # type: ignore[no-untyped-def]
     first, last, keys, place, labels, alike, is_smooth, leaf, gap,
     s, left, end, b, low, middle, offset, delta, S,
 ):  # fmt: skip
-    """The sum over sequences of the children left … end - 1 and of those of b."""
+    """Σ λ^(d(J) + d(J')) Π Δ over sequences J of the children left … end - 1 and J' of those of b.
+
+    J and J' are equally long. With W(i, j) the sum over those which end at the children i and j,
+
+        W(i, j) = λ² Δ(i, j) (1 + S(i-1, j-1)),      S(i, j) = Σ_{i'≤i, j'≤j} λ^(i-i'+j-j') W(i', j'),
+
+    S is updated along a row, R(j) = W(i, j) + λ R(j-1), and from row to row, S(i, j) = R(j) + λ S(i-1, j).
+    """
     right, width = first[b], last[b] - first[b]
     square, total = gap * gap, 0.0
     for j in range(width):

@@ -22,7 +22,6 @@ proofs on perceptrons, Symposium on the Mathematical Theory of Automata 12 (1962
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, repeat
@@ -32,6 +31,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.runtime.config import memory_budget
+from mercer.runtime.row_store import RowStore
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
@@ -330,7 +330,7 @@ class _Run:
 
 
 class _Rows:
-    """Rows of K that were fetched and are kept: least recently used ones leave first."""
+    """Rows of K, fetched ahead and kept; the whole matrix where most of them are needed."""
 
     def __init__(self, K: KernelMatrix, prefetch: int, cache: int | None, functions: int) -> None:
         size = max(1, K.shape[1] * K.dtype.itemsize)
@@ -341,32 +341,27 @@ class _Rows:
         self.whole: np.ndarray | None = None
         self.fetched = 0
         self.block = int(np.clip(min(_BLOCK, memory_budget() // 16) // size, 1, max(1, prefetch)))
-        self.slots = max((memory_budget() // 4 if cache is None else cache) // size, self.block)
-        self.kept: OrderedDict[int, np.ndarray] = OrderedDict()
+        capacity = memory_budget() // 4 if cache is None else cache
+        self.kept = RowStore(K.shape[1], K.dtype, max(capacity, self.block * size))
 
     def get(self, i: int) -> np.ndarray | None:  # (n,)
         """Row i, if it is here."""
         if self.whole is not None:
             return np.asarray(self.whole[i])
-        row = self.kept.get(i)
-        if row is not None:
-            self.kept.move_to_end(i)
-        return row
+        return self.kept.get(i)
 
     def fetch(self, i: int, likely: np.ndarray) -> np.ndarray:  # (n,)
         """Row i, and with it those of some likely points that are not here."""
-        if self.fetched > self.patience and self.slots >= self.n:
-            self.kept.clear()
+        if self.fetched > self.patience and self.kept.slots >= self.n:
+            self.kept = RowStore(self.n, self.K.dtype, 0)
             self.whole = self.K.dense()
             return np.asarray(self.whole[i])
         others = [j for j in likely.tolist() if j not in self.kept][: self.block - 1]
-        index = [*others, i]
+        index = np.array([*others, i])
         self.fetched += len(index)
-        while self.kept and len(self.kept) + len(index) > self.slots:
-            self.kept.popitem(last=False)
-        for j, row in zip(index, self.K.rows(np.array(index)), strict=True):
-            self.kept[j] = row.copy()  # a view would keep the whole block alive
-        return self.kept[i]
+        rows = self.K.rows(index)
+        self.kept.keep(index, rows)
+        return np.asarray(rows[-1])
 
 
 def visiting_orders(n: int, orders: Iterable[Any] | int | None) -> Iterator[Any]:

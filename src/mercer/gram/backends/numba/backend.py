@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  the BLAS that compiled code calls: loaded before it is limited
 from numba import types
 
-from mercer.gram.backends.base import REPAIR, Backend
+from mercer.gram.backends.base import REPAIR, Backend, Tile, cut
 from mercer.gram.backends.numba import codegen, loops
 from mercer.gram.backends.numba.sparse_products import sparse_products
 from mercer.gram.sides import Side, ViewData
@@ -40,6 +40,8 @@ _ALWAYS_DENSE = 256  # and up to which it always is
 _SMALL = 2**26  # bytes up to which narrow CSR views are made dense once and for all
 _TILE = (124, 248)  # rows and columns of a tile: three planes of float64 in a megabyte of cache
 _ROWS_TILE = (256, 512)  # for some rows of a matrix: products of this size are as fast as products come
+_HANDED_OVER = 8 * _TILE[1]  # columns of sparse rows and objects that are made ready together: whole tiles
+_REPAIRED = 4096  # pairs of sparse rows whose differences are taken together
 
 
 #: the compiled code of every layout that was met
@@ -72,7 +74,7 @@ class Prepared:
     is_flat: bool  # every view is in the flat arrays
 
 
-class NumbaBackend(Backend):
+class NumbaBackend(Backend[Prepared]):
     """Tiles by BLAS and compiled code, on the CPU."""
 
     name = "numba"
@@ -204,63 +206,54 @@ class NumbaBackend(Backend):
 
     # --- work ----------------------------------------------------------------------------------------
 
-    def block(
-        self,
-        x: Prepared,
-        y: Prepared,
-        i: tuple[int, int],
-        j: tuple[int, int],
-        out: np.ndarray,
-        at: tuple[int, int],
-        mirror: bool,
-    ) -> None:
-        self._sweep(x, y, i, j, out, at, self.no_vectors, loops.MIRROR if mirror else loops.STORE)
+    def values(self, tile: Tile[Prepared]) -> np.ndarray:
+        out = np.empty(tile.shape, self.dtype)
+        self._sweep(tile, loops.STORE, out, (0, 0))
+        return out
 
-    def scatter(
-        self, x: Prepared, y: Prepared, j: tuple[int, int], out: np.ndarray, places: np.ndarray
-    ) -> None:
-        self._sweep(x, y, (0, len(places)), j, out, (0, j[0]), self.no_vectors, loops.SCATTER, places)
+    def fill(self, tile: Tile[Prepared], out: np.ndarray) -> None:
+        at = tile.i[0], tile.j[0]
+        if tile.x.is_flat or tile.i == tile.j:
+            self._sweep(tile, loops.MIRROR if tile.mirror else loops.STORE, out, at)
+            return
+        self._sweep(tile, loops.STORE, out, at)
+        if tile.mirror:
+            out[tile.columns, tile.rows] = out[tile.rows, tile.columns].T
 
-    def multiply(self, x: Prepared, y: Prepared, i: tuple[int, int], V: np.ndarray, out: np.ndarray) -> None:
-        n = V.shape[0]
-        step = n if x.is_flat else 2048
-        for start in range(0, n, step):
-            stop = min(start + step, n)
-            self._sweep(x, y, i, (start, stop), out, (i[0], 0), V[start:stop], loops.MULTIPLY)
+    def scatter(self, tile: Tile[Prepared], out: np.ndarray, places: np.ndarray) -> None:
+        self._sweep(tile, loops.SCATTER, out, (0, tile.j[0]), targets=places)
+
+    def multiply(self, tile: Tile[Prepared], V: np.ndarray, out: np.ndarray) -> None:
+        for strip in self._strips(tile):
+            self._sweep(strip, loops.MULTIPLY, out, (tile.i[0], 0), V[strip.columns])
 
     def sums(
-        self,
-        x: Prepared,
-        y: Prepared,
-        i: tuple[int, int],
-        j: tuple[int, int],
-        sets: tuple[np.ndarray, np.ndarray],
-        out: np.ndarray,
+        self, tile: Tile[Prepared], row_sets: np.ndarray, column_sets: np.ndarray, out: np.ndarray
     ) -> None:
         with self._guard:  # several threads may be the first
             self._adding_tile  # noqa: B018
-        self._sweep(x, y, i, j, self.no_vectors, (0, 0), self.no_vectors, loops.SUMS, *sets, out)
+        for strip in self._strips(tile):
+            sets = row_sets, column_sets[strip.columns]
+            self._sweep(strip, loops.SUMS, self.no_vectors, (0, 0), None, *sets, out)
+
+    def _strips(self, tile: Tile[Prepared]) -> list[Tile[Prepared]]:
+        """All columns at once where the loop reads the points itself, else as many as are handed over."""
+        return [tile] if tile.x.is_flat else tile.strips(_HANDED_OVER)
 
     def _sweep(
         self,
-        x: Prepared,
-        y: Prepared,
-        i: tuple[int, int],
-        j: tuple[int, int],
+        tile: Tile[Prepared],
+        mode: int,
         out: np.ndarray,
         at: tuple[int, int],
-        V: np.ndarray,
-        mode: int,
+        V: np.ndarray | None = None,
         targets: np.ndarray | None = None,
         column_targets: np.ndarray | None = None,
         sums: np.ndarray | None = None,
     ) -> None:
-        if not x.is_flat and mode == loops.MIRROR and i != j:
-            self._sweep(x, y, i, j, out, at, V, loops.STORE)
-            out[j[0] : j[1], i[0] : i[1]] = out[i[0] : i[1], j[0] : j[1]].T
-            return
+        x, y, i, j, _ = tile
         planes, views, here = self._layout(x.facts)
-        given = self._computed_here(here, x, y, i, j, same=mode == loops.MIRROR)
+        given = self._computed_here(here, tile) if here else self.no_planes
         if not x.is_flat:  # sparse rows and objects: the range is handed over on its own, counted from 0
             x, y = self._local(x, i), self._local(y, j)
             i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
@@ -270,7 +263,8 @@ class NumbaBackend(Backend):
             x.flat, x.exact, x.norms, x.shift, x.values,
             y.flat, y.exact, y.norms, y.shift, y.values,
             self.params, given, _TILE if mode != loops.SCATTER else _ROWS_TILE, self.tau,
-            i[0], i[1], j[0], j[1], out, at[0], at[1], V, mode,
+            i[0], i[1], j[0], j[1], out, at[0], at[1],
+            self.no_vectors if V is None else V, mode,
             self.no_places if targets is None else targets,
             self.no_places if column_targets is None else column_targets,
             self.no_sums if sums is None else sums,
@@ -308,26 +302,20 @@ class NumbaBackend(Backend):
         return planes, views, tuple(here)
 
     def _computed_here(
-        self,
-        here: tuple[int, ...],
-        x: Prepared,
-        y: Prepared,
-        i: tuple[int, int],
-        j: tuple[int, int],
-        same: bool,
+        self, here: tuple[int, ...], tile: Tile[Prepared]
     ) -> np.ndarray:  # (planes, rows, columns)
         """Planes of Python objects and of wide sparse matrices."""
-        if not here:
-            return self.no_planes
-        objects = iter(self.external(x.side, y.side, i, j, same))
+        sides = Tile(tile.x.side, tile.y.side, *tile[2:])
+        objects = iter(self.external(sides))
         given = []
         for p in here:
             plane = self.program.planes[p]
             if isinstance(plane, External):
                 given.append(next(objects))
             else:
-                v = self.program.views.index(plane.view)
-                given.append(_sparse_plane(plane, x.side.views[v], y.side.views[v], i, j, float(self.tau)))
+                given.append(
+                    _sparse_plane(plane, self.program.views.index(plane.view), sides, float(self.tau))
+                )
         return np.ascontiguousarray(given, dtype=self.dtype)
 
 
@@ -369,19 +357,18 @@ def _is_dense(view: ViewData) -> bool:
     return bool(view.norms.size) and not view.is_sparse
 
 
-def _sparse_plane(
-    plane: Quantity, x: ViewData, y: ViewData, i: tuple[int, int], j: tuple[int, int], tau: float
-) -> np.ndarray:
+def _sparse_plane(plane: Quantity, v: int, tile: Tile[Side], tau: float) -> np.ndarray:
     """⟨x, y⟩ or ‖x-y‖² of CSR rows, in float64."""
+    x, y = tile.x.views[v], tile.y.views[v]
     assert y.columns is not None
-    product = sparse_products(x.matrix, y.matrix, i, j, y.columns)
+    product = sparse_products(x.matrix, y.matrix, tile.i, tile.j, y.columns)
     if plane.kind == "dot":
         return product
-    scale = x.norms[i[0] : i[1], None] + y.norms[None, j[0] : j[1]]
+    scale = x.norms[tile.rows, None] + y.norms[None, tile.columns]
     s = scale - 2 * product
     doubtful = np.nonzero(s < tau * scale)
-    for start in range(0, len(doubtful[0]), 4096):
-        a, b = (part[start : start + 4096] for part in doubtful)
-        difference = x.matrix[i[0] + a] - y.matrix[j[0] + b]
+    for part in cut(len(doubtful[0]), _REPAIRED):
+        a, b = (positions[slice(*part)] for positions in doubtful)
+        difference = x.matrix[tile.i[0] + a] - y.matrix[tile.j[0] + b]
         s[a, b] = difference.multiply(difference).sum(axis=1)
     return s
