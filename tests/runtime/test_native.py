@@ -4,13 +4,14 @@ import gc
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from mercer import Gaussian, config
 from mercer.gram import Gram
-from mercer.gram.backends.numba import loops
+from mercer.gram.backends.numba import backend
 from mercer.runtime.native import njit
 
 
@@ -52,17 +53,42 @@ def test_a_child_of_a_process_that_compiles_collects_garbage():
     assert gc.isenabled()
 
 
+def compiled_sweeps():
+    return {key: sweep.signatures for key, sweep in backend._sweeps.items()}
+
+
+def test_a_sweep_is_called_while_that_of_another_precision_is_compiled(rng):
+    """Several threads, each with Grams of its own, when one of them is the first of its precision."""
+    X, ended = rng.normal(size=(40, 3)), []
+    Gram(Gaussian(2.0), X).dense()
+
+    def call():
+        while not ended:
+            Gram(Gaussian(2.0), X).dense()
+
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(call) for _ in range(2)]
+        try:
+            for _ in range(5):
+                backend._sweeps.pop((np.dtype(np.float32),) * 2, None)
+                with config(dtype="float32"):
+                    Gram(Gaussian(2.0), X.astype(np.float32)).dense()
+        finally:
+            ended.append(True)
+    assert [done.result() for done in calls] == [None, None]
+
+
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_read_only_points_and_vectors_need_no_code_of_their_own(precision, rng):
     """As joblib hands them to its workers: the tile loop takes seconds to compile."""
     X, V = rng.normal(size=(30, 12)), rng.normal(size=(30, 2))
     with config(dtype=precision):
         wanted = Gram(Gaussian(2.0), X) @ V
-        known = len(loops.sweep.signatures)
+        known = compiled_sweeps()
         X.setflags(write=False)
         V.setflags(write=False)
         np.testing.assert_array_equal(Gram(Gaussian(2.0), X) @ V, wanted)
-    assert len(loops.sweep.signatures) == known
+    assert compiled_sweeps() == known
 
 
 def test_code_is_kept_for_what_it_calls_too(tmp_path):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from threading import Lock, local
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  the BLAS that compiled code calls: loaded before it is limited
-from numba import types
+from numba import from_dtype, types
 
 from mercer.gram.backends.base import REPAIR, Backend, Tile, cut
 from mercer.gram.backends.numba import codegen, loops
@@ -24,6 +24,7 @@ from mercer.gram.sides import Side, ViewData
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
+from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["NumbaBackend"]
 
@@ -145,7 +146,7 @@ class NumbaBackend(Backend[Prepared]):
 
     def _flatten(self, side: Side) -> Prepared:
         flat, exact = self._arrays([view for view in side.views if _is_dense(view)])
-        _compile_sweep(self.dtype.name, exact.dtype.name)
+        _sweep_for(self.dtype, exact.dtype)  # before threads need it
         sizes = [view.matrix.size if _is_dense(view) else 0 for view in side.views]
         zeros = np.zeros(side.n)
         norms, shift = (
@@ -258,7 +259,7 @@ class NumbaBackend(Backend[Prepared]):
             x, y = self._local(x, i), self._local(y, j)
             i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
         places = np.column_stack([x.offsets, y.offsets, views]) if len(views) else np.empty((0, 4), np.int64)
-        loops.sweep(
+        _sweep_for(self.dtype, x.exact.dtype)(
             self._adding_tile.address if mode == loops.SUMS else self.address, planes, places,
             x.flat, x.exact, x.norms, x.shift, x.values,
             y.flat, y.exact, y.norms, y.shift, y.values,
@@ -319,33 +320,43 @@ class NumbaBackend(Backend[Prepared]):
         return np.ascontiguousarray(given, dtype=self.dtype)
 
 
-@cache
-def _compile_sweep(precision: str, exact: str) -> None:
-    """The tile loop, compiled or loaded before it is first needed: no garbage is collected meanwhile.
+_sweeps: dict[tuple[Any, Any], Any] = {}
+_sweep_guard = Lock()
 
-    What is only read is declared so, and no other code is compiled: a model in read-only memory (joblib's
-    workers have theirs there) is swept by the same code as any other.
+
+def _sweep_for(real: np.dtype[Any], exact: np.dtype[Any]) -> Any:
+    """The tile loop for a precision, and one to repair in: compiled or loaded when it is first asked for."""
+    if (real, exact) not in _sweeps:
+        with _sweep_guard:
+            if (real, exact) not in _sweeps:
+                _sweeps[real, exact] = _compile_sweep(from_dtype(real), from_dtype(exact))
+    return _sweeps[real, exact]
+
+
+def _compile_sweep(real: Any, exact: Any) -> Any:
+    """`loops.sweep` for one signature, and for no other ever after.
+
+    What is only read is declared so: a model in read-only memory (joblib's workers have theirs there) is
+    swept by the same code as any other. Each signature has a function of its own: one that could still be
+    compiled would be compiled anew, by a thread that calls it meanwhile, for arrays that may be written to.
     """
-    real, whole = getattr(types, precision), types.int64
+    whole = types.int64
 
     def given(kind: Any, dimensions: int) -> Any:
         return types.Array(kind, dimensions, "C", readonly=True)
 
-    side = (given(real, 1), given(getattr(types, exact), 1), *[given(real, 2)] * 3)
+    side = (given(real, 1), given(exact, 1), *[given(real, 2)] * 3)
     out, sums = types.Array(real, 2, "C"), types.Array(types.float64, 2, "C")
-    with _sweep_guard:
-        loops.sweep.disable_compile(False)
-        loops.sweep.compile(
-            (
-                whole, given(whole, 2), given(whole, 2), *side, *side, given(real, 1), given(real, 3),
-                types.UniTuple(whole, 2), real, whole, whole, whole, whole, out, whole, whole, given(real, 2),
-                whole, given(whole, 1), given(whole, 1), sums,
-            )
-        )  # fmt: skip
-        loops.sweep.disable_compile()
-
-
-_sweep_guard = Lock()
+    sweep = njit(nogil=True, cache=True, **OPTIONS)(loops.sweep)
+    sweep.compile(
+        (
+            whole, given(whole, 2), given(whole, 2), *side, *side, given(real, 1), given(real, 3),
+            types.UniTuple(whole, 2), real, whole, whole, whole, whole, out, whole, whole, given(real, 2),
+            whole, given(whole, 1), given(whole, 1), sums,
+        )
+    )  # fmt: skip
+    sweep.disable_compile()
+    return sweep
 
 
 def _dense_size(side: Side) -> int:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.gram.backends.numba.pointers import add_product, call_tile, either, products, stream
-from mercer.runtime.native import INNER, OPTIONS, bits, njit, part, row
+from mercer.runtime.native import INNER, bits, njit, part, row
 
 __all__ = [
     "DIRECT",
@@ -231,7 +231,6 @@ def _add_segments(total, column_sets, out):  # type: ignore[no-untyped-def]
         c = end
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
 def sweep(  # type: ignore[no-untyped-def]
     address,
     planes,  # (P, 4): kind, view, how (see ``OWN``, ``DIRECT``), whether a product is shifted back
@@ -249,6 +248,8 @@ def sweep(  # type: ignore[no-untyped-def]
     column_places, sums,  # for SUMS: the column of sums for each column j0:j1; sums are of float64
 ):  # fmt: skip
     """Rows i0:i1 × columns j0:j1 of the Gram matrix, into out[oi:, oj:] or multiplied with V into it.
+
+    The backend compiles it, once for each precision.
 
     For SUMS, the kernel's ``tile`` is one that adds all its rows to the first of out.
     """
