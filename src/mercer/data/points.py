@@ -45,6 +45,7 @@ __all__ = [
 #: what takes columns of any kind
 _FOR_TABLES = "take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
 
+_SHORT = 2**13  # values whose temporary array costs less than asking NumPy not to warn of a sum
 _REALS = (np.dtype(np.float64), np.dtype(np.float32))
 
 #: points as rows: a dense float array, or a CSR array with sorted indices
@@ -241,9 +242,13 @@ def _require_table(shape: tuple[int, ...], name: str) -> None:
 
 def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> None:
     values = stored(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
+    if values.size <= _SHORT:
+        if np.isfinite(values).all():
             return
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
+                return
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size == 0:  # the sum alone overflowed
         return

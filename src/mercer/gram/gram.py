@@ -22,7 +22,7 @@ from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program, program_of
 from mercer.kernels.structured import Members, Parts
-from mercer.runtime.config import Settings, config, require_memory, settings
+from mercer.runtime.config import Settings, require_memory, settings, within
 from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
 
@@ -31,6 +31,7 @@ __all__ = ["Gram", "compare_parts"]
 
 _SMALL_RESULT = 2**20  # bytes
 _COMBINED = 512  # columns that are added up in the precision of K before float64 takes over
+_WORTH_A_LIMIT = 2**18  # multiplications of a product below which OpenBLAS takes one thread by itself
 _WORTH_THREADS = 2**17  # pairs of points below which starting threads takes longer than the work
 
 
@@ -98,6 +99,7 @@ class Gram:
         self._x = self._backend.prepare(sides.left)
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
+        self._width = sum(view.width for view in sides.right.views if view.norms.size)
         self._cache = RowStore(self.shape[1], self.dtype, cache)
 
     def is_of(self, kernel: Kernel, Y: Any, now: Settings) -> bool:
@@ -303,12 +305,16 @@ class Gram:
     def _run(self, task: Callable[[Any], None], tasks: Iterable[Any], pairs: int) -> None:
         alone = self._backend.is_parallel or pairs < _WORTH_THREADS
         with self._backend.session():
-            run(task, tasks, 1 if alone else None)
+            if pairs * self._width < _WORTH_A_LIMIT:
+                for item in tasks:
+                    task(item)
+            else:
+                run(task, tasks, 1 if alone else None)
 
 
 def _remake(kernel: Kernel, X: Any, Y: Any, cache: int | None, settings: dict[str, Any]) -> Gram:
     """A Gram under the settings that another was made with."""
-    with config(**settings):
+    with within(**settings):
         return Gram(kernel, X, Y, cache=cache)
 
 

@@ -21,7 +21,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -42,6 +42,7 @@ __all__ = [
     "settings",
     "thread_count",
     "threads_within",
+    "within",
 ]
 
 
@@ -300,15 +301,25 @@ def thread_count() -> int:
     return settings().threads or machine.available_cores()
 
 
-@contextmanager
-def threads_within(count: int) -> Iterator[None]:
+def threads_within(count: int) -> AbstractContextManager[None]:
     """At most so many threads in this block: the share of one of several threads of ours.
 
     >>> with config(threads=4), threads_within(2):
     ...     thread_count()
     2
     """
-    token = _block.set(_Block({"threads": min(count, thread_count())}))
+    return within(threads=min(count, thread_count()))
+
+
+@contextmanager
+def within(**changes: Any) -> Iterator[None]:
+    """Settings for this block, as `config` has them, from code that has checked them: a tenth of the time.
+
+    >>> with within(dtype="float32"):
+    ...     settings().dtype
+    'float32'
+    """
+    token = _block.set(_Block(changes))
     try:
         yield
     finally:

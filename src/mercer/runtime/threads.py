@@ -92,18 +92,18 @@ def _limited_blas(threads: int) -> Iterator[None]:
                 _wishes.pop(me, None)
             _apply(libraries, None)
             for library, own in zip(libraries, mine, strict=True):
-                if _is_per_thread(library):
-                    _limit(library, own)
+                if library.is_per_thread:
+                    library.limit(own)
 
 
 @contextmanager
 def _blas_beside_the_caller() -> Iterator[None]:
     """BLAS on one thread in a helper, whose caller is inside with the same wish."""
-    me, per_thread = get_ident(), [library for library in _libraries() if _is_per_thread(library)]
+    me, per_thread = get_ident(), [library for library in _libraries() if library.is_per_thread]
     with _lock:
         _wishes[me] = [1]
     for library in per_thread:
-        _limit(library, 1)
+        library.limit(1)
     try:
         yield
     finally:
@@ -113,43 +113,49 @@ def _blas_beside_the_caller() -> Iterator[None]:
                 _apply(_libraries(), None)
 
 
-def _apply(libraries: list[Any], own: int | None) -> None:
+def _apply(libraries: tuple[_Library, ...], own: int | None) -> None:
     """The limit that follows from all wishes; ``own`` for a BLAS with a limit per thread."""
     common = None
     if _wishes:
         common = max(1, min(inside[-1] for inside in _wishes.values()) // len(_wishes))
     for library, original in zip(libraries, _originals, strict=True):
-        if not _is_per_thread(library):
-            _limit(library, original if common is None else min(original, common))
+        if not library.is_per_thread:
+            library.limit(original if common is None else min(original, common))
         elif own is not None:
-            _limit(library, own)
+            library.limit(own)
+
+
+class _Library:
+    """A BLAS of the process: how many threads it has, and a limit on them."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self.get_num_threads = library.get_num_threads
+        #: whether each thread of the process has a limit of its own
+        self.is_per_thread = getattr(library, "threading_layer", None) == "openmp"
+        names = [f"{a}openblas_set_num_threads{b}" for a in ("", "scipy_") for b in ("", "64_", "_64")]
+        dynamic = getattr(library, "dynlib", None)
+        found = [function for name in names if (function := getattr(dynamic, name, None)) is not None]
+        #: OpenBLAS is asked itself: threadpoolctl takes longer than a small prediction
+        self.limit: Callable[[int], object] = found[0] if found else self._limit
+
+    def _limit(self, threads: int) -> None:
+        # threadpoolctl lets only one thread at a time control a pool of the whole process; here the lock
+        # and the wishes decide
+        release = getattr(self._library, "clear_controlling_thread", lambda force: None)
+        release(force=True)
+        self._library.set_num_threads(threads)
+        release(force=True)
 
 
 @cache
-def _blas() -> Any:
+def _libraries() -> tuple[_Library, ...]:
     """The BLAS libraries of the process; looking for them takes as long as a small fit."""
     import numpy as np  # noqa: F401  both must have loaded their BLAS before it can be limited
     import scipy.linalg.cython_blas  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas")
-
-
-def _libraries() -> list[Any]:
-    return list(_blas().lib_controllers)
-
-
-def _limit(library: Any, threads: int) -> None:
-    # threadpoolctl lets only one thread at a time control a pool of the whole process; here the lock
-    # and the wishes decide
-    release = getattr(library, "clear_controlling_thread", lambda force: None)
-    release(force=True)
-    library.set_num_threads(threads)
-    release(force=True)
-
-
-def _is_per_thread(library: Any) -> bool:
-    return getattr(library, "threading_layer", None) == "openmp"
+    return tuple(map(_Library, ThreadpoolController().select(user_api="blas").lib_controllers))
 
 
 def _after_fork() -> None:
@@ -159,7 +165,7 @@ def _after_fork() -> None:
     if _wishes:
         _wishes.clear()
         for library, original in zip(_libraries(), _originals, strict=True):
-            _limit(library, original)
+            library.limit(original)
 
 
 if hasattr(os, "register_at_fork"):

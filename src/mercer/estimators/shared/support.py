@@ -32,7 +32,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Plan, Report
-from mercer.runtime.config import config, memory_budget, settings, thread_count
+from mercer.runtime.config import config, memory_budget, settings, thread_count, within
 from mercer.solvers.svm.decomposition import SHRUNK
 from mercer.solvers.svm.problems import Machine, Task, warm
 from mercer.solvers.svm.program import WHOLE
@@ -140,7 +140,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
     def _values_at(self, X: Any) -> np.ndarray:  # (m,) or (m, problems)
         """f at new points, in the precision of the fit."""
         X = self._validate_new(X)
-        with config(dtype=self._dtype):
+        with within(dtype=self._dtype):
             return self.expansion_(X)
 
     # --- precision and memory ------------------------------------------------------------------------------

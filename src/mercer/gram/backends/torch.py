@@ -152,7 +152,7 @@ class TorchBackend(Backend[PreparedTensors]):
             return products[v] + (x.shift[v][rows, None] + y.shift[v][None, cols])
         scale = x.norms[v][rows, None] + y.norms[v][None, cols]
         s = torch.add(scale, products[v], alpha=-2)
-        lost = s < REPAIR[self.dtype.name] * scale
+        lost = s < REPAIR[self.dtype] * scale
         doubtful = torch.nonzero(lost) if bool(lost.any()) else lost.new_empty((0, 2), dtype=torch.int64)
         for part in torch.split(doubtful, max(1, 2**24 // max(1, X.shape[1]))):
             a, b = part[:, 0], part[:, 1]

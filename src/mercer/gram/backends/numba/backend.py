@@ -8,7 +8,7 @@ multiplied as sparse matrices, touching only what is non-zero in both.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock, local
 from typing import Any, NamedTuple
@@ -45,10 +45,6 @@ _HANDED_OVER = 8 * _TILE[1]  # columns of sparse rows and objects that are made 
 _REPAIRED = 4096  # pairs of sparse rows whose differences are taken together
 
 
-#: the compiled code of every layout that was met
-_tiles: dict[Hashable, Any] = {}
-
-
 class _Facts(NamedTuple):
     """What the layout of the work depends on, per view."""
 
@@ -58,6 +54,20 @@ class _Facts(NamedTuple):
 
 
 _Layout = tuple[np.ndarray, np.ndarray, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Code:
+    """What is compiled for the programs of one layout, and how their planes are filled."""
+
+    tile: Any
+    layouts: dict[tuple[_Facts, ...], _Layout] = field(default_factory=dict)
+
+
+#: the compiled code of every layout that was met
+_codes: dict[Hashable, _Code] = {}
+_NO_PLACES = np.empty(0, np.int64)
+_NO_SUMS = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -83,31 +93,29 @@ class NumbaBackend(Backend[Prepared]):
 
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         super().__init__(program, dtype, device)
-        self.tile = self._load_tile()
-        self.address = self.tile.address
+        self._code = self._load_code()
+        self.tile = self._code.tile
         self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
-        self.tau = self.dtype.type(REPAIR[self.dtype.name])
+        self.tau = self.dtype.type(REPAIR[self.dtype])
         self.no_vectors = np.empty((0, 0), self.dtype)
         self.no_planes = np.empty((0, 0, 0), self.dtype)
-        self.no_places = np.empty(0, np.int64)
-        self.no_sums = np.empty((0, 0))
         self._memory = local()
-        self._layouts: dict[tuple[_Facts, ...], _Layout] = {}
 
-    def _load_tile(self, **options: Any) -> Any:
-        key = self.program.layout, self.dtype.name, *options.items()
-        if key not in _tiles:  # printing takes longer than a small matrix
+    def _load_code(self, **options: Any) -> _Code:
+        key = self.program.layout, self.dtype, *options.items()
+        code = _codes.get(key)
+        if code is None:  # printing takes longer than a small matrix
             variants = (
                 print_source(self.program, "numba", real=self.dtype.name, cache=kept, **options)
                 for kept in (True, False)
             )
-            _tiles[key] = codegen.load(*variants).tile
-        return _tiles[key]
+            code = _codes[key] = _Code(codegen.load(*variants).tile)
+        return code
 
     @cached_property
     def _adding_tile(self) -> Any:
         """A tile that adds its rows to the first: values are not stored."""
-        return self._load_tile(adds_rows=True)
+        return self._load_code(adds_rows=True).tile
 
     # --- sides ---------------------------------------------------------------------------------------
 
@@ -258,28 +266,31 @@ class NumbaBackend(Backend[Prepared]):
         if not x.is_flat:  # sparse rows and objects: the range is handed over on its own, counted from 0
             x, y = self._local(x, i), self._local(y, j)
             i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
-        places = np.column_stack([x.offsets, y.offsets, views]) if len(views) else np.empty((0, 4), np.int64)
+        if len(views) > 1:  # else both begin at 0
+            views = views.copy()
+            views[:, 0], views[:, 1] = x.offsets, y.offsets
         _sweep_for(self.dtype, x.exact.dtype)(
-            self._adding_tile.address if mode == loops.SUMS else self.address, planes, places,
+            (self._adding_tile if mode == loops.SUMS else self.tile).address, planes, views,
             x.flat, x.exact, x.norms, x.shift, x.values,
             y.flat, y.exact, y.norms, y.shift, y.values,
             self.params, given, _TILE if mode != loops.SCATTER else _ROWS_TILE, self.tau,
             i[0], i[1], j[0], j[1], out, at[0], at[1],
             self.no_vectors if V is None else V, mode,
-            self.no_places if targets is None else targets,
-            self.no_places if column_targets is None else column_targets,
-            self.no_sums if sums is None else sums,
+            _NO_PLACES if targets is None else targets,
+            _NO_PLACES if column_targets is None else column_targets,
+            _NO_SUMS if sums is None else sums,
         )  # fmt: skip
 
     def _layout(self, facts: tuple[_Facts, ...]) -> _Layout:
         """How each plane is filled, what is wanted of each view, and the planes that are computed here."""
-        if facts not in self._layouts:
-            self._layouts[facts] = self._make_layout(facts)
-        return self._layouts[facts]
+        layout = self._code.layouts.get(facts)
+        if layout is None:
+            layout = self._code.layouts[facts] = self._make_layout(facts)
+        return layout
 
     def _make_layout(self, facts: tuple[_Facts, ...]) -> _Layout:
         planes = np.zeros((len(self.program.planes), 4), np.int64)
-        views = np.array([(fact.width, False) for fact in facts], np.int64).reshape(len(facts), 2)
+        views = np.array([(0, 0, fact.width, False) for fact in facts], np.int64).reshape(len(facts), 4)
         products: dict[int, int] = {}
         here = []
         for p, plane in enumerate(self.program.planes):
@@ -292,14 +303,14 @@ class NumbaBackend(Backend[Prepared]):
                 products[v] = p
                 planes[p, 3] = facts[v].is_shifted
             elif kind == loops.SUM:
-                views[v, 1] = True
+                views[v, 3] = True
             planes[p, :2] = kind, v
         for p, (kind, v) in enumerate(planes[:, :2].tolist()):
             if kind == loops.SQDIST and v in products:
                 planes[p, 2] = loops.SHARED + products[v]
             elif kind == loops.SQDIST and facts[v].width <= _DIRECT_WIDTH:
                 planes[p, 2] = loops.DIRECT
-                views[v, 1] = True
+                views[v, 3] = True
         return planes, views, tuple(here)
 
     def _computed_here(
