@@ -23,14 +23,14 @@ def registry(monkeypatch):
 @pytest.fixture
 def oracle_block(monkeypatch):
     """A backend whose blocks go through a function that spoils them."""
-    honest = oracle.NumpyBackend.block
+    honest = oracle.NumpyBackend.fill
 
     def install(spoil):
-        def block(self, x, y, i, j, out, at, mirror):
-            honest(self, x, y, i, j, out, at, mirror)
-            spoil(out, mirror)
+        def fill(self, tile, out):
+            honest(self, tile, out)
+            spoil(out, tile.mirror)
 
-        monkeypatch.setattr(oracle.NumpyBackend, "block", block)
+        monkeypatch.setattr(oracle.NumpyBackend, "fill", fill)
 
     return install
 
@@ -155,10 +155,10 @@ def test_blocks_in_the_wrong_place(monkeypatch):
 def test_product_that_leaves_out_a_column(monkeypatch):
     honest = oracle.NumpyBackend.multiply
 
-    def multiply(self, x, y, i, V, out):
+    def multiply(self, tile, V, out):
         V = V.copy()
         V[-1] = 0
-        honest(self, x, y, i, V, out)
+        honest(self, tile, V, out)
 
     monkeypatch.setattr(oracle.NumpyBackend, "multiply", multiply)
     rejected(Linear() + 1, "Linear() + Constant(c=1): (K @ V)[…] = … but (dense() @ V)[…] = …")

@@ -29,10 +29,15 @@ from mercer.runtime.threads import run
 __all__ = ["Gram", "compare_parts"]
 
 
-_SMALL_RESULT = 2**20  # bytes
-_COMBINED = 512  # columns that are added up in the precision of K before float64 takes over
-_WORTH_A_LIMIT = 2**18  # multiplications of a product below which OpenBLAS takes one thread by itself
-_WORTH_THREADS = 2**17  # pairs of points below which starting threads takes longer than the work
+#: A result of fewer bytes is not compared with the memory budget, which takes longer than to allocate it.
+_UNASKED_BYTES = 2**20
+#: Columns that are added up in the precision of K before float64 takes over: the rounding of a sum of 512
+#: terms in any order is √512 = 23 units in its last place as a rule, little beside that of K itself.
+_COMBINED = 512
+#: Multiplications of a product below which OpenBLAS takes one thread by itself.
+_WORTH_A_LIMIT = 2**18
+#: Pairs of points below which threads take longer to start (some 0.1 ms) than one of them to compute all.
+_WORTH_THREADS = 2**17
 
 
 class Gram:
@@ -281,7 +286,7 @@ class Gram:
 
     def _room(self, n: int, m: int, what: str) -> np.ndarray:
         """Memory for a result, if it fits the budget (asking costs more than a small result)."""
-        if (size := n * m * self.dtype.itemsize) > _SMALL_RESULT:
+        if (size := n * m * self.dtype.itemsize) > _UNASKED_BYTES:
             require_memory(size, f"a {what} of {n} × {m} {self.dtype.name}", "ask for less at a time")
         return np.empty((n, m), self.dtype)
 

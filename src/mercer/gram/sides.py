@@ -33,8 +33,12 @@ from mercer.runtime.threads import run
 
 __all__ = ["Side", "Sides", "ViewData", "point_values", "prepare", "prepare_left"]
 
-_PART = 2**16  # numbers that are worked on together
-_WORTH_THREADS = 2**20  # numbers from which threads pay
+#: Numbers of a matrix that are worked on together: half a megabyte in float64, which a core's cache holds.
+_CACHED = 2**16
+#: Numbers of a matrix from which its rows are shared out to threads: reading 8 MB takes one about 1 ms.
+_WORTH_THREADS = 2**20
+#: Numbers of the rows of a sparse matrix that are dense at a time: 32 MB.
+_DENSE_AT_ONCE = 2**22
 
 Codes = dict[Any, float]
 
@@ -113,8 +117,7 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
             f"{name} must be a table or a list of points, got {X!r}: pass one entry per point"
         )
     if kernel.domain in ("vectors", "nonnegative"):
-        X = data.as_vectors(X, name)
-        return X
+        return data.as_vectors(X, name)
     if kernel.domain == "objects":
         return data.as_objects(X, name)
     if data.n_points(X) == 0:
@@ -269,7 +272,7 @@ def _squared_norms(matrix: Any) -> np.ndarray:
 
 def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
     """The task for n rows, in parts that caches hold; on all threads where that pays."""
-    step = max(1, _PART // d)
+    step = max(1, _CACHED // d)
     parts = [slice(start, start + step) for start in range(0, n, step)]
     if n * d >= _WORTH_THREADS:
         run(task, parts)
@@ -329,7 +332,7 @@ def _point_sum(node: PointSum, X: Any, is_matrix: bool, codes: Codes) -> np.ndar
     if sparse.issparse(matrix):
         if node.kind == "sum" and node.term == A * A:
             return _squared_norms(sparse.csr_array(matrix, dtype=np.float64))
-        rows = max(1, 2**22 // matrix.shape[1])
+        rows = max(1, _DENSE_AT_ONCE // matrix.shape[1])
         parts = [matrix[i : i + rows].toarray() for i in range(0, matrix.shape[0], rows)]
         return np.concatenate([_reduce(node, part) for part in parts])
     return _reduce(node, matrix)

@@ -55,7 +55,7 @@ def _uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.freeze()  # and back: all that is alive now counts as old, and is not looked through at once
+        gc.freeze()  # Both together make old what is alive now, so that it is not looked through at once.
         gc.unfreeze()
         if was_enabled:
             gc.enable()

@@ -27,6 +27,9 @@ torch = require("torch", "torch")
 
 __all__ = ["TorchBackend"]
 
+#: Numbers of differences that are on the device at a time when distances are repaired: 128 MB in float64.
+_DIFFERENCES = 2**24
+
 
 @dataclass(frozen=True)
 class PreparedTensors:
@@ -154,7 +157,7 @@ class TorchBackend(Backend[PreparedTensors]):
         s = torch.add(scale, products[v], alpha=-2)
         lost = s < REPAIR[self.dtype] * scale
         doubtful = torch.nonzero(lost) if bool(lost.any()) else lost.new_empty((0, 2), dtype=torch.int64)
-        for part in torch.split(doubtful, max(1, 2**24 // max(1, X.shape[1]))):
+        for part in torch.split(doubtful, max(1, _DIFFERENCES // max(1, X.shape[1]))):
             a, b = part[:, 0], part[:, 1]
             difference = X_exact[a] - Y_exact[b]
             s[a, b] = (difference * difference).sum(dim=1).to(self.real)

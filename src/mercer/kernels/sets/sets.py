@@ -29,7 +29,9 @@ from mercer.kernels.vectors.stationary import Delta
 
 __all__ = ["GeneralSetKernel", "SetKernel", "Stacked", "StackedKernel", "stack_elements"]
 
-_GROUP = 256  # elements that are taken together for the values k(A, A)
+#: Elements whose sets are compared with each other to have the values k(A, A). Of these 256 × 256 pairs,
+#: about two tiles, those of different sets are computed in vain: that costs less than a call for each set.
+_GROUP = 256
 
 
 # --- elements, stacked ------------------------------------------------------------------------------
