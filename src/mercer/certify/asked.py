@@ -18,14 +18,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression, sqrt, wrap
 from mercer.kernels.formula.pair import Pair
-from mercer.kernels.names import NAMES, as_kernel
+from mercer.kernels.names import NAMES, KernelLike, as_kernel
 from mercer.kernels.parameters import fixed
 
 __all__ = ["OfDistance", "Sampled", "as_asked"]
@@ -34,7 +36,7 @@ _SQUARES = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 101)])  # squared dist
 _SAME = 1e-9  # how far a formula and φ may differ, relative to the largest value, by the order of operations
 
 
-def as_asked(kernel: Any) -> Kernel:
+def as_asked(kernel: KernelLike) -> Kernel:
     """The kernel that is meant."""
     if isinstance(kernel, str) and kernel not in NAMES:
         from mercer.kernels.parse import parse_kernel
@@ -68,7 +70,7 @@ class _Profiled(Kernel, abstract=True):
     def __repr__(self) -> str:
         return f"φ(‖x - x'‖), φ = {text(self.function)}"
 
-    def profile(self, r: Any) -> np.ndarray:
+    def profile(self, r: ArrayLike) -> np.ndarray:
         """φ(r), of a whole array at once where φ allows it."""
         r = np.asarray(r, dtype=float)
         with np.errstate(all="ignore"):
@@ -91,7 +93,7 @@ class _Profiled(Kernel, abstract=True):
 class OfDistance(_Profiled, abstract=True):
     """φ as a formula, which it gives when it is called with one."""
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return self.function(sqrt(pair.sqdist))
 
     def is_faithful(self, true: np.ndarray) -> bool:
@@ -112,9 +114,9 @@ class Sampled(_Profiled, abstract=True):
     def expression(self, pair: Pair | None = None) -> Expression:
         return (pair or Pair()).external(self)
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+    def pairs(self, X: Points, Y: Points | None) -> np.ndarray:  # (n, m)
         X = np.asarray(X, dtype=float)
         return self.profile(cdist(X, X if Y is None else np.asarray(Y, dtype=float)))
 
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Points) -> np.ndarray:  # (n,)
         return self.profile(np.zeros(len(X)))

@@ -19,6 +19,7 @@ from math import gamma, lgamma, pi, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from mercer.certify.asked import Sampled, as_asked
@@ -29,6 +30,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.spectral.density import Spectral
 from mercer.kernels.spectral.quadrature import mass, panels, reach
@@ -66,15 +68,15 @@ class Density:
         """Pickled as what it was made of: the functions in it are no names of a module."""
         return density, (self.kernel, self.dim)
 
-    def __call__(self, omega: Any) -> Any:
+    def __call__(self, omega: ArrayLike) -> Any:
         """v at frequencies: along one axis where v is a product over coordinates, else at ‖ω‖ = omega."""
         return self._of(omega)[0]
 
-    def error(self, omega: Any) -> Any:
+    def error(self, omega: ArrayLike) -> Any:
         """How far v(ω) may be off: 0 for a formula, an estimate for a numerical transform."""
         return self._of(omega)[1]
 
-    def at(self, omega: Any) -> np.ndarray:  # (m, dim) to (m,)
+    def at(self, omega: ArrayLike) -> np.ndarray:  # (m, dim) to (m,)
         """v at frequency vectors, one per row; a list of numbers when dim = 1."""
         rows = np.asarray(omega, dtype=float)
         rows = rows.reshape(-1, 1) if rows.ndim < 2 and self.dim == 1 else rows
@@ -86,7 +88,7 @@ class Density:
             return np.asarray(self(rows)).prod(axis=1)
         return np.asarray(self(np.linalg.norm(rows, axis=1)))
 
-    def _of(self, omega: Any) -> tuple[Any, Any]:
+    def _of(self, omega: ArrayLike) -> tuple[Any, Any]:
         w = abs(np.asarray(omega, dtype=float))
         values, errors = self._values(np.atleast_1d(w).ravel())
         if w.ndim == 0:
@@ -94,7 +96,7 @@ class Density:
         return values.reshape(w.shape), errors.reshape(w.shape)
 
 
-def density(kernel: Any, dim: int = 1) -> Density:
+def density(kernel: KernelLike, dim: int = 1) -> Density:
     """The spectral density of a kernel of x - x' on ℝ^dim.
 
     Known in closed form: Gaussian, Laplacian, Matern, RationalQuadratic, BSpline, Spectral, Radial of a
@@ -155,7 +157,7 @@ def _known(kernel: Kernel, dim: int) -> tuple[Function, bool] | None:
 def _has_length_scales(kernel: Kernel) -> bool:
     """Whether a parameter has one value per column."""
     values = kernel.get_params(deep=False)
-    return any(is_vector(values[n]) for n, p in kernel._parameters.items() if p.per_column is not None)
+    return any(is_vector(values[n]) for n, p in kernel.parameters.items() if p.per_column is not None)
 
 
 def _gaussian(kernel: Gaussian, dim: int) -> tuple[Function, bool]:

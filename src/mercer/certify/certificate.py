@@ -11,6 +11,7 @@ from mercer.certify.conditional import what_it_allows
 from mercer.certify.proof import Step
 from mercer.certify.schoenberg import Frequency
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 
 __all__ = ["Certificate"]
@@ -35,7 +36,7 @@ class Certificate:
     #: proved: the derivation
     steps: Step | None = field(default=None, repr=False)
     #: refuted: the witness, as few points as we can find
-    points: Any = field(default=None, repr=False)
+    points: Points | None = field(default=None, repr=False)
     #: refuted: c of length 1 with cᵀKc < 0; None for a kernel that is not symmetric
     vector: np.ndarray | None = field(default=None, repr=False)
     #: refuted: all eigenvalues of K at the points, the largest first

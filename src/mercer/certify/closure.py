@@ -23,6 +23,7 @@ from mercer.certify.bounds import Space
 from mercer.certify.formula import Prover, fails, is_ours, is_trusted
 from mercer.certify.proof import Open, Step
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
@@ -276,11 +277,11 @@ def _below(kernel: Kernel, setting: Setting) -> Setting:
     return setting
 
 
-def _setting(points: Any, seen: str) -> Setting:
+def _setting(points: Points | None, seen: str) -> Setting:
     return Setting(None if points is None else data_width(points), points, seen)
 
 
-def data_width(points: Any) -> int | None:
+def data_width(points: Points) -> int | None:
     """How many columns the points have, if they are rows of a table."""
     shape = getattr(points, "shape", None)
     if shape is not None:

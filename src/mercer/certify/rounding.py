@@ -26,11 +26,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from mercer.data import agreement
 from mercer.data import points as data
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import SlowPathWarning
 from mercer.gram.sides import _label_codes as label_codes
 from mercer.kernels.formula.expression import OPERATIONS, Apply, Expression, Number
@@ -58,7 +59,7 @@ Valued = tuple[Any, Any]  # a value and its error, arrays that broadcast togethe
 
 
 def gram_with_error(
-    expression: Expression, X: Any, Y: Any = None, *, bounded: bool = True
+    expression: Expression, X: Points, Y: Points | None = None, *, bounded: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:  # (n, m), (n, m)
     """K and E for points X (against Y, or themselves); without ``bounded`` E is zero, and K comes sooner."""
     Y = X if Y is None else Y
@@ -154,11 +155,10 @@ class _Evaluation:
     def _matrix(self, view: View, side: int) -> np.ndarray:  # (n, d)
         if (view, side) not in self._matrices:
             X = self._seen(view)[side]
-            matrix: Any = label_codes(X, self.codes) if view.labels else data.as_vectors(X)
+            matrix = label_codes(X, self.codes) if view.labels else data.as_vectors(X)
             if view.nonnegative_for:
                 agreement.require_nonnegative(matrix, "points", view.nonnegative_for)
-            dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-            self._matrices[view, side] = np.asarray(dense, dtype=np.float64)
+            self._matrices[view, side] = np.asarray(dense(matrix), dtype=np.float64)
         return self._matrices[view, side]
 
 

@@ -28,6 +28,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import evaluate, substitute
 from mercer.kernels.formula.expression import ZERO, Apply, Expression, Number, Symbol
 from mercer.kernels.formula.pair import Quantity
+from mercer.kernels.names import KernelLike
 from mercer.kernels.spectral.quadrature import reach
 from mercer.kernels.spectral.radial import Radial, sphere_wave
 
@@ -56,7 +57,7 @@ class Frequency:
         )
 
 
-def largest_dimension(kernel: Any) -> float | None:
+def largest_dimension(kernel: KernelLike) -> float | None:
     """The largest m such that the kernel is positive definite on ℝ^m: a whole number, ``math.inf``, or None.
 
     None means: proved up to some dimension, neither proved nor refuted in the next. 0 means: in none.

@@ -28,8 +28,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.certify.bochner import Density, density
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -47,7 +49,7 @@ class Smoothness:
     #: v(ω)
     density: Density
 
-    def penalty(self, omega: Any) -> Any:
+    def penalty(self, omega: ArrayLike) -> Any:
         """1/v(ω)."""
         with np.errstate(divide="ignore"):
             result = 1 / np.asarray(self.density(omega))
@@ -110,7 +112,7 @@ class FunctionInSpace:
     #: the largest |f(x) - b| / (‖f‖ √k(x, x)) over the points looked at: at most 1 (Cauchy-Schwarz)
     share: float
 
-    def spectrum(self, omega: Any) -> np.ndarray:  # (m,) or (m, d) to (m,)
+    def spectrum(self, omega: ArrayLike) -> np.ndarray:  # (m,) or (m, d) to (m,)
         """|f̂(ω)|² / v(ω) = v(ω) |Σᵢ αᵢ e^{-i⟨ω, xᵢ⟩}|²: its integral, times (2π)^{-d/2}, is ‖f‖²."""
         if self.function.kernel.domain not in ("vectors", "nonnegative"):
             raise InputError(
@@ -132,7 +134,7 @@ class FunctionInSpace:
         )
 
 
-def smoothness(what: Any, dim: int | None = None, points: Any = None) -> Any:
+def smoothness(what: Any, dim: int | None = None, points: Points | None = None) -> Any:
     """What a kernel's norm penalises; of a learned function, its norm, its spectrum, its share of the bound.
 
     Parameters
@@ -157,7 +159,7 @@ def smoothness(what: Any, dim: int | None = None, points: Any = None) -> Any:
     return Smoothness(kernel, density(kernel, 1 if dim is None else dim))
 
 
-def _learned(f: Expansion, points: Any) -> FunctionInSpace:
+def _learned(f: Expansion, points: Points | None) -> FunctionInSpace:
     if f.coef.ndim != 1:
         raise InputError(
             f"the expansion holds {f.coef.shape[1]} functions: pass one, "
@@ -171,5 +173,5 @@ def _learned(f: Expansion, points: Any) -> FunctionInSpace:
     return FunctionInSpace(f, norm, float(share.max()))
 
 
-def _dense(X: Any) -> Any:
+def _dense(X: Points) -> Any:
     return X.toarray() if hasattr(X, "toarray") else X

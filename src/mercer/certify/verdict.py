@@ -37,9 +37,11 @@ from mercer.certify.proof import Open, Step
 from mercer.certify.schoenberg import Frequency, negative_frequency, proved_dimension, wave_number
 from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
+from mercer.kernels.names import KernelLike
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.sets.sets import SetKernel
 from mercer.runtime.threads import single_threaded_blas
@@ -49,7 +51,7 @@ __all__ = ["certify"]
 _FAINT = -1e-3  # a density less negative than this, relative to its largest value, takes too many points
 
 
-def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certificate:
+def certify(kernel: KernelLike, points: Points | None = None, dim: int | None = None) -> Certificate:
     """Is it a kernel? Proved by the closure rules, refuted by points that witness it, or unknown.
 
     Parameters
@@ -173,7 +175,7 @@ def _of_single_elements(kernel: Kernel) -> Witness | None:
     base = certify(kernel.base)
     if base.points is None:
         return None
-    points = base.points.tolist() if isinstance(base.points, np.ndarray) else base.points
+    points: Any = base.points.tolist() if isinstance(base.points, np.ndarray) else base.points
     found = examine(kernel, [[point] for point in points])
     return found if isinstance(found, Witness) else None
 
@@ -210,7 +212,7 @@ def _conditional(kernel: Kernel, dim: int | None) -> tuple[int | None, Step | No
     return conditional_order(kernel.expression(), prover) or (None, None)
 
 
-def _dimension(kernel: Kernel, points: Any, dim: Any) -> int | None:
+def _dimension(kernel: Kernel, points: Points | None, dim: Any) -> int | None:
     """The number of columns, from the argument or the points."""
     if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1):
         raise InputError(

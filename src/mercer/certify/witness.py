@@ -23,6 +23,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from mercer.certify.rounding import EPSILON, frobenius, gram_with_error
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import SlowPathWarning
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -75,7 +76,7 @@ class Evidence:
         )
 
 
-def examine(kernel: Kernel, points: Any) -> Witness | Evidence:
+def examine(kernel: Kernel, points: Points) -> Witness | Evidence:
     """The Gram matrix of given points: a witness among them, or the evidence that there is none.
 
     Of very many points a random sample is looked at.
@@ -93,7 +94,7 @@ def examine(kernel: Kernel, points: Any) -> Witness | Evidence:
     return witness_at(points, K, E) or Evidence(n, *smallest(K, E))
 
 
-def _examine_many(kernel: Kernel, expression: Expression, points: Any) -> Witness | Evidence:
+def _examine_many(kernel: Kernel, expression: Expression, points: Points) -> Witness | Evidence:
     """The same by the engine, the telling points looked at closely."""
     with config(dtype="float64"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowPathWarning)
@@ -110,7 +111,7 @@ def _examine_many(kernel: Kernel, expression: Expression, points: Any) -> Witnes
     return Evidence(len(K), low, tolerance)
 
 
-def witness_at(points: Any, K: np.ndarray, E: np.ndarray) -> Witness | None:
+def witness_at(points: Points, K: np.ndarray, E: np.ndarray) -> Witness | None:
     """The smallest witness found among points whose Gram matrix is K, with errors E."""
     asymmetry = np.maximum(abs(K - K.T) - (E + E.T), 0.0) / np.maximum(abs(K) + abs(K.T), 1e-300)
     if asymmetry.any():
@@ -123,7 +124,7 @@ def witness_at(points: Any, K: np.ndarray, E: np.ndarray) -> Witness | None:
     return _witness(data.take(points, index), K[np.ix_(index, index)])
 
 
-def _witness(points: Any, K: np.ndarray) -> Witness:
+def _witness(points: Points, K: np.ndarray) -> Witness:
     values, vectors = np.linalg.eigh(K)
     vector = vectors[:, 0]
     first = np.flatnonzero(abs(vector) > 1e-8)[0]

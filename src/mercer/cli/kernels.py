@@ -62,7 +62,7 @@ def _entries() -> Iterator[_Entry]:
         if known in _FROM_PYTHON or not hasattr(mercer, known):
             continue
         kind = getattr(mercer, known)
-        given = {name: parameter.default for name, parameter in kind._parameters.items()}
+        given = {name: parameter.default for name, parameter in kind.parameters.items()}
         domain = kind.domain if isinstance(kind.domain, str) else "any"
         yield _Entry(name, kind.__doc__.splitlines()[0].replace("``", ""), given, _POINTS[domain])
 

@@ -13,16 +13,17 @@ Data frames and tensors are recognised by the module of their type; their librar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.data.column_names import find_columns
-from mercer.data.sparse import canonical, require_indices
+from mercer.data.sparse import canonical, is_sparse, require_indices
+from mercer.data.types import Frame, Objects, Points
 from mercer.errors import InputError, InputTypeError, shown
 
 __all__ = [
@@ -52,7 +53,7 @@ Vectors: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array"
 # --- points that are vectors ----------------------------------------------------------------------
 
 
-def as_vectors(X: Any, name: str = "X") -> Vectors:
+def as_vectors(X: Points, name: str = "X") -> Vectors:
     """Points as the rows of a C-contiguous float array or of a CSR array, all finite.
 
     Takes arrays, lists of lists, scipy.sparse matrices, pandas and polars data frames, torch tensors.
@@ -105,7 +106,7 @@ def _dense_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
     return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
 
 
-def _sparse_values(X: Any, name: str) -> sparse.csr_array:
+def _sparse_values(X: sparse.sparray, name: str) -> sparse.csr_array:
     _require_table(X.shape, name)
     if X.dtype.kind == "c":
         _refuse_complex(name, X.dtype)
@@ -115,7 +116,7 @@ def _sparse_values(X: Any, name: str) -> sparse.csr_array:
     return canonical(rows)
 
 
-def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
+def _frame_values(X: Frame, name: str) -> NDArray[np.floating[Any]]:
     """The columns of a pandas or polars frame, each checked under its own name."""
     parts = [_column_values(X, j, name) for j in range(X.shape[1])]
     single = all(part.dtype == np.float32 for part in parts)
@@ -125,7 +126,7 @@ def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
     return values
 
 
-def _column_values(X: Any, j: int, name: str) -> NDArray[Any]:
+def _column_values(X: Frame, j: int, name: str) -> NDArray[Any]:
     label = X.columns[j]
     part = (X.iloc[:, j] if _library(X) == "pandas" else X[:, j]).to_numpy()
     if part.dtype.kind == "c":
@@ -138,7 +139,7 @@ def _column_values(X: Any, j: int, name: str) -> NDArray[Any]:
     return _object_values(part, name, label) if part.dtype == object else part
 
 
-def require_numbers(X: Any, name: str = "X") -> None:
+def require_numbers(X: Points, name: str = "X") -> None:
     """Refuse what would become numbers without a word: masked values, dates; and frames by their columns.
 
     >>> require_numbers(np.array([["2026-01-01"]], dtype="datetime64[D]"))
@@ -206,7 +207,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -254,14 +255,14 @@ def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> N
     raise InputError(f"{name} contains {counts}, the first at {place}: {remedy}")
 
 
-def stored(X: Any) -> NDArray[Any]:
+def stored(X: Vectors) -> NDArray[Any]:
     """The values that are kept: all of them, or the non-zero ones of a sparse array."""
-    return np.asarray(X.data if sparse.issparse(X) else X)
+    return np.asarray(X.data if is_sparse(X) else X)
 
 
-def position(X: Any, index: int) -> tuple[int, int]:
+def position(X: Vectors, index: int) -> tuple[int, int]:
     """Row and column of the index-th stored value."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return int(np.searchsorted(X.indptr, index, side="right")) - 1, int(X.indices[index])
     row, column = divmod(index, X.shape[1])
     return row, column
@@ -273,7 +274,7 @@ def _place(shape: tuple[int, ...], index: int, name: str, label: Any) -> str:
     return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
 
 
-def _refuse_ragged(X: Any, name: str) -> NoReturn:
+def _refuse_ragged(X: Iterable[Any], name: str) -> NoReturn:
     lengths = sorted({np.size(row) for row in X})
     raise InputError(
         f"{name} must have rows of equal length, got lengths {', '.join(map(str, lengths[:5]))}: "
@@ -281,7 +282,7 @@ def _refuse_ragged(X: Any, name: str) -> NoReturn:
     ) from None
 
 
-def _refuse_masked(X: Any, name: str) -> NoReturn:
+def _refuse_masked(X: np.ma.MaskedArray[Any, Any], name: str) -> NoReturn:
     raise InputTypeError(
         f"{name} must not be a masked array, got shape {X.shape} with {np.ma.count_masked(X)} masked: "
         f"pass {name}.filled(value), or drop the rows with masked values"
@@ -312,7 +313,7 @@ def _refuse_complex(name: str, dtype: np.dtype[Any]) -> NoReturn:
 # --- points that are objects ----------------------------------------------------------------------
 
 
-def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
+def as_objects(X: Points, name: str = "X") -> Objects:
     """Points that are any Python objects: a list, a tuple, an array or a Series of them.
 
     >>> as_objects(np.array(["ab", "b"]))
@@ -351,7 +352,7 @@ def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
 # --- parts of a table -------------------------------------------------------------------------------
 
 
-def n_points(X: Any) -> int:
+def n_points(X: Points) -> int:
     """The number of rows, or of objects.
 
     >>> n_points(np.ones((3, 2))), n_points(["a", "b"])
@@ -460,7 +461,7 @@ def _as_table(X: Any, name: str) -> NDArray[Any]:
 # --- which library an object is from, without importing any ---------------------------------------
 
 
-def _library(X: Any) -> str | None:
+def _library(X: object) -> str | None:
     for ancestor in type(X).__mro__:
         library = ancestor.__module__.partition(".")[0]
         if library in ("pandas", "polars", "torch"):
@@ -468,6 +469,6 @@ def _library(X: Any) -> str | None:
     return None
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> TypeGuard[Frame]:
     """Whether it is a data frame of pandas or polars."""
     return _library(X) in ("pandas", "polars") and len(getattr(X, "shape", ())) == 2

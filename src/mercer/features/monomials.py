@@ -31,6 +31,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from mercer.data.points import as_vectors, refuse_too_large, require_numbers
 from mercer.data.scalars import is_number
 from mercer.data.sparse import require_indices
+from mercer.data.types import Points, Targets
 from mercer.errors import InputError, shown
 from mercer.runtime.config import require_memory
 
@@ -163,13 +164,13 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         """Each feature as text, from the names of the columns."""
         raise NotImplementedError
 
-    def __call__(self, X: Any) -> Floats:
+    def __call__(self, X: Points) -> Floats:
         """Φ(x) for each row of X."""
         raise NotImplementedError
 
     # --- a value ---------------------------------------------------------------------------------------
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in self._parameters() and name in vars(self):
             raise FrozenInstanceError(f"cannot assign to {name!r}: use set_params({name}=…)")
         super().__setattr__(name, value)
@@ -207,13 +208,13 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets | None = None) -> Self:
         """Remember the number and the names of the columns."""
         self.check()
         self._validate(X, reset=True)
         return self
 
-    def transform(self, X: Any) -> Any:  # (n, features)
+    def transform(self, X: Points) -> Any:  # (n, features)
         """Φ(x) for each row of X, as many columns as ``n_features`` says."""
         return self(self._validate(X, reset=False))
 
@@ -223,7 +224,7 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         names = _check_feature_names_in(self, input_features)
         return np.array(self.feature_names([str(name) for name in names]), dtype=object)
 
-    def _validate(self, X: Any, reset: bool) -> Any:
+    def _validate(self, X: Points, reset: bool) -> Any:
         require_numbers(X)
         if sparse.issparse(X):
             require_indices(X)
@@ -232,7 +233,7 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         except OverflowError:
             refuse_too_large()
 
-    def _prepare(self, X: Any) -> Floats:
+    def _prepare(self, X: Points) -> Floats:
         """X as a dense array, once its features are known to fit the memory budget."""
         vectors: Any = as_vectors(X)
         n, m = vectors.shape

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.types import Points
 from mercer.features.monomials import (
     MonomialMap,
     count,
@@ -67,7 +68,7 @@ class PolynomialMap(MonomialMap):
         self.check()
         return count(self._variables(m), int(self.degree))
 
-    def __call__(self, X: Any) -> NDArray[np.floating[Any]]:
+    def __call__(self, X: Points) -> NDArray[np.floating[Any]]:
         """Φ(x) for each row of X: (n, m) to (n, n_features(m))."""
         points = self._prepare(X)
         if self.c > 0:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.features.monomials import (
     MonomialMap,
@@ -71,7 +72,7 @@ class GaussianTaylorMap(MonomialMap):
         self.check()
         return math.comb(m + int(self.order), m)
 
-    def __call__(self, X: Any) -> NDArray[np.floating[Any]]:
+    def __call__(self, X: Points) -> NDArray[np.floating[Any]]:
         """Φ(x) for each row of X: (n, m) to (n, n_features(m))."""
         from scipy.special import gammaln, xlogy
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.data import points as data
 from mercer.data.scalars import is_number
+from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.depth import require_shallow
@@ -55,7 +56,7 @@ def _is_coefficient(value: Any) -> bool:
     return is_number(value) and value >= 0
 
 
-def _is_column(value: Any) -> bool:
+def _is_column(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, int | np.integer) and abs(int(value)) < 2**62)
 
 
@@ -260,15 +261,15 @@ class Centered(_Unary):
     """
 
     kernel: Kernel = _kernel()
-    reference: Any = None
+    reference: Points | None = None
 
-    def __init__(self, kernel: Kernel, reference: Any = None) -> None:
+    def __init__(self, kernel: Kernel, reference: Points | None = None) -> None:
         self._assign({"kernel": kernel, "reference": reference})
 
     def _names(self) -> tuple[str, ...]:
         return ("kernel", "reference")
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         if self.reference is not None:
             return Centered(self.kernel.resolve(self.reference), self.reference)
         return Centered(self.kernel.resolve(X, weight), X)
@@ -315,7 +316,7 @@ class OnColumns(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         return OnColumns(self.kernel.resolve(data.columns(X, list(self.columns)), weight), self.columns)
 
     def __repr__(self) -> str:
@@ -346,7 +347,7 @@ class Mapped(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Mapping(self.function)))
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         if self.is_resolved():
             return self
         return Mapped(self.kernel.resolve(Mapping(self.function)(X), weight), self.function)

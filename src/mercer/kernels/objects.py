@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Objects, Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
@@ -37,7 +37,7 @@ class FromFunction(Kernel):
     def expression(self, pair: Pair | None = None) -> Expression:
         return (pair or Pair()).external(self)
 
-    def pairs(self, X: Sequence[Any], Y: Sequence[Any] | None) -> np.ndarray:  # (n, m)
+    def pairs(self, X: Objects, Y: Objects | None) -> np.ndarray:  # (n, m)
         """The matrix of values; Y = None means X with itself, each pair computed once."""
         if Y is None:
             K = np.empty((len(X), len(X)))
@@ -47,10 +47,10 @@ class FromFunction(Kernel):
             return K
         return np.array([[self._value(x, y) for y in Y] for x in X], dtype=float).reshape(len(X), len(Y))
 
-    def self_pairs(self, X: Sequence[Any]) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Objects) -> np.ndarray:  # (n,)
         return np.array([self._value(x, x) for x in X], dtype=float)
 
-    def _value(self, x: Any, y: Any) -> float:
+    def _value(self, x: Any, y: Targets) -> float:
         value = self.function(x, y)
         try:
             number = float(value)
@@ -118,7 +118,7 @@ class Precomputed(Kernel):
             )
         return np.asarray(self.matrix)
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:
+    def pairs(self, X: Points, Y: Points | None) -> np.ndarray:
         rows, columns = np.asarray(X), np.asarray(X if Y is None else Y)
         if rows.ndim == 1 and columns.ndim == 1:
             K = self._matrix()
@@ -132,7 +132,7 @@ class Precomputed(Kernel):
             "at least one side must be indices into the training set"
         )
 
-    def self_pairs(self, X: Any) -> np.ndarray:
+    def self_pairs(self, X: Points) -> np.ndarray:
         index = np.asarray(X)
         if index.ndim != 1:
             raise InputError("k(x, x) of a new point is not in its row of kernel values")

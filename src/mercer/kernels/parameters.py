@@ -45,7 +45,7 @@ class Parameter:
     per_column: float | None = None
     optional: bool = False
 
-    def check(self, name: str, value: Any) -> None:
+    def check(self, name: str, value: object) -> None:
         if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
             return
         if self.per_column is not None and is_vector(value):
@@ -62,7 +62,7 @@ class Parameter:
         )
 
 
-def is_vector(value: Any) -> bool:
+def is_vector(value: object) -> bool:
     """Whether a parameter's value is one number per column."""
     return isinstance(value, list | tuple | np.ndarray) and np.ndim(value) > 0
 

@@ -19,7 +19,7 @@ import inspect
 import math
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
@@ -291,14 +291,14 @@ class _Reader:
         several = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
         order = tuple(parameters) if not several else ()
         synonyms = {**_SYNONYMS.get(kind.__name__, {}), **kind.aliases}
-        given = self._arguments(node, order, kind._parameters, synonyms, depth)
+        given = self._arguments(node, order, kind.parameters, synonyms, depth)
         return self._attempt(node, kind, **given)
 
     def _arguments(
         self,
         node: ast.Call,
         order: tuple[str, ...],
-        declared: dict[str, Parameter],
+        declared: Mapping[str, Parameter],
         synonyms: dict[str, str],
         depth: int,
     ) -> dict[str, Any]:
@@ -391,7 +391,7 @@ def _key(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.data.types import Numbers
 from mercer.errors import InputError, shown
 
 __all__ = ["Loss"]
@@ -62,11 +63,11 @@ class Loss:
         """The least and the largest s with L*(y, s) < ∞."""
         raise NotImplementedError
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
         """argmin_z t L(y, z) + ½ (z − u)²."""
         raise NotImplementedError
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
         """d prox_t(y, u) / du, between 0 and 1; one of its limits where it jumps."""
         raise NotImplementedError
 
@@ -78,7 +79,7 @@ class Loss:
         return f"{type(self).__name__}({shown})"
 
 
-def within(s: np.ndarray, low: Any, high: Any, value: np.ndarray) -> np.ndarray:
+def within(s: np.ndarray, low: Numbers, high: Numbers, value: np.ndarray) -> np.ndarray:
     """The value where low ≤ s ≤ high, else infinity: the usual shape of a conjugate."""
     return np.where((s >= low) & (s <= high), value, np.inf)
 

@@ -155,7 +155,7 @@ def _find(module: str, name: str, load: bool = False) -> Any:
 # --- functions -------------------------------------------------------------------------------------------
 
 
-def is_function(value: Any) -> bool:
+def is_function(value: object) -> bool:
     """Whether it is a function or a method, of Python, of numpy or compiled."""
     kinds = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc, type(np.fliplr))
     return isinstance(value, kinds)

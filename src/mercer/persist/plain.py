@@ -65,12 +65,12 @@ class Plain:
         self.tokens, self.content, self.objects = tokens, content, objects
 
 
-def refuse(value: Any) -> Any:
+def refuse(value: object) -> Any:
     """What is done with an object that is not plain data, where nobody knows better."""
     raise InputError(f"a model file cannot hold a {type(value).__name__}")
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Whether it is an array that is stored byte for byte."""
     return type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.itemsize > 0
 

@@ -141,7 +141,7 @@ def _dtype(text: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _require(value: Any, *kinds: Any) -> Any:
+def _require(value: object, *kinds: Any) -> Any:
     """What is of one of these types, else an error: nothing is converted, or counted out."""
     if type(value) not in kinds:
         raise TypeError(f"a {type(value).__name__} in the place of a {kinds[0].__name__}")

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Model
 from mercer.estimators.shared.origin import is_affine
 from mercer.expansion import Expansion
 
@@ -75,7 +76,7 @@ _SHAPES: dict[str, dict[str, str]] = {
 _WHOLE = re.compile(r"(?P<letters>[A-Za-z0-9*]*)(\((?P<last>[A-Z])\))?(<(?P<below>[A-Z]|n))?(?P<loose>~)?")
 
 
-def mismatch(model: Any) -> str | None:
+def mismatch(model: Model) -> str | None:
     """What does not fit together in a fitted estimator, or None.
 
     >>> from mercer import SVC
@@ -85,7 +86,7 @@ def mismatch(model: Any) -> str | None:
     >>> mismatch(model)
     'has 2 classes and 3 functions'
     """
-    found = vars(model)
+    found: Any = vars(model)
     if (wrong := _wrong_classes(found.get("classes_"))) is not None:
         return wrong
     sizes = _Sizes(model)
@@ -122,7 +123,7 @@ def _wrong_classes(classes: Any) -> str | None:
     return None if is_sorted else "has labels as classes_ that are not sorted, or twice there"
 
 
-def _has_functions(model: Any, C: int, F: int) -> bool:
+def _has_functions(model: Model, C: int, F: int) -> bool:
     """Whether F functions tell C classes apart: one for two classes, else one for each, or each pair."""
     bases = {base.__name__ for base in type(model).__mro__}
     if "KernelFisherDiscriminant" in bases:
@@ -148,7 +149,7 @@ def _wrong_support(found: dict[str, Any], sizes: dict[str, int]) -> str | None:
 class _Sizes:
     """The sizes of one model, by letter; those that nothing has told yet are what is met first."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Model) -> None:
         found = vars(model)
         self.bases = {base.__name__ for base in type(model).__mro__}
         self.known: dict[str, int] = {}
@@ -173,7 +174,7 @@ class _Sizes:
         if isinstance(seen, int):
             self.known["T"] = seen
 
-    def wrong(self, value: Any, wanted: str) -> str | None:
+    def wrong(self, value: object, wanted: str) -> str | None:
         """What is wrong with an attribute, in words, or None."""
         if wanted == _RECORD:
             return None

@@ -3,11 +3,12 @@ r"""Where a classifier changes its mind, and how wide the street is; of a regres
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.plots import style
@@ -56,17 +57,17 @@ class DecisionBoundaryDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
+        model: Model,
+        X: Points,
+        y: Targets | None = None,
         *,
         plane: str = "auto",
         names: Any = None,
         grid: int = 150,
         most: int = 500,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
+        ax: style.Axes = None,
+    ) -> Self:
         """Of a fitted model, alone or at the end of a pipeline, and points to show.
 
         ``plane`` is "features" for data with two columns; "principal" for the plane in feature space along
@@ -113,7 +114,7 @@ class DecisionBoundaryDisplay(Display):
     @classmethod
     def _on_features(
         cls, found: FittedModel, rows: np.ndarray, some: Any, names: Any, grid: int, common: dict[str, Any]
-    ) -> Any:
+    ) -> Self:
         horizontal, vertical = _grid(rows, grid)
         places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
         flat: Any = places.reshape(-1, 2)
@@ -133,8 +134,8 @@ class DecisionBoundaryDisplay(Display):
 
     @classmethod
     def _on_plane(
-        cls, found: FittedModel, points: Any, normal: bool, grid: int, common: dict[str, Any]
-    ) -> Any:
+        cls, found: FittedModel, points: Points, normal: bool, grid: int, common: dict[str, Any]
+    ) -> Self:
         K = np.asarray(Gram(found.kernel, points, cache=0).dense(), dtype=np.float64)
         F = found.values(points)
         if normal and F.shape[1] != 1:
@@ -155,7 +156,7 @@ class DecisionBoundaryDisplay(Display):
             **common,
         )
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         box = (self.horizontal[0], self.horizontal[-1], self.vertical[0], self.vertical[-1])
         if self.regions is not None:
             count = len(self.classes) if self.classes is not None else 2
@@ -179,7 +180,7 @@ class DecisionBoundaryDisplay(Display):
         style.few_ticks(ax, "x", 5)  # numbers such as -0.125 are wide
         style.tidy(ax, grid=None)
 
-    def _draw_lines(self, ax: Any) -> None:
+    def _draw_lines(self, ax: style.Axes) -> None:
         ink = style.ink()
         if self.values is not None and self.regions is not None:
             low, high = float(self.values.min()), float(self.values.max())
@@ -202,7 +203,7 @@ class DecisionBoundaryDisplay(Display):
                 ax.contour(across, up, difference, levels=[0.0], linewidths=0.9, colors=ink)
             self._name_regions(ax)
 
-    def _name_regions(self, ax: Any) -> None:
+    def _name_regions(self, ax: style.Axes) -> None:
         """The label of each class in the middle of what it has: colours alone are not for everybody."""
         assert self.regions is not None
         for code in np.unique(self.regions):
@@ -216,7 +217,7 @@ class DecisionBoundaryDisplay(Display):
             name = style.short(self.classes[code], 12)
             ax.text(*place, name, ha="center", va="center", path_effects=style.halo(), **look)
 
-    def _draw_points(self, ax: Any) -> None:
+    def _draw_points(self, ax: style.Axes) -> None:
         x, y = self.points.T
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
         if self.targets is None or self.classes is None:

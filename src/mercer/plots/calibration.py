@@ -3,11 +3,12 @@ r"""Whether probabilities mean what they say: of points given 80 %, are 80 % of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import betaincinv
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels
@@ -50,7 +51,9 @@ class CalibrationDisplay(Display):
     label: str
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None) -> Any:
+    def from_estimator(
+        cls, model: Model, X: Points, y: Targets, *, bins: int = 10, ax: style.Axes = None
+    ) -> Self:
         """Of a fitted classifier with ``predict_proba`` and points it has not seen."""
         if not hasattr(model, "predict_proba"):
             raise InputError(
@@ -60,7 +63,9 @@ class CalibrationDisplay(Display):
         return cls.from_predictions(y, model.predict_proba(X), classes=model.classes_, bins=bins, ax=ax)
 
     @classmethod
-    def from_predictions(cls, y: Any, P: Any, *, classes: Any, bins: int = 10, ax: Any = None) -> Any:
+    def from_predictions(
+        cls, y: Targets, P: Any, *, classes: Any, bins: int = 10, ax: style.Axes = None
+    ) -> Self:
         """Of labels and probabilities, (n, classes): of the second of two classes, else of the predicted one.
 
         >>> y, P = np.array([0, 1, 1, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
@@ -89,7 +94,7 @@ class CalibrationDisplay(Display):
         """The mean distance of shares from probabilities, over points."""
         return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         start = min(0.0 if self.predicted.min() < 0.5 else 0.4, float(self.low.min()))
         ax.plot([0, 1], [0, 1], "--", color=style.ink(), linewidth=0.9, alpha=0.6, label="as it should be")
         ax.vlines(self.predicted, self.low, self.high, color=style.colour(0), linewidth=1.2, alpha=0.6)

@@ -3,11 +3,12 @@ r"""Maps: points at their first two kernel principal components."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -39,15 +40,15 @@ class KernelPCADisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
+        model: Model,
+        X: Points,
+        y: Targets | None = None,
         *,
         components: tuple[int, int] = (0, 1),
         most: int = 1000,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
+        ax: style.Axes = None,
+    ) -> Self:
         """Of a fitted KernelPCA, or of a pipeline that ends in one, and points to show."""
         if not hasattr(model, "transform"):
             raise InputError(
@@ -71,8 +72,15 @@ class KernelPCADisplay(Display):
 
     @classmethod
     def from_kernel(
-        cls, kernel: Kernel, X: Any, y: Any = None, *, most: int = 500, seed: int = 0, ax: Any = None
-    ) -> Any:
+        cls,
+        kernel: Kernel,
+        X: Points,
+        y: Targets | None = None,
+        *,
+        most: int = 500,
+        seed: int = 0,
+        ax: style.Axes = None,
+    ) -> Self:
         """Of a kernel on points X: the components are found here, on the points that are shown.
 
         >>> from mercer import Linear
@@ -89,7 +97,7 @@ class KernelPCADisplay(Display):
         plane = principal_plane(K, np.zeros((len(which), 1)))
         return cls(plane.coordinates, None if labels is None else labels[which], plane.shares).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         x, y = self.scores.T
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
         classes = _classes(self.targets)

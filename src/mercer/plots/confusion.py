@@ -3,11 +3,12 @@ r"""Which classes are taken for which."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels
@@ -32,13 +33,15 @@ class ConfusionDisplay(Display):
     classes: tuple[str, ...]
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
+    def from_estimator(cls, model: Model, X: Points, y: Targets, *, ax: style.Axes = None) -> Self:
         """Of the predictions of a fitted model for points X: those it has not seen, to be honest."""
         labels = getattr(model, "classes_", None)
         return cls.from_predictions(y, model.predict(X), labels=labels, ax=ax)
 
     @classmethod
-    def from_predictions(cls, y: Any, predictions: Any, *, labels: Any = None, ax: Any = None) -> Any:
+    def from_predictions(
+        cls, y: Targets, predictions: Any, *, labels: Any = None, ax: style.Axes = None
+    ) -> Self:
         """Of true and predicted labels.
 
         >>> ConfusionDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"]).counts
@@ -52,7 +55,7 @@ class ConfusionDisplay(Display):
         kinds = np.unique(np.concatenate([true, predictions])) if labels is None else np.asarray(labels)
         return cls(confusion_matrix(true, predictions, labels=kinds), tuple(map(str, kinds))).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         count = len(self.classes)
         share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         image = ax.imshow(share, cmap=style.SEQUENTIAL, vmin=0.0, vmax=1.0)

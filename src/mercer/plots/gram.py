@@ -3,11 +3,12 @@ r"""A Gram matrix as a picture: points ordered by class, so that a kernel which 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
@@ -41,7 +42,7 @@ class GramDisplay(Display):
     order: np.ndarray | None = None
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any = None, **options: Any) -> Any:
+    def from_estimator(cls, model: Model, X: Points, y: Targets | None = None, **options: Any) -> Self:
         """Of the kernel that a model was fitted with, on points behind the steps of its pipeline."""
         found = learned(model)
         return cls.from_kernel(found.kernel, found.points(X), y, **options)
@@ -50,14 +51,14 @@ class GramDisplay(Display):
     def from_kernel(
         cls,
         kernel: Kernel,
-        X: Any,
-        y: Any = None,
+        X: Points,
+        y: Targets | None = None,
         *,
         normalize: bool = True,
         most: int = 300,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
+        ax: style.Axes = None,
+    ) -> Self:
         """Of a kernel on points X, in the order of y: classes one after the other, or numbers as they grow.
 
         With ``normalize`` the values are cosines in feature space, k(x, x') / √(k(x, x) k(x', x')).
@@ -89,7 +90,7 @@ class GramDisplay(Display):
         label = "cosine in feature space" if normalize else "k(x, x′)"
         return cls(matrix, ends, names, n, label, chosen).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         m = len(self.matrix)
         off = self.matrix[~np.eye(m, dtype=bool)] if m > 1 else self.matrix.ravel()
         # the diagonal is the largest and a line only: the others decide what is dark and what is bright

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels, learned, refittable, sample
@@ -18,7 +19,7 @@ from mercer.runtime.clock import now
 __all__ = ["LearningCurveDisplay", "mistakes"]
 
 
-def mistakes(predictions: Any, y: Any, is_class: bool) -> float:
+def mistakes(predictions: Any, y: Targets, is_class: bool) -> float:
     """The share of wrong labels, or the root of the mean squared error.
 
     >>> mistakes([1, 0, 1, 1], [1, 1, 1, 1], True), mistakes([1.0, 3.0], [1.0, 1.0], False) ** 2
@@ -49,17 +50,17 @@ class LearningCurveDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any,
+        model: Model,
+        X: Points,
+        y: Targets,
         *,
         sizes: Any = None,
         repeats: int = 3,
         most: int = 2000,
         max_time: float | None = None,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
+        ax: style.Axes = None,
+    ) -> Self:
         """Fit the model again on more and more points, with the kernel and the penalty that it has.
 
         Of at most ``most`` points a quarter is left out and predicted, anew for each of the ``repeats``.
@@ -107,7 +108,7 @@ class LearningCurveDisplay(Display):
         label = "share of errors" if found.is_classifier else "root mean squared error"
         return cls(steps[done], train[done], test[done], label).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         for errors, name, i in ((self.test, "left out", 1), (self.train, "learned from", 0)):
             mean = np.nanmean(errors, axis=1)
             low, high = np.nanmin(errors, axis=1), np.nanmax(errors, axis=1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.plots import style
@@ -62,7 +63,7 @@ class PathDisplay(Display):
     labels: tuple[str, str]
 
     @classmethod
-    def from_estimator(cls, model: Any, *, against: str = "penalty", ax: Any = None) -> Any:
+    def from_estimator(cls, model: Model, *, against: str = "penalty", ax: style.Axes = None) -> Self:
         """Of a fitted KernelRidgeCV: the errors left out, against the penalty, or the width of the kernel.
 
         >>> from mercer import Gaussian, KernelRidgeCV
@@ -98,8 +99,8 @@ class PathDisplay(Display):
 
     @classmethod
     def from_models(
-        cls, models: Sequence[Any], X: Any, y: Any, *, parameter: str = "C", ax: Any = None
-    ) -> Any:
+        cls, models: Sequence[Model], X: Points, y: Targets, *, parameter: str = "C", ax: style.Axes = None
+    ) -> Self:
         """Of models that differ in one parameter, as ``SVC().path`` returns them: errors on the points X."""
         models = list(models)
         if not models or not all(hasattr(model, parameter) for model in models):
@@ -114,7 +115,7 @@ class PathDisplay(Display):
         return cls(x[order], np.array(errors)[order][None], ("error",), (parameter, label)).plot(ax)
 
     @classmethod
-    def from_search(cls, search: Any, parameter: str, *, ax: Any = None) -> Any:
+    def from_search(cls, search: Any, parameter: str, *, ax: style.Axes = None) -> Self:
         """Of a search of scikit-learn's: the best mean score for each value of a parameter, as 1 - score."""
         results = getattr(search, "cv_results_", None)
         if results is None or f"param_{parameter}" not in results:
@@ -134,7 +135,7 @@ class PathDisplay(Display):
         line, place = np.unravel_index(finite.argmin(), finite.shape)
         return float(self.x[place]), self.names[line]
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         for i, (row, name) in enumerate(zip(self.errors, self.names, strict=True)):
             seen = np.isfinite(row)
             ax.plot(

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.parameters import is_vector
-from mercer.kernels.words import do_tell, has_scales
+from mercer.kernels.words import do_tell, has_scales, per_column
 from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of, width_of
 from mercer.plots.shuffling import Shuffling
@@ -31,12 +31,10 @@ def column_factors(kernel: Kernel, columns: int) -> np.ndarray | None:  # (colum
     (array([0.5 , 0.25]), None)
     """
     squares, found = np.zeros(columns), False
-    for part in kernel.parts():
-        for name, parameter in part._parameters.items():
-            value: Any = vars(part).get(name)
-            if parameter.per_column is not None and is_vector(value) and len(value) == columns:
-                squares += np.asarray(value, dtype=np.float64) ** (2 * parameter.per_column)
-                found = True
+    for _, value, power in per_column(kernel):
+        if len(value) == columns:
+            squares += np.asarray(value, dtype=np.float64) ** (2 * power)
+            found = True
     return np.sqrt(squares) if found else None
 
 
@@ -66,9 +64,9 @@ class RelevanceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
+        model: Model,
+        X: Points,
+        y: Targets | None = None,
         *,
         kind: str = "auto",
         names: Any = None,
@@ -76,8 +74,8 @@ class RelevanceDisplay(Display):
         most: int = 400,
         max_time: float | None = None,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
+        ax: style.Axes = None,
+    ) -> Self:
         """Of a fitted model and data with columns.
 
         "length scales" multiplies each column's spread by what the kernel multiplies it with, 1/ℓⱼ; the
@@ -103,8 +101,8 @@ class RelevanceDisplay(Display):
     def measured(
         cls,
         found: FittedModel,
-        X: Any,
-        y: Any = None,
+        X: Points,
+        y: Targets | None = None,
         *,
         kind: str = "auto",
         names: Any = None,
@@ -125,7 +123,7 @@ class RelevanceDisplay(Display):
         return cls._from_permutation(found, X, y, names, repeats, most, max_time, seed)
 
     @classmethod
-    def _from_scales(cls, found: FittedModel, X: Any, names: Any) -> tuple[Self | None, bool]:
+    def _from_scales(cls, found: FittedModel, X: Points, names: Any) -> tuple[Self | None, bool]:
         """The display, or None without such scales; and whether they tell columns apart."""
         if not has_scales(found.kernel):
             return None, False
@@ -153,8 +151,8 @@ class RelevanceDisplay(Display):
     def _from_permutation(
         cls,
         found: FittedModel,
-        X: Any,
-        y: Any,
+        X: Points,
+        y: Targets | None,
         names: Any,
         repeats: int,
         most: int,
@@ -189,7 +187,7 @@ class RelevanceDisplay(Display):
         seen = np.flatnonzero(np.isfinite(self.relevance))
         return seen[np.argsort(-self.relevance[seen], kind="stable")]
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         order = self.order()[: self.most]
         place = np.arange(len(order))
         ax.barh(place, self.relevance[order], color=style.colour(0), height=0.7)
@@ -229,7 +227,7 @@ def _groups(X: Any, sources: list[str]) -> list[np.ndarray]:
     return [np.array(places, dtype=np.intp) for places in made.values()]
 
 
-def _names(X: Any, d: int, names: Any) -> tuple[str, ...]:
+def _names(X: Points, d: int, names: Any) -> tuple[str, ...]:
     if names is not None and len(names) == d:
         return tuple(map(str, names))
     if hasattr(X, "columns"):

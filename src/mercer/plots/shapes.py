@@ -3,7 +3,7 @@ r"""What kernels look like: k(x, 0) along a line."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,8 +40,8 @@ class KernelShapeDisplay(Display):
         limits: tuple[float, float] = (-3.0, 3.0),
         points: int = 601,
         names: Any = None,
-        ax: Any = None,
-    ) -> Any:
+        ax: style.Axes = None,
+    ) -> Self:
         """Of kernels on vectors, one after the other or in a list, here of one coordinate.
 
         ``names`` replace their formulas.
@@ -71,7 +71,7 @@ class KernelShapeDisplay(Display):
         titles = tuple(str(name) for name in names) if names is not None else tuple(map(repr, kernels))
         return cls(x, values, titles, float(center)).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         dashes = ("-", "--", "-.", ":")
         for i, (row, name) in enumerate(zip(self.values, self.names, strict=True)):
             line = dashes[i // 4 % 4] if len(self.names) > 4 else "-"

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.runtime.clock import now
 
 __all__ = ["Shuffling", "with_cells_of_others"]
@@ -137,7 +138,7 @@ class Shuffling:
             self._square[some] += (squares**2).sum(axis=1)
         return True
 
-    def _timed(self, X: Any) -> np.ndarray:  # (m, functions)
+    def _timed(self, X: Points) -> np.ndarray:  # (m, functions)
         """f at rows, and what a row takes: by the most rows at once, for a call takes time of its own."""
         began, m = now(), data.n_points(X)
         values = self._values(X)

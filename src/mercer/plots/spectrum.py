@@ -3,11 +3,12 @@ r"""Eigenvalues of a Gram matrix, and how many dimensions are left under a penal
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -48,7 +49,7 @@ class SpectrumDisplay(Display):
     penalty: float | None = None
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, **options: Any) -> Any:
+    def from_estimator(cls, model: Model, X: Points, **options: Any) -> Self:
         """Of the kernel and the penalty of a fitted model, on points behind the steps of its pipeline."""
         found = learned(model)
         return cls.from_kernel(found.kernel, found.points(X), **{"penalty": found.penalty, **options})
@@ -57,13 +58,13 @@ class SpectrumDisplay(Display):
     def from_kernel(
         cls,
         kernel: Kernel,
-        X: Any,
+        X: Points,
         *,
         penalty: float | None = None,
         most: int = 500,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
+        ax: style.Axes = None,
+    ) -> Self:
         """Of a kernel on points X, at most ``most`` of them.
 
         >>> from mercer import Linear
@@ -99,7 +100,7 @@ class SpectrumDisplay(Display):
             return 0
         return int(np.searchsorted(np.cumsum(positive) / positive.sum(), share - 1e-12) + 1)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         m = len(self.eigenvalues)
         values = self.eigenvalues / m
         rank = np.arange(1, m + 1)

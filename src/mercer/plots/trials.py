@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.types import Model
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import in_words, short_name
@@ -93,7 +94,7 @@ def _read(trial: Any) -> Tried:
     )
 
 
-def _of_path(model: Any) -> list[dict[str, Any]]:
+def _of_path(model: Model) -> list[dict[str, Any]]:
     """The best penalty of every kernel of KernelRidgeCV; errors in the units of y."""
     path = model.path_
     scores = np.asarray(path.scores).mean(axis=2)  # (kernels, alphas)
@@ -146,7 +147,7 @@ class TrialsDisplay(Display):
     total: int
 
     @classmethod
-    def from_trials(cls, trials: Any, *, most: int = 12, ax: Any = None) -> Any:
+    def from_trials(cls, trials: Any, *, most: int = 12, ax: style.Axes = None) -> Self:
         """Of the ``trials_`` of a search; the best ones of them.
 
         >>> display = TrialsDisplay.from_trials([{"kernel": "Linear()", "error": 0.25}])
@@ -158,7 +159,7 @@ class TrialsDisplay(Display):
             raise InputError("there are no trials to show: fit a search first")
         return cls(rows[:most], len(rows)).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: style.Axes) -> None:
         place = np.arange(len(self.trials))
         errors = np.array([trial.error for trial in self.trials])
         points = np.array([trial.points or 0 for trial in self.trials])

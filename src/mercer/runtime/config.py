@@ -76,7 +76,7 @@ _MEMORY_REMEDY: Final = (
 )
 
 
-def _memory(value: Any) -> int | None:
+def _memory(value: object) -> int | None:
     """Bytes from 4096, 1e9, "1e9", "500MiB", "2 GB"."""
     if value is None:
         return None
@@ -105,7 +105,7 @@ def _dtype(value: Any) -> str:
     return name
 
 
-def _threads(value: Any) -> int | None:
+def _threads(value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -116,13 +116,13 @@ def _threads(value: Any) -> int | None:
     return int(value)
 
 
-def _device(value: Any) -> str:
+def _device(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[a-z]+(:\d+)?", value):
         raise InputError(f"device is not a device name, got {value!r}: pass 'cpu', 'cuda', 'cuda:1' or 'mps'")
     return value
 
 
-def _backend(value: Any) -> str | None:
+def _backend(value: object) -> str | None:
     if value not in (None, "numpy", "numba", "torch"):
         raise InputError(
             f"backend must be 'numpy', 'numba' or 'torch', got {value!r}: "
@@ -131,7 +131,7 @@ def _backend(value: Any) -> str | None:
     return value
 
 
-def _progress(value: Any) -> Any:
+def _progress(value: object) -> Any:
     if not (value is None or isinstance(value, bool) or callable(value)):
         raise InputError(
             f"progress must be True, False, None or a function, got {value!r}: pass True for a bar, "

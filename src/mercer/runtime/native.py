@@ -211,7 +211,7 @@ def row(typingctx: Any, matrix: Any, i: Any, start: Any, size: Any) -> Any:
     return (vector(matrix, types.intp, types.intp, types.intp), codegen) if is_matrix else None
 
 
-def _view(context: Any, builder: Any, signature: Any, value: Any, start: Any, size: Any) -> Any:
+def _view(context: Any, builder: Any, signature: Any, value: object, start: Any, size: Any) -> Any:
     array = context.make_array(signature.args[0])(context, builder, value)
     view = context.make_array(signature.return_type)(context, builder)
     populate_array(

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from mercer.data import points as data
+from mercer.data.types import Points, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import is_pairwise, with_matrix
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -27,7 +28,7 @@ AUTO = {name: IterativeMixin.CONTROL[name] for name in ("max_time", "progress")}
 _FEWEST = 4  # points
 
 
-def is_mixed_frame(X: Any) -> bool:
+def is_mixed_frame(X: Points) -> bool:
     """Whether X is a data frame with a column that holds other things than numbers.
 
     >>> is_mixed_frame(np.array([["a", "b"]])), is_mixed_frame([[1.0, 2.0]])
@@ -55,7 +56,7 @@ class AutoMixin:
         kernel: Any = "auto",
         *,
         max_time: float | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         progress: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -65,7 +66,7 @@ class AutoMixin:
 
     # --- frames with columns of several kinds --------------------------------------------------------------
 
-    def _validate_fit(self, X: Any, y: Any = "no_validation", *rest: Any, **options: Any) -> Any:
+    def _validate_fit(self, X: Points, y: Targets = "no_validation", *rest: Any, **options: Any) -> Any:
         """As of every estimator, but that ``kernel="auto"`` takes texts, categories and dates.
 
         A frame with such columns becomes numbers first, as `mercer.tables.TableFeatures` does it.
@@ -82,7 +83,7 @@ class AutoMixin:
         validate_data(self, X, skip_check_array=True)  # the columns that are known are the frame's
         return found
 
-    def _validate_new(self, X: Any) -> Any:
+    def _validate_new(self, X: Points) -> Any:
         if not hasattr(self, "features_"):
             return super()._validate_new(X)  # type: ignore[misc]
         return self.features_.transform(X)
@@ -109,7 +110,7 @@ class AutoMixin:
         given = self._given()
         return given[0] if given else Gaussian()
 
-    def _families(self, X: Any) -> list[Family]:
+    def _families(self, X: Points) -> list[Family]:
         given = self._given()
         if not given:
             return list(default_families(X))
@@ -121,7 +122,7 @@ class AutoMixin:
 
     def _search(
         self,
-        X: Any,
+        X: Points,
         Y: np.ndarray,
         score: ScoreOf,
         clock: Clock,
@@ -154,7 +155,7 @@ class AutoMixin:
             "max_time, or the memory budget with mercer.config(memory=…)"
         )
 
-    def _require_points(self, X: Any) -> None:
+    def _require_points(self, X: Points) -> None:
         if data.n_points(X) < _FEWEST:
             raise InputError(
                 f"a search cuts the points in halves and folds and takes at least {_FEWEST} of them, got "

@@ -3,12 +3,13 @@ r"""Classification with a kernel that was chosen for the data."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
@@ -82,18 +83,18 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     expansion_: Expansion
     report_: Report
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Targets) -> Self:
         """Choose and fit on the points X and their labels y."""
         journal = Journal()
-        X, y = self._validate_fit(X, y)
+        X, labels = self._validate_fit(X, y)
         self._require_points(X)
-        codes = self._encode(y)
+        codes = self._encode(labels)
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
         search, best = self._search(X, Y, score, clock, journal, _WORK)
         if search.stopped != "interrupted":
             search.clock = clock.part(_LAST)
-        finalists = self._finalists(best, len(y))
+        finalists = self._finalists(best, len(labels))
         found: list[Trial] = []
         for trial in finalists:
             if found and search.clock.is_over:
@@ -101,7 +102,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             found.append(self._last_choice(score, trial, search))
         last = self._best(found, search)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
-        self.model_ = self._fit_last(X, y, last, search.order, clock, journal)
+        self.model_ = self._fit_last(X, labels, last, search.order, clock, journal)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         stopped = {search.stopped, self.model_.report_.stopped} - {"converged"} or {"converged"}
         self.report_ = journal.report(self.model_.report_.plan, min(stopped))  # "interrupted" first
@@ -109,7 +110,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         return self
 
     def _fit_last(
-        self, X: Any, y: np.ndarray, trial: Trial, order: np.ndarray, clock: Clock, journal: Journal
+        self, X: Points, y: np.ndarray, trial: Trial, order: np.ndarray, clock: Clock, journal: Journal
     ) -> SVC:
         """The machine of all points; with a time limit, of as many as there is time for.
 
@@ -206,15 +207,15 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             return min(found, key=lambda trial: trial.rank)
         return min(found, key=lambda trial: (trial.score.error + _EVIDENCE * trial.evidence, trial.score.tie))
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x), or of several classes one value each."""
         X = self._validate_new(X)
         return np.asarray(self.model_.decision_function(X))
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,)
+    def predict(self, X: Points) -> np.ndarray:  # (n,)
         """The class of each point."""
         X = self._validate_new(X)
         return np.asarray(self.model_.predict(X))
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         return SVC(kernel=self.kernel_)._plan(X, n_outputs)

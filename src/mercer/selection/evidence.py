@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
 from mercer.data import points as data
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -67,7 +67,7 @@ class Learned:
 
 def evidence(
     kernel: Kernel,
-    X: Any,
+    X: Points,
     Y: np.ndarray,  # (n, t), of mean zero
     noise: float,
     names: Sequence[str] | None = None,
@@ -86,7 +86,7 @@ def evidence(
 
 
 def _evidence(
-    kernel: Kernel, X: Any, Y: np.ndarray, noise: float, names: Sequence[str] | None
+    kernel: Kernel, X: Points, Y: np.ndarray, noise: float, names: Sequence[str] | None
 ) -> tuple[float, dict[str, np.ndarray], float]:
     n, t = Y.shape
     M = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
@@ -105,7 +105,7 @@ def _evidence(
 
 def learn(
     kernel: Kernel,
-    X: Any,
+    X: Points,
     Y: np.ndarray,  # (n, t)
     names: Sequence[str],
     noise: float | None = None,
@@ -180,7 +180,7 @@ def learn(
     return Learned(kernel, noise, best / len(Y), count)
 
 
-def _unit(kernel: Kernel, X: Any) -> float:
+def _unit(kernel: Kernel, X: Points) -> float:
     """The mean |k(x, x)|."""
     unit = float(np.mean(np.abs(Gram(kernel, X, cache=0).diag())))
     if not np.isfinite(unit):
@@ -235,7 +235,7 @@ class _Space:
         )
 
 
-def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
+def _slopes(kernel: Kernel, X: Points, name: str, G: np.ndarray) -> np.ndarray:
     """½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂ log θ, for each entry of the parameter θ."""
     value = kernel.get_params()[name]
     if not is_vector(value):
@@ -250,11 +250,9 @@ def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
         return 0.5 * np.asarray(value, dtype=np.float64) * np.array(sums)
     W = np.asarray(Gram(slope, X, cache=0).dense(), dtype=np.float64)
     weigh(W, G)
-    exponent = kernel._parameters[name].per_column
+    exponent = kernel.parameters[name].per_column
     assert exponent is not None
-    points: Any = data.as_vectors(X)
-    points = points.toarray() if sparse.issparse(points) else points
-    Z = points * np.asarray(value, dtype=np.float64) ** exponent
+    Z = dense(data.as_vectors(X)) * np.asarray(value, dtype=np.float64) ** exponent
     if not slope.is_squared:
         return np.asarray(exponent / 2 * absolute_differences(W, np.ascontiguousarray(Z.T)))
     Z = Z - Z.mean(axis=0)

@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.labels import require_labels
 from mercer.data.scalars import is_number
+from mercer.data.types import Targets
 from mercer.errors import InputError, InputTypeError
 from mercer.estimators.svc import SVC
 from mercer.features.email import ASPECTS, Mail, read
@@ -148,7 +149,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
 
     # --- learning --------------------------------------------------------------------------------------
 
-    def fit(self, X: Iterable[Any], y: Any) -> Self:
+    def fit(self, X: Iterable[Any], y: Targets) -> Self:
         """Learn from messages (see `mercer.features.email.read`) and their labels, of two kinds."""
         self._validate_params()
         mails = _read(X)
@@ -351,7 +352,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _read(X: Any) -> list[Mail]:
+def _read(X: Iterable[Any]) -> list[Mail]:
     is_one = isinstance(X, str | bytes | bytearray | memoryview | Mail | Mapping) or hasattr(X, "as_bytes")
     if is_one or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         raise InputTypeError(

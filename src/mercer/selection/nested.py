@@ -12,6 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
 __all__ = ["NestedError", "nested_error"]
@@ -42,7 +43,7 @@ class NestedError:
         return f"{self.error:.4g}, 95 % interval {low:.4g} to {high:.4g}, from {folds}"
 
 
-def nested_error(estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = None) -> NestedError:
+def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups: Any = None) -> NestedError:
     """Fit clones of the estimator, its search included, on all folds but one, and predict that one.
 
     ``cv`` is what scikit-learn takes: a number of folds, a splitter, or pairs of positions to learn from and
@@ -78,24 +79,24 @@ def nested_error(estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = N
     return NestedError(error, interval, np.array(errors), predictions, rows)
 
 
-def _targets(X: Any, y: Any, is_class: bool, is_pairwise: bool) -> np.ndarray:  # (n,) or (n, targets)
+def _targets(X: Any, y: Targets, is_class: bool, is_pairwise: bool) -> np.ndarray:  # (n,) or (n, targets)
     """y as an array, that is of the same points as X."""
-    y, n = np.asarray(y), data.n_points(X)
-    if is_class and y.shape[1:] == (1,):
-        y = column_or_1d(y, warn=True)
-    if y.ndim != 1 and (is_class or y.ndim != 2):
+    targets, n = np.asarray(y), data.n_points(X)
+    if is_class and targets.shape[1:] == (1,):
+        targets = column_or_1d(targets, warn=True)
+    if targets.ndim != 1 and (is_class or targets.ndim != 2):
         wanted = "one label for each point" if is_class else "one row of numbers for each point"
-        raise InputError(f"y must hold {wanted}, got shape {y.shape}: pass an array of shape ({n},)")
-    if len(y) != n:
+        raise InputError(f"y must hold {wanted}, got shape {targets.shape}: pass an array of shape ({n},)")
+    if len(targets) != n:
         raise InputError(
-            f"X and y must be of the same points, got {n} and {len(y)}: pass one target for each point"
+            f"X and y must be of the same points, got {n} and {len(targets)}: pass one target for each point"
         )
     if is_pairwise and np.shape(X) != (n, n):
         raise InputError(
             f"kernel='precomputed' takes the kernel values of all points with each other, got shape "
             f"{np.shape(X)}: pass the square matrix, of which each fold gets its rows and columns"
         )
-    return y
+    return targets
 
 
 def _error(predictions: np.ndarray, y: np.ndarray, is_class: bool) -> float:

@@ -2,12 +2,13 @@ r"""Regression with a kernel that was chosen for the data."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
 from mercer.estimators.ridge_cv import KernelRidgeCV
@@ -73,19 +74,19 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
     trials_: list[Trial]
     report_: Report
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Targets) -> Self:
         """Choose and fit on the points X and their targets y, (n,) or (n, targets)."""
         journal, clock = Journal(), Clock(self.max_time)
-        X, y = self._validate_fit(X, y, multi_output=True, y_numeric=True)
+        X, targets = self._validate_fit(X, y, multi_output=True, y_numeric=True)
         self._require_points(X)
-        Z = _standardised(y.astype(np.float64).reshape(len(y), -1))
+        Z = _standardised(targets.astype(np.float64).reshape(len(targets), -1))
         search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock, journal)
         winner = search.finish(winner, _LEARNED)
         self.alpha_, self.kernel_ = self._penalty(X, Z, winner, search, clock), winner.kernel
-        which = np.sort(search.order[: self._affordable(X, y, clock)])
-        if len(which) < len(y):
-            self._tell_of_fewer(len(which), len(y), journal)
-        some = (data.take(X, which), y[which]) if len(which) < len(y) else (X, y)
+        which = np.sort(search.order[: self._affordable(X, targets, clock)])
+        if len(which) < len(targets):
+            self._tell_of_fewer(len(which), len(targets), journal)
+        some = (data.take(X, which), targets[which]) if len(which) < len(targets) else (X, targets)
         self.model_ = KernelRidge(self.alpha_, kernel=winner.kernel).fit(*some)
         self.trials_, self.best_score_ = search.trials, winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
@@ -94,7 +95,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         )
         return self
 
-    def _penalty(self, X: Any, Z: np.ndarray, winner: Trial, search: Search, clock: Clock) -> float:
+    def _penalty(self, X: Points, Z: np.ndarray, winner: Trial, search: Search, clock: Clock) -> float:
         """The best λ about that of the evidence; where one cannot afford the points, that of the search."""
         chosen = KernelRidgeCV(winner.noise * _MULTIPLES, kernel=winner.kernel)
         which = search.order[: min(_SCORED, affordable_points())]
@@ -106,7 +107,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
                 return winner.score.penalty
         return float(quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
 
-    def _affordable(self, X: Any, y: np.ndarray, clock: Clock) -> int:
+    def _affordable(self, X: Points, y: np.ndarray, clock: Clock) -> int:
         """How many points the last fit may take: memory grows with their square, time with their cube."""
         n = data.n_points(X)
         plan = self._probe("mixed")._plan(X, 1)
@@ -118,7 +119,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         by_time = n * (max(clock.left, 0.0) / max(seconds, 1e-9)) ** (1 / 3)
         return int(min(n, max(by_memory, _FEWEST), max(by_time, _FEWEST)))
 
-    def _slowness(self, X: Any, y: np.ndarray) -> float:
+    def _slowness(self, X: Points, y: np.ndarray) -> float:
         """How many times longer than planned a fit takes here: of slow kernels, or on a busy machine."""
         some = slice(min(_TIMED, len(y)))
         points = data.take(X, np.arange(len(y))[some])
@@ -126,7 +127,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         probe = quietly(KernelRidge(self.alpha_, kernel=self.kernel_, solver="mixed").fit, points, y[some])
         return max(1.0, (now() - began) / max(probe.report_.plan.seconds, 1e-9))
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         """Of the last fit."""
         return self._probe("auto")._plan(X, n_outputs)
 

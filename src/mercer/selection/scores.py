@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.ndimage import convolve1d
 from sklearn.model_selection import StratifiedKFold
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -31,7 +31,7 @@ _TOL = 1e-2  # of machines that are scored
 _MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.5)
 
 
-def left_out(X: Any, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Score]:
+def left_out(X: Points, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Score]:
     """Kernel ridge: the root of the mean squared error left out, exact, over some penalties about λ."""
 
     def score(kernel: Kernel, noise: float, which: np.ndarray) -> Score:
@@ -60,7 +60,7 @@ class MachineErrors:
     the mean over all.
     """
 
-    def __init__(self, X: Any, codes: np.ndarray, seed: int = 0, folds: int = 5) -> None:
+    def __init__(self, X: Points, codes: np.ndarray, seed: int = 0, folds: int = 5) -> None:
         self.X, self.codes, self.seed, self.folds = X, codes, seed, folds
 
     def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
@@ -109,7 +109,7 @@ class MachineErrors:
 
 
 def _mistakes_of_paths(
-    kernel: Kernel, X: Any, y: np.ndarray, folds: Sequence[Fold], penalties: np.ndarray
+    kernel: Kernel, X: Points, y: np.ndarray, folds: Sequence[Fold], penalties: np.ndarray
 ) -> np.ndarray:  # (m,)
     """As `mistakes_of_paths`, of folds that are too large for it: a thread for each."""
     wrong = np.zeros((len(folds), len(penalties)), np.int64)

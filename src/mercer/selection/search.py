@@ -26,6 +26,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import short_name
 from mercer.runtime.clock import now
@@ -135,7 +136,7 @@ class Search:
 
     def __init__(
         self,
-        X: Any,
+        X: Points,
         Y: np.ndarray,  # (n, t) targets of the evidence
         score: ScoreOf,
         *,

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.cells import gaps, is_date, to_days, values
@@ -29,7 +30,7 @@ _TEXT = 2.5  # words from which, on average, texts are no names of categories
 _NAMES = 40  # different ones from which short texts may be names rather than categories
 
 
-def choose(X: Any) -> dict[Any, Kernel]:
+def choose(X: Points) -> dict[Any, Kernel]:
     """A kernel for every column of a table, under its name, or its position where names are no texts.
 
     - numbers: ``Gaussian(sigma="median")``
@@ -48,7 +49,7 @@ def choose(X: Any) -> dict[Any, Kernel]:
             "ColumnKernel('auto') looks at the columns of a table, got a sparse matrix: use one kernel "
             "for all of it"
         )
-    table = X if hasattr(X, "columns") else data.columns(X, slice(None))
+    table: Any = X if hasattr(X, "columns") else data.columns(X, slice(None))
     names = _keys(table)
     found = {name: _kernel_for(values(table, j), table, j, name) for j, name in enumerate(names)}
     kernels = {name: kernel for name, kernel in found.items() if kernel is not None}

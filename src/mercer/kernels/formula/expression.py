@@ -48,28 +48,28 @@ _RUN = 64  # parts that are combined one after the other
 class Expression:
     """A node of a formula. Arithmetic on it builds larger formulas."""
 
-    def __add__(self, other: Any) -> Expression:
+    def __add__(self, other: object) -> Expression:
         return _add(self, wrap(other))
 
-    def __radd__(self, other: Any) -> Expression:
+    def __radd__(self, other: object) -> Expression:
         return _add(wrap(other), self)
 
-    def __sub__(self, other: Any) -> Expression:
+    def __sub__(self, other: object) -> Expression:
         return _subtract(self, wrap(other))
 
-    def __rsub__(self, other: Any) -> Expression:
+    def __rsub__(self, other: object) -> Expression:
         return _subtract(wrap(other), self)
 
-    def __mul__(self, other: Any) -> Expression:
+    def __mul__(self, other: object) -> Expression:
         return _multiply(self, wrap(other))
 
-    def __rmul__(self, other: Any) -> Expression:
+    def __rmul__(self, other: object) -> Expression:
         return _multiply(wrap(other), self)
 
-    def __truediv__(self, other: Any) -> Expression:
+    def __truediv__(self, other: object) -> Expression:
         return _divide(self, wrap(other))
 
-    def __rtruediv__(self, other: Any) -> Expression:
+    def __rtruediv__(self, other: object) -> Expression:
         return _divide(wrap(other), self)
 
     def __neg__(self) -> Expression:
@@ -87,16 +87,16 @@ class Expression:
     def __rpow__(self, base: Any) -> Expression:
         return exp(log(wrap(base)) * self)
 
-    def __le__(self, other: Any) -> Expression:
+    def __le__(self, other: object) -> Expression:
         return _apply("less_equal", self, wrap(other))
 
-    def __ge__(self, other: Any) -> Expression:
+    def __ge__(self, other: object) -> Expression:
         return _apply("less_equal", wrap(other), self)
 
-    def __lt__(self, other: Any) -> Expression:
+    def __lt__(self, other: object) -> Expression:
         return _subtract(Number(1.0), wrap(other) <= self)
 
-    def __gt__(self, other: Any) -> Expression:
+    def __gt__(self, other: object) -> Expression:
         return _subtract(Number(1.0), self <= wrap(other))
 
     def __bool__(self) -> bool:
@@ -295,7 +295,7 @@ def _matern_partials(nu: Expression, z: Expression) -> tuple[Expression | None, 
 # --- building, with the simplifications that keep trees small ------------------------------------
 
 
-def wrap(value: Any) -> Expression:
+def wrap(value: object) -> Expression:
     """A number as a leaf; an expression as itself."""
     if isinstance(value, Expression):
         return value

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import ArrayLike
 
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.spectral.quadrature import ORDER, gauss_legendre, growing, mass, reach
 
@@ -46,7 +48,7 @@ class Mixture:
     error: float
     wave: Callable[[Any], np.ndarray]
 
-    def __call__(self, r: Any) -> np.ndarray:
+    def __call__(self, r: ArrayLike) -> np.ndarray:
         r = np.asarray(r, dtype=float)
         flat, phi = r.ravel(), np.empty(r.size)
         step = max(1, 2**20 // len(self.nodes))  # distances that are worked on together
@@ -141,9 +143,9 @@ def _refined(rule: Callable[[np.ndarray], Mixture], cuts: np.ndarray, r: np.ndar
         coarse, phi = fine, finer
 
 
-def rows(X: Any) -> np.ndarray:  # (n, d) float64
+def rows(X: Points) -> np.ndarray:  # (n, d) float64
     """Points of a table, or one by one in a list."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    return np.asarray(dense(X), dtype=np.float64)
 
 
 def checked_density(density: Callable[[np.ndarray], Any], what: str) -> Function:

@@ -6,11 +6,9 @@ Smith and Waterman, Identification of common molecular subsequences, Journal of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
+from mercer.data.types import Objects
 from mercer.kernels.parameters import nonnegative, positive
 from mercer.kernels.strings.lanes import LANES, paired, self_paired
 from mercer.kernels.structured import ObjectKernel, Ragged, encode_sequences
@@ -38,7 +36,7 @@ class LocalAlignment(ObjectKernel):
     mismatch: float = nonnegative(1.0)
     gap: float = nonnegative(1.0)
 
-    def encode(self, X: Sequence[Any]) -> Ragged:
+    def encode(self, X: Objects) -> Ragged:
         return encode_sequences(X)
 
     def _scores(self) -> tuple[float, float, float]:

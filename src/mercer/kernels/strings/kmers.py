@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Objects
 from mercer.kernels.counting import count
 from mercer.kernels.structured import Ragged
 from mercer.runtime.config import require_memory
@@ -154,9 +155,7 @@ def table(parts: Iterable[Words], n: int) -> sparse.csr_array:  # (n, features)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def hashed_words(
-    X: Sequence[Any], sequences: Ragged, k: int, buckets: int
-) -> sparse.csr_array:  # (n, buckets)
+def hashed_words(X: Objects, sequences: Ragged, k: int, buckets: int) -> sparse.csr_array:  # (n, buckets)
     """Counts of words of k letters in a fixed number of columns, each with a sign that its hash decides.
 
     A letter is hashed by what it prints as, so that the columns are the same in every process.
@@ -179,7 +178,7 @@ def hashed_words(
     return counts
 
 
-def _different_letters(X: Sequence[Any], sequences: Ragged) -> list[Any]:
+def _different_letters(X: Objects, sequences: Ragged) -> list[Any]:
     """What the numbers 0, 1, … in sequences stand for."""
     _, at = np.unique(sequences.values, return_index=True)
     which = np.searchsorted(sequences.stops, at, side="right")
@@ -187,7 +186,7 @@ def _different_letters(X: Sequence[Any], sequences: Ragged) -> list[Any]:
     return [rows[i][p] for i, p in zip(which.tolist(), (at - sequences.starts[which]).tolist(), strict=True)]
 
 
-def _hashed(letter: Any) -> int:
+def _hashed(letter: object) -> int:
     """64 bits; a NumPy scalar is the Python object that it holds."""
     text = repr(letter.item() if isinstance(letter, np.generic) else letter)
     digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()

@@ -12,15 +12,15 @@ e1003711; Rätsch, Sonnenburg and Schölkopf, RASE: recognition of alternatively
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Objects
 from mercer.errors import InputError
 from mercer.kernels.parameters import positive, whole
 from mercer.kernels.strings.kmers import Words, codes_at, hashed_words, runs_of, table, words
@@ -57,7 +57,7 @@ class Spectrum(FeatureKernel):
     k: int = whole(3, maximum=_LONGEST)
     buckets: int | None = whole(None, optional=True)
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         sequences = encode_sequences(X)
         if self.buckets is not None:
             return hashed_words(X, sequences, int(self.k), int(self.buckets))
@@ -80,7 +80,7 @@ class BlendedSpectrum(FeatureKernel):
     k: int = whole(3)
     decay: float = positive(1.0)
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         sequences = encode_sequences(X)
         longest = max(1, int(sequences.lengths.max()))
         lengths = range(1, min(int(self.k), longest) + 1)
@@ -129,11 +129,11 @@ class GappedKmer(ObjectKernel):
                 "which takes its time: use a smaller g, or an m nearer to 0 or to g"
             )
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:  # (n, features)
+    def features(self, X: Objects) -> sparse.csr_array:  # (n, features)
         """The counts, of which the kernel is the inner product."""
         return table(self._words(encode_sequences(X)), len(X))
 
-    def encode(self, X: Sequence[Any]) -> Ragged:
+    def encode(self, X: Objects) -> Ragged:
         return encode_sequences(X)
 
     def pairs(self, X: Ragged, Y: Ragged | None) -> np.ndarray:
@@ -206,7 +206,7 @@ class WeightedDegree(FeatureKernel):
     k: int = whole(3)
     shift: int = whole(0, minimum=0)
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         sequences, k = encode_sequences(X), int(self.k)
         longest = max(1, int(sequences.lengths.max()))
         beta = ((d, 2 * (k - d + 1) / (k * (k + 1))) for d in range(1, min(k, longest) + 1))

@@ -6,7 +6,6 @@ Lodhi, Saunders, Shawe-Taylor, Cristianini and Watkins, Text classification usin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import log
 from typing import Any
 
@@ -15,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from mercer.data.types import Objects
 from mercer.errors import InputError
 from mercer.kernels.parameters import positive, whole
 from mercer.kernels.strings.lanes import LANES, paired, self_paired
@@ -48,7 +48,7 @@ class Subsequence(ObjectKernel):
     length: int = whole(3)
     decay: float = positive(0.5)
 
-    def encode(self, X: Sequence[Any]) -> Ragged:
+    def encode(self, X: Objects) -> Ragged:
         return encode_sequences(X)
 
     def pairs(self, X: Ragged, Y: Ragged | None) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.scalars import is_number
+from mercer.data.types import Points
 from mercer.errors import InputError, shown, warn_user
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.formula.expression import Expression
@@ -63,7 +64,7 @@ class ConditionalExpectation(Kernel):
         """k(x, x') / √(k(x, x) k(x', x')), from logarithms."""
         return ConditionalExpectation(self.mixture, self.weights, self.log, normalize=True)
 
-    def features(self, X: Any) -> np.ndarray:  # (n, components)
+    def features(self, X: Points) -> np.ndarray:  # (n, components)
         """√P(c) p(x|c), or the same divided by its length."""
         logs = self._log_features(X)
         if not self.normalize:
@@ -74,7 +75,7 @@ class ConditionalExpectation(Kernel):
         ratios = np.exp(logs - np.where(np.isfinite(largest), largest, 0.0))  # at most 1, and one of them is
         return ratios / np.maximum(np.linalg.norm(ratios, axis=1, keepdims=True), 1.0)
 
-    def _log_features(self, X: Any) -> np.ndarray:  # (n, components)
+    def _log_features(self, X: Points) -> np.ndarray:  # (n, components)
         """log √P(c) p(x|c), -inf for 0."""
         given = np.asarray(self.mixture(np.asarray(X)), dtype=float) if callable(self.mixture) else None
         with np.errstate(divide="ignore", invalid="ignore"):
