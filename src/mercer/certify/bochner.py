@@ -41,7 +41,7 @@ __all__ = ["Density", "density", "line_profile", "radial_profile", "transform"]
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-_NODES = 2**14
+_MOST_NODES = 2**14  # Panels beyond so many nodes are left out, and counted as an error.
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Density:
     dim: int
     #: whether v(ω) is a product over coordinates; otherwise it is a function of ‖ω‖
     is_product: bool
-    #: whether it is a formula; otherwise a numerical transform
+    #: whether it is a formula; otherwise it is a numerical transform
     is_exact: bool
     _values: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = field(repr=False)
 
@@ -217,7 +217,7 @@ def _radial(kernel: Radial, dim: int) -> tuple[Function, bool] | None:
     size = gamma(dim / 2) * 2 ** (dim / 2 - 1)
 
     def v(omega: np.ndarray) -> np.ndarray:
-        omega = np.maximum(omega, 1e-12 * t.max())  # the density is asked for t > 0
+        omega = np.maximum(omega, 1e-12 * t.max())  # The density is only defined for t > 0.
         return np.asarray(size * kernel.density(omega) * omega ** (1.0 - dim))
 
     return v, False
@@ -272,9 +272,9 @@ def line_profile(kernel: Kernel) -> Function | None:
     try:
         K, E = gram_with_error(expression, x)
         moved, F = gram_with_error(expression, x + 0.59375)
-    except InputError:  # it wants more columns
+    except InputError:  # The kernel takes points of more columns.
         return None
-    rounding = 1e-13 * abs(K).max()  # x + 0.59375 is rounded
+    rounding = 1e-13 * abs(K).max()  # because x + 0.59375 is rounded
     if not np.isfinite(K).all() or (abs(K - moved) > E + F + rounding).any():
         return None
 
@@ -287,7 +287,7 @@ def line_profile(kernel: Kernel) -> Function | None:
 
 
 def transform(
-    profile: Function, omega: np.ndarray, dim: int, limit: int = _NODES
+    profile: Function, omega: np.ndarray, dim: int, limit: int = _MOST_NODES
 ) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
     """v(ω) of φ(‖x‖) in ℝ^dim, and how far it may be off: two rules' difference, the tail, rounding."""
     size = 2 ** (1 - dim / 2) / gamma(dim / 2)

@@ -17,7 +17,7 @@ from mercer.kernels.base import Kernel
 __all__ = ["Certificate"]
 
 Verdict = Literal["proved", "refuted", "unknown"]
-_SHOWN = 24  # points of a witness that are printed
+_POINTS_SHOWN = 24  # points of a witness that are printed: about a screen
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +68,16 @@ class Certificate:
             lines.append(str(self.steps))
         if self.eigenvalues is not None:
             shown = [f"{value:.6g}" for value in self.eigenvalues]
-            if len(shown) > _SHOWN:
-                shown = [*shown[: _SHOWN // 2], "…", *shown[-_SHOWN // 2 :]]
+            if len(shown) > _POINTS_SHOWN:
+                shown = [*shown[: _POINTS_SHOWN // 2], "…", *shown[-_POINTS_SHOWN // 2 :]]
             lines.append("eigenvalues: " + ", ".join(shown))
         if self.points is not None:
             n = data.n_points(self.points)
             telling = np.arange(n) if self.vector is None else np.flatnonzero(self.vector)
-            for i in telling[:_SHOWN]:
+            for i in telling[:_POINTS_SHOWN]:
                 weight = "" if self.vector is None else f"c = {self.vector[i]:.6g} "
                 lines.append(f"{weight}at {_text(data.take(self.points, [i]))}")
-            lines += [f"… and {len(telling) - _SHOWN} more"] if len(telling) > _SHOWN else []
+            lines += [f"… and {len(telling) - _POINTS_SHOWN} more"] if len(telling) > _POINTS_SHOWN else []
         return "\n".join(lines)
 
 

@@ -44,12 +44,12 @@ __all__ = ["Setting", "prove"]
 class Setting:
     """What is known of the points a kernel is asked about."""
 
-    dim: int | None = None  # how many columns they have
-    points: Any = None  # some of them
-    seen: str = "points"  # what a part of a kernel sees of them: "values of the feature map", "elements", …
+    dim: int | None = None  # how many columns the points have
+    points: Any = None  # some of the points, where they are known
+    seen: str = "points"  # what a part of a kernel sees: "values of the feature map", "elements", …
 
 
-_MULTIPLICITIES = "multiplicities"  # zero or more, always
+_MULTIPLICITIES = "multiplicities"  # They are never negative.
 
 Result = Step | Open
 Rule = Callable[[Any, Setting], Result]
@@ -61,7 +61,7 @@ def prove(kernel: Kernel, setting: Setting) -> Result:
     rule = RULES.get(type(kernel))
     result = rule(kernel, setting) if rule else _leaf(kernel, setting)
     if isinstance(result, Open) and rule:
-        whole = _by_formula(kernel, setting)  # the parts may be open and the whole be proved
+        whole = _by_formula(kernel, setting)  # The whole may be proved although a part is not.
         return whole if isinstance(whole, Step) else result
     return result
 
@@ -119,7 +119,7 @@ def _space(kernel: Kernel, setting: Setting) -> Space:
 def _expression(kernel: Kernel) -> Expression | Open:
     try:
         return kernel.expression()
-    except InputError as error:  # a parameter or reference points that wait for data
+    except InputError as error:  # A parameter, or reference points, may wait for data.
         return Open(str(error))
 
 
@@ -167,7 +167,7 @@ def _up_to(kernel: Kernel, largest: int, why: str, setting: Setting) -> Result:
 # --- the algebra ---------------------------------------------------------------------------------
 
 
-#: what is no kernel where its part is none
+#: Such a composition is no kernel if its part is none.
 _FAITHFUL = (compose.Scaled, compose.Normalized, compose.OnColumns)
 
 
@@ -176,7 +176,7 @@ def _from_parts(kernel: Kernel, rule: str, setting: Setting, of_part: Rule = pro
     parts = []
     for child in kernel.children().values():
         part = of_part(child, setting)
-        if isinstance(part, Open):  # a sum, a product or a power may be a kernel all the same
+        if isinstance(part, Open):  # A sum, a product or a power may be a kernel all the same.
             return part if type(kernel) in _FAITHFUL else replace(part, fails=False)
         parts.append(part)
     return Step(repr(kernel), rule, tuple(parts))
@@ -318,7 +318,7 @@ def _invariant(kernel: Invariant, setting: Setting) -> Result:
 
 # --- every power ---------------------------------------------------------------------------------
 
-#: kernels with every power k^p, p > 0, a kernel again, where the formula does not show it
+#: Every power k^p, p > 0, of these is a kernel again, although their formula does not show it.
 DIVISIBLE: dict[type[Kernel], str] = {
     ChiSquared: "its power p is the kernel with p·gamma for gamma",
     Delta: "it is its own power",

@@ -28,7 +28,8 @@ from mercer.kernels.formula.pair import Quantity
 
 __all__ = ["conditional_order", "what_it_allows"]
 
-_TINY = 1e-290  # max(r², tiny), written to keep a logarithm finite
+#: A formula may hold max(r², tiny) to keep a logarithm finite: up to here a number is taken as such a guard.
+_GUARD_OF_LOGARITHM = 1e-290
 
 
 def conditional_order(expression: Expression, prover: Prover) -> tuple[int, Step] | None:
@@ -38,7 +39,7 @@ def conditional_order(expression: Expression, prover: Prover) -> tuple[int, Step
         return 1, Step(
             repr(expression), "conditionally positive definite: -k is of negative type", (negative,)
         )
-    _, linear = terms(expression)  # a constant, and f(x) + f(x'), are nothing when Σ c = 0
+    _, linear = terms(expression)  # Constants, and f(x) + f(x'), vanish when Σ c = 0.
     left, right, pair = split(linear)
     found = [_term(term, coefficient, prover) for term, coefficient in pair.items()]
     if right != mirrored(left) or not found or None in found:
@@ -126,6 +127,6 @@ def _bare(node: Expression) -> Expression:
     if isinstance(node, Apply) and node.operation == "maximum":
         for part, limit in (node.arguments, node.arguments[::-1]):
             value = number(limit)
-            if value is not None and 0 < value <= _TINY:
+            if value is not None and 0 < value <= _GUARD_OF_LOGARITHM:
                 return part
     return node

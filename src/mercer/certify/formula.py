@@ -106,7 +106,7 @@ def _kernel(prover: Prover, node: Expression, every_power: bool) -> Step | None:
     if value is not None:
         return Step(f"{value:g}", _CONSTANT) if value >= 0 else None
     if sides(node) == 0:
-        return None  # a constant that is not finite
+        return None  # The constant is not finite.
     if isinstance(node, Quantity):
         return _quantity(prover, node, every_power)
     if isinstance(node, External):
@@ -165,7 +165,7 @@ def _from_negative_type(
 def _product(prover: Prover, node: Apply, every_power: bool) -> Step | None:
     coefficient, powers = factors(node, prover.space)
     if node in powers or coefficient < 0:
-        return None  # no product, or a negative one
+        return None  # This is no product, or a negative one.
     if coefficient == 0:
         return Step(repr(node), "zero")
     left, right, pair = split(powers)
@@ -301,7 +301,7 @@ def _cosine(prover: Prover, node: Apply, every_power: bool) -> Step | None:
         return None
     phase = node.arguments[0]
     if isinstance(phase, Apply) and phase.operation == "absolute":
-        phase = phase.arguments[0]  # cos is even
+        phase = phase.arguments[0]  # cos is even.
     distance = _distance(phase, prover.space)
     is_line = distance is not None and prover.space.columns(distance.view) == 1
     if is_line or is_difference(phase):

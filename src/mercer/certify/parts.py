@@ -67,7 +67,7 @@ def sides(node: Expression) -> int:
     if isinstance(node, PointSum | ExternalDiagonal):
         return (LEFT, RIGHT)[node.side]
     if isinstance(node, Mean):
-        return (LEFT, RIGHT, BOTH)[node.side]  # the mean of means is opaque: a number of unknown sign
+        return (LEFT, RIGHT, BOTH)[node.side]  # The mean of means is a number of unknown sign.
     if node in (A, B):
         return LEFT if node == A else RIGHT
     total = 0

@@ -42,7 +42,8 @@ def matern_square(powers: Weights, space: Space) -> Expression | None:
         third = 3 * g / c**2
         second = b / c - third
         first = a - second - third
-        slack = 1e-14 * (abs(a) + abs(b / c) + abs(third))  # what rounding took from z * z / 3
+        # Rounding may have taken this much from z * z / 3.
+        slack = 1e-14 * (abs(a) + abs(b / c) + abs(third))
         return squared if min(first, second, third) >= -slack else None
     return None
 

@@ -51,9 +51,10 @@ from mercer.kernels.formula.pair import (
 __all__ = ["EPSILON", "frobenius", "gram_with_error"]
 
 EPSILON = float(np.finfo(np.float64).eps)
-_OPERATION = 4 * EPSILON  # the error of one operation of NumPy, relative to its result
-_UNDERFLOW = 1e-307  # and what a result may lose below the smallest normal number
-_OUTSIDE = 1000  # the same for values computed outside the formula, in units in the last place of the largest
+_OPERATION_ERROR = 4 * EPSILON  # the error of one operation of NumPy, relative to its result
+_UNDERFLOW = 1e-307  # A result may lose this much below the smallest normal number.
+#: the error of values computed outside of the formula, in units in the last place of the largest: a choice
+_OUTSIDE_ERROR = 1000
 
 Valued = tuple[Any, Any]  # a value and its error, arrays that broadcast together
 
@@ -74,7 +75,7 @@ def gram_with_error(
 def frobenius(M: np.ndarray) -> np.ndarray:
     """‖M‖_F of a matrix, or of each of many; entries of 10^±300 neither overflow nor vanish."""
     largest = np.maximum(abs(M).max(axis=(-2, -1), keepdims=True), 1e-300)
-    with np.errstate(all="ignore"):  # inf stays inf, or becomes NaN
+    with np.errstate(all="ignore"):  # inf stays inf, or it becomes NaN.
         return np.asarray(np.linalg.norm(M / largest, axis=(-2, -1)) * largest[..., 0, 0])
 
 
@@ -171,12 +172,12 @@ def _operate(operation: str, arguments: list[Valued], bounded: bool) -> Valued:
         return centre, 0.0
     if operation == "where":
         return centre, np.where(np.asarray(values[0]) > 0, arguments[1][1], arguments[2][1])
-    own = _OPERATION * abs(centre) + _UNDERFLOW
+    own = _OPERATION_ERROR * abs(centre) + _UNDERFLOW
     if operation in ("sin", "cos"):
         return centre, np.minimum(arguments[0][1], 2.0) + own
     change = np.zeros(np.shape(centre))
     ends = [(v - e, v + e) if np.any(e) else (v,) for v, e in arguments]
-    for corner in itertools.product(*ends):  # fmax: beyond the domain (sqrt of -ε) there is nothing
+    for corner in itertools.product(*ends):  # fmax ignores NaN: corners outside of the domain (sqrt of -ε).
         change = np.fmax(change, abs(function(*corner) - centre))
     return centre, change + own
 
@@ -193,4 +194,4 @@ def _outside(values: Any) -> Valued:
     epsilon = float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else 0.0
     array = array.astype(np.float64)
     largest = float(abs(array).max(initial=0.0))
-    return array, np.full(array.shape, _OUTSIDE * epsilon * largest)
+    return array, np.full(array.shape, _OUTSIDE_ERROR * epsilon * largest)

@@ -72,7 +72,8 @@ class Smoothness:
     def scale(self) -> float:
         """The typical frequency: half of ∫v lies below it."""
         omega = np.geomspace(1e-6, 1e6, 2401 if self.density.is_exact else 121)
-        known = omega[: None if self.density.is_exact else 91]  # a numerical transform is for low frequencies
+        # A numerical transform is good for low frequencies only.
+        known = omega[: None if self.density.is_exact else 91]
         mass = np.cumsum(np.maximum(np.nan_to_num(np.asarray(self.density(known)), posinf=0.0), 0.0) * known)
         return float(known[int(np.argmax(mass >= mass[-1] / 2))])
 

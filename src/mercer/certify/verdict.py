@@ -48,7 +48,8 @@ from mercer.runtime.threads import single_threaded_blas
 
 __all__ = ["certify"]
 
-_FAINT = -1e-3  # a density less negative than this, relative to its largest value, takes too many points
+#: A density that is less negative, relative to its largest value, needs too many points for a witness.
+_FAINTEST = -1e-3
 
 
 def certify(kernel: KernelLike, points: Points | None = None, dim: int | None = None) -> Certificate:
@@ -88,7 +89,7 @@ def certify(kernel: KernelLike, points: Points | None = None, dim: int | None = 
         kernel = kernel.resolve(points)
     dim = _dimension(kernel, points, dim)
     result = prove(kernel, Setting(dim, points))
-    with single_threaded_blas():  # the matrices are small
+    with single_threaded_blas():  # The matrices are too small for several threads.
         found = examine(kernel, points) if points is not None else None
         if isinstance(result, Step):
             return _proved(kernel, result, found)
@@ -149,7 +150,7 @@ def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | N
     frequency, found, tried = _in_dimension(kernel, dim)
     if found is not None:
         return _refuted(kernel, found, dim, frequency)
-    for d in (1, 2, 3) if dim is None else ():  # what the sets of points of these dimensions missed
+    for d in (1, 2, 3) if dim is None else ():  # The sets of points may have missed a dimension.
         frequency, found, more = _in_dimension(kernel, d, at_random=False)
         tried += more
         if found is not None:
@@ -190,8 +191,8 @@ def _in_dimension(
     is_proved = frequency is not None and frequency.is_proved
     if frequency is None and not at_random:
         return None, None, 0
-    if frequency is not None and is_proved and frequency.share > (_FAINT if dim > 3 else _FAINT / 100):
-        return frequency, frequency, 0  # the points are there, and too many to be found
+    if frequency is not None and is_proved and frequency.share > (_FAINTEST if dim > 3 else _FAINTEST / 100):
+        return frequency, frequency, 0  # A witness exists, but it has too many points to be found.
     found, tried = search(kernel, dim, frequency.omega if frequency else wave_number(kernel))
     return frequency, found or (frequency if is_proved else None), tried
 

@@ -76,7 +76,7 @@ def _missing(y: Targets) -> tuple[int | None, str]:
     if isinstance(y, np.ndarray) and kind in "fmM":
         marks = np.isnan(y) if kind == "f" else np.isnat(y)
         name = "NaN" if kind == "f" else "NaT"
-    elif hasattr(y, "isna"):  # a Series or an array of pandas
+    elif hasattr(y, "isna"):  # This is a Series or an array of pandas.
         marks, name = np.asarray(y.isna()), "NA"
     else:
         names = [_name_of_missing(entry) for entry in _one_by_one(y)]

@@ -43,7 +43,7 @@ __all__ = [
     "take",
 ]
 
-#: what takes columns of any kind
+#: what to use for columns of any kind
 _FOR_TABLES = "take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
 
 #: points as rows: a dense float array, or a CSR array with sorted indices
@@ -174,7 +174,7 @@ def _tensor_values(X: Any, name: str) -> NDArray[Any]:
             f"pass {name}.to_dense(), or a scipy.sparse matrix"
         )
     if X.is_floating_point() and X.element_size() < 4:
-        X = X.float()  # NumPy has no bfloat16
+        X = X.float()  # NumPy has no bfloat16.
     return X.numpy(force=True)
 
 
@@ -228,7 +228,7 @@ def _require_table(shape: tuple[int, ...], name: str) -> None:
             f"{name} must be 2-D, one row per point, got shape {shape}. Reshape your data: "
             f"{name}.reshape({shape[0]}, -1) makes one row of each {name}[i]"
         )
-    if shape[1] == 0:  # the words scikit-learn's own checks look for
+    if shape[1] == 0:  # scikit-learn's checks look for these words.
         raise InputError(
             f"{name} has 0 feature(s) (shape={shape}) while a minimum of 1 is required: "
             "pass at least one column"
@@ -238,10 +238,10 @@ def _require_table(shape: tuple[int, ...], name: str) -> None:
 def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> None:
     values = stored(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
+        if np.isfinite(values.sum()):  # This is the usual case: one pass, without a temporary array.
             return
     bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size == 0:  # the sum alone overflowed
+    if bad.size == 0:  # Only the sum overflowed.
         return
     nans = int(np.count_nonzero(np.isnan(values)))
     counts = " and ".join(
@@ -269,7 +269,7 @@ def position(X: Vectors, index: int) -> tuple[int, int]:
 
 
 def _place(shape: tuple[int, ...], index: int, name: str, label: Any) -> str:
-    if len(shape) == 1:  # a column of a data frame
+    if len(shape) == 1:  # This is a column of a data frame.
         return f"row {index} of column {label!r} of {name}"
     return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
 
@@ -333,8 +333,9 @@ def as_objects(X: Points, name: str = "X") -> Objects:
             f"pass one of its columns, {name}['column']"
         )
     if isinstance(X, np.ndarray) and X.ndim > 0:
-        is_column = X.dtype == object and X.shape[1:] == (1,)  # as scikit-learn passes a column of a table
-        objects = X.ravel().tolist() if X.ndim == 1 or is_column else list(X.copy())  # its rows are views
+        is_column = X.dtype == object and X.shape[1:] == (1,)  # scikit-learn passes a column so.
+        # The rows would be views.
+        objects = X.ravel().tolist() if X.ndim == 1 or is_column else list(X.copy())
     elif _library(X) in ("pandas", "polars") and hasattr(X, "to_list"):
         objects = X.to_list()
     elif isinstance(X, Sequence):
@@ -401,7 +402,7 @@ def stack(a: Any, b: Any) -> Any:
         return sparse.csr_array(sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)]))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.concatenate([a, b])
-    if hasattr(a, "columns"):  # a data frame of either library
+    if hasattr(a, "columns"):  # This is a data frame of pandas or polars.
         return import_module(type(a).__module__.partition(".")[0]).concat([a, b])
     return [*a, *b]
 

@@ -97,7 +97,7 @@ def is_canonical(rows: Any) -> bool:
     if len(rows.indices) != rows.indptr[-1] or len(rows.data) != rows.indptr[-1]:
         return False
     goes_up = np.diff(rows.indices) > 0
-    ends = rows.indptr[1:-1] - 1  # from the last entry of a row to the first of the next anything goes
+    ends = rows.indptr[1:-1] - 1  # Indices may fall from one row to the next.
     goes_up[ends[(ends >= 0) & (ends < len(goes_up))]] = True
     return bool(goes_up.all())
 
@@ -106,7 +106,8 @@ def canonical(rows: Any) -> Any:
     """CSR rows with sorted columns, each there once, and small indices: themselves, or a copy put right."""
     if not is_canonical(rows):
         parts = (rows.data.copy(), rows.indices.copy(), rows.indptr.copy())
-        rows = type(rows)(parts, shape=rows.shape)  # whose flags are not from before a change
+        # A new object does not have the flags from before a change.
+        rows = type(rows)(parts, shape=rows.shape)
         rows.sum_duplicates()
     return in_small_integers(rows)
 

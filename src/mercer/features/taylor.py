@@ -84,14 +84,16 @@ class GaussianTaylorMap(MonomialMap):
 
         with np.errstate(over="ignore"):
             length = np.hypot.reduce(np.abs(points), axis=1, dtype=np.float64)  # (n,)
-            ratio = np.minimum(length / self.sigma, 1e100)  # beyond this every feature is 0, not 0 · ∞
+            # Beyond this every feature is 0; the bound avoids 0 · ∞.
+            ratio = np.minimum(length / self.sigma, 1e100)
         direction = (points / np.where(length > 0, length, 1.0)[:, None]).astype(points.dtype, copy=False)
 
         blocks[0][:] = 1.0
         for k in degrees[1:]:
             grow(blocks[k - 1], direction, k, out=blocks[k])
         for k in degrees:
-            root_p = np.exp(xlogy(k, ratio) - gammaln(k + 1) / 2 - ratio**2 / 2)  # √ of a Poisson probability
+            # the root of a Poisson probability
+            root_p = np.exp(xlogy(k, ratio) - gammaln(k + 1) / 2 - ratio**2 / 2)
             blocks[k] *= root_p[:, None].astype(points.dtype, copy=False)
         return features
 
@@ -135,7 +137,7 @@ class GaussianTaylorMap(MonomialMap):
         require_real("radius", radius)
         require_real("tol", tol, positive=True)
         require_real("sigma", sigma, positive=True)
-        if radius / sigma > 1e6:  # the order is about (radius/σ)²
+        if radius / sigma > 1e6:  # The order would be about (radius/σ)².
             raise InputError(
                 f"radius / sigma must be at most 1e6, got {radius / sigma:.3g}: no map of a sensible "
                 "size reaches that far; centre and scale the data, or use random features"

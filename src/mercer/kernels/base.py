@@ -51,7 +51,7 @@ class Kernel:
     (['sigma', 'gamma'], ('median',))
     """
 
-    #: every concrete kernel class, filled as classes are defined
+    #: every concrete kernel class; a class enters when it is defined
     registry: ClassVar[list[type[Kernel]]] = []
     #: what a point is: "vectors", "nonnegative" (vectors ≥ 0), "objects", or "any"
     domain: str = "vectors"
@@ -62,7 +62,7 @@ class Kernel:
     #: why this kernel is positive definite if those it is made of are, or None
     closure: str | None = None
 
-    #: other names of parameters, which are taken and never given back: ``{"lam": "gamma"}``
+    #: other names that the constructor takes for parameters, and never gives back: ``{"lam": "gamma"}``
     aliases: ClassVar[dict[str, str]] = {}
 
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
@@ -224,13 +224,13 @@ class Kernel:
         pair = pair or Pair()
         if self.domain == "nonnegative":
             pair = replace(pair, view=replace(pair.view, nonnegative_for=type(self).__name__))
-        symbolic = object.__new__(type(self))  # the same kernel, its numbers replaced by leaves
+        symbolic = object.__new__(type(self))  # This is the same kernel, with leaves for its numbers.
         for name in self._names():
             value, parameter = vars(self)[name], self.parameters[name]
             if parameter.per_column is not None and is_vector(value):
                 factors = np.asarray(value, dtype=float) ** parameter.per_column
                 pair = pair.through(Scaling(tuple(factors.tolist()), (*pair.path, name)))
-                value = Number(1.0)  # the columns are scaled instead
+                value = Number(1.0)  # The columns are scaled instead.
             elif isinstance(value, str) and value in parameter.words:
                 raise InputError(
                     f"{name}={value!r} of {self!r} waits for data: call kernel.resolve(X) first, "
@@ -363,7 +363,7 @@ class Kernel:
 
         if not _is_scalar(other):
             return NotImplemented
-        return self if other == 0 else Sum(Constant(other), self)  # 0 + k: Python's sum() starts there
+        return self if other == 0 else Sum(Constant(other), self)  # Python's sum() starts with 0 + k.
 
     def __mul__(self, other: object) -> Kernel:
         from mercer.kernels.compose import Product, Scaled

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-_MOST_COEFFICIENTS = 65  # of a polynomial: its formula is as deep as they are many
+_MOST_COEFFICIENTS = 65  # The formula of a polynomial is as deep as its coefficients are many.
 
 
 def _kernel() -> Any:
@@ -82,7 +82,7 @@ class _Combination(_Composite):
                 raise InputError(
                     f"{type(self).__name__} combines kernels, got {term!r}: wrap a number in Constant"
                 )
-            # only what the operators built is flattened: clone must find the objects it passed
+            # Only what the operators built is flattened, for clone must find the objects that it passed.
             flat.extend(term.children().values() if terms and type(term) is type(self) else [term])
         if not flat:
             raise InputError(f"{type(self).__name__} needs kernels to combine: pass at least one")
@@ -210,7 +210,7 @@ class PolynomialOf(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         k = self.inner(pair or Pair())
         *rest, total = (wrap(float(c)) for c in self.coefficients)
-        for coefficient in reversed(rest):  # Horner
+        for coefficient in reversed(rest):  # Horner's rule
             total = total * k + coefficient
         return total
 
@@ -311,7 +311,7 @@ class OnColumns(_Unary):
 
     @property
     def domain(self) -> str:  # type: ignore[override]
-        return "any"  # a table; the chosen columns are checked on their own
+        return "any"  # A point is a row of a table, whose chosen columns are checked alone.
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))

@@ -21,8 +21,8 @@ from mercer.errors import InputError
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
-_SAMPLE = 1000
-_BLOCK = 2**16  # numbers that are looked at together
+_POINTS_SAMPLED = 1000  # half a million distances, whose median is hardly uncertain
+_NUMBERS_AT_ONCE = 2**16  # half a megabyte in float64, which fits into caches
 
 
 def value(kernel: Kernel, name: str, word: str, X: Points, weight: Weights = None) -> float:
@@ -56,7 +56,7 @@ def median_distance(X: data.Vectors, metric: str = "euclidean", weight: np.ndarr
     when all of them do.
     """
     n = X.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(int))
+    rows = np.unique(np.linspace(0, n - 1, min(n, _POINTS_SAMPLED)).astype(int))
     distances = pdist(np.asarray(dense(X[rows]), dtype=np.float64), metric)
     if distances.size == 0 or not np.any(distances > 0):
         return 1.0
@@ -65,7 +65,7 @@ def median_distance(X: data.Vectors, metric: str = "euclidean", weight: np.ndarr
         return median if median > 0 else float(distances[distances > 0].mean())
     i, j = np.triu_indices(len(rows), 1)
     pairs = weight[rows][i] * weight[rows][j]
-    # a point of weight w is a pair with itself w(w-1)/2 times
+    # A point of weight w stands for w equal points, which are w(w-1)/2 pairs at distance 0.
     twins = float(np.maximum(weight[rows] * (weight[rows] - 1), 0.0).sum()) / 2
     median = _weighted_median(np.append(distances, 0.0), np.append(pairs, twins))
     return median if median > 0 else float(distances @ pairs / pairs[distances > 0].sum())
@@ -90,7 +90,7 @@ def _variance(X: data.Vectors, weight: np.ndarray | None = None) -> float:
         return float(share @ (X.multiply(X) @ np.ones(d))) / d - mean * mean
     mean = float((share * X.mean(axis=1, dtype=np.float64)).sum())
     total = 0.0
-    step = max(1, _BLOCK // d)  # a float64 copy of all of X would cost more than what is done with it
+    step = max(1, _NUMBERS_AT_ONCE // d)  # A float64 copy of all of X would cost more than the sums.
     for start in range(0, n, step):
         part = X[start : start + step] - np.float64(mean)
         total += float((share[start : start + step] * np.einsum("ij,ij->i", part, part)).sum())

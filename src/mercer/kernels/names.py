@@ -40,7 +40,7 @@ def as_kernel(kernel: KernelLike, gamma: Any = "scale", degree: int = 3, coef0: 
     """
     if isinstance(kernel, Kernel):
         return kernel
-    if gamma is None:  # as in scikit-learn's kernel functions
+    if gamma is None:  # scikit-learn's kernel functions take None so.
         gamma = "auto"
     if isinstance(kernel, str) and kernel in NAMES:
         return NAMES[kernel](gamma, degree, coef0)

@@ -31,7 +31,7 @@ class FromFunction(Kernel):
     """
 
     domain = "objects"
-    is_slow = True  # a Gram of it says so
+    is_slow = True  # A Gram of this kernel says so.
     function: Any = fixed(None, "a function of two objects", callable, "f such that f(x, y) is a number")
 
     def expression(self, pair: Pair | None = None) -> Expression:
@@ -61,9 +61,9 @@ class FromFunction(Kernel):
         return number
 
 
-_ROWS = 1024  # of a matrix, looked at together
-#: shares of the largest entry that kᵢⱼ and kⱼᵢ may differ by. Sums in float32 are off by some 2⁻²⁴ for each
-#: of a few terms, also where they were written down in float64; those kept in float32 may be by its √ε
+_ROWS_AT_ONCE = 1024  # rows of a matrix that are checked together, to keep temporary arrays small
+#: kᵢⱼ and kⱼᵢ may differ by these shares of the largest entry. Sums in float32 are off by some 2⁻²⁴ for each
+#: of a few terms, also where they were then stored in float64; a matrix in float32 may be off by its √ε.
 _SLACK, _SLACK_SINGLE = 16 * 2.0**-23, 2.0**-11.5
 
 
@@ -96,8 +96,8 @@ class Precomputed(Kernel):
         K = np.asarray(self.matrix)
         if K.dtype.kind not in "fiub":
             raise InputError(f"matrix must hold real numbers, got {K.dtype}: pass an array of floats")
-        for start in range(0, len(K), _ROWS):
-            if not np.isfinite(K[start : start + _ROWS]).all():
+        for start in range(0, len(K), _ROWS_AT_ONCE):
+            if not np.isfinite(K[start : start + _ROWS_AT_ONCE]).all():
                 raise InputError(
                     "matrix must be finite, got NaN or infinite kernel values: leave those points out"
                 )
@@ -147,8 +147,8 @@ def asymmetry(K: np.ndarray) -> tuple[float, float, tuple[int, int]]:
     (0.5, 4.0, (0, 1))
     """
     most, largest, place = 0.0, 0.0, (0, 0)
-    for start in range(0, len(K), _ROWS):
-        rows, columns = K[start : start + _ROWS], K[:, start : start + _ROWS].T
+    for start in range(0, len(K), _ROWS_AT_ONCE):
+        rows, columns = K[start : start + _ROWS_AT_ONCE], K[:, start : start + _ROWS_AT_ONCE].T
         apart = np.abs(rows - columns) if K.dtype.kind == "f" else np.abs(rows.astype(float) - columns)
         largest = max(largest, float(np.abs(rows).max()))
         at = int(apart.argmax())

@@ -78,7 +78,7 @@ def _as_row(X: Any) -> Any:  # (1, d), or None where X is no single vector
         return np.array([X]) if is_flat else None
     if getattr(X, "ndim", None) not in (0, 1) or np.size(X) == 0:
         return None
-    if not hasattr(X, "reshape"):  # a row of a data frame
+    if not hasattr(X, "reshape"):  # This is a row of a data frame.
         X = X.to_numpy()
     return X.reshape(1, -1)
 

@@ -28,9 +28,9 @@ from mercer.kernels.parameters import is_vector
 
 __all__ = ["do_tell", "has_scales", "in_words", "per_column", "scales", "short_name", "tells_apart"]
 
-_LISTED = 3  # columns that are named
-#: times the median from which a column stands out. A column of zeros and two ones, the rarest that is kept,
-#: has a spread with a relative standard error of 1/(2√2) from sample to sample: this is nearly three of them
+_COLUMNS_LISTED = 3  # columns that a sentence names
+#: A column stands out from this multiple of the median on. A column of zeros and two ones, the rarest that is
+#: kept, has a spread with a relative standard error of 1/(2√2) between samples: this is nearly three of them.
 _STANDS_OUT = 2.0
 _LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{4,}(e[+-]?\d+)?(?![\w.])")
 
@@ -101,7 +101,7 @@ def has_scales(kernel: Any) -> bool:
 def tells_apart(
     kernel: Kernel,
     names: Sequence[str],
-    most: int = _LISTED,
+    most: int = _COLUMNS_LISTED,
     *,
     spread: Any = None,
     sources: Sequence[str] | None = None,

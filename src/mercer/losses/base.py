@@ -32,10 +32,10 @@ class Loss:
     registry: ClassVar[dict[str, type[Loss]]] = {}
     name: ClassVar[str] = ""
     parameters: ClassVar[tuple[str, ...]] = ()
-    #: whether it takes labels y = ±1 (as a function of the margin y f), and whether any real target
+    #: whether it takes labels y = ±1 (as a function of the margin y f), and whether it takes any real target
     for_labels: ClassVar[bool] = False
     for_targets: ClassVar[bool] = False
-    #: whether L' is continuous; curvature may still jump (Huber)
+    #: whether L' is continuous; the curvature may jump all the same (Huber)
     smooth: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -256,7 +256,7 @@ class Poisson(Loss):
         return -y, np.full_like(y, np.inf)
 
     def prox(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
-        a = u + t * y  # z + t e^z = a, that is z = a − ω(a + log t), ω Wright's function
+        a = u + t * y  # z + t e^z = a is solved by z = a − ω(a + log t), with Wright's ω.
         return a - wrightomega(a + np.log(t)).real
 
     def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
@@ -271,5 +271,6 @@ class Poisson(Loss):
 
 
 def _exp(f: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # an infinite loss is a right answer; line searches step back from it
+    # An infinite loss is a correct value, from which line searches step back.
+    with np.errstate(over="ignore"):
         return np.exp(f)

@@ -47,7 +47,7 @@ def save(model: Model, path: Any, *, trusted: Any = ()) -> None:
     place = envelope.as_path(path)
     try:
         payload = archive.write(pack(model, own))
-        archive.audit(payload, own)  # what is written can be read
+        archive.audit(payload, own)  # What is written can then be read.
     except (InputError, ImportError):
         raise
     except RecursionError:

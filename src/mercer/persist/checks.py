@@ -26,7 +26,7 @@ from mercer.persist.sizes import mismatch
 
 __all__ = ["MOST_KERNELS", "check", "check_reads_nothing", "check_size"]
 
-#: that one kernel may be made of, each counted as often as it is used
+#: the number of kernels that one kernel may be made of, each counted as often as it is used
 MOST_KERNELS = 10_000
 _MOST_JOBS = 1024
 
@@ -157,7 +157,7 @@ def _check_mails(model: Model) -> None:
     """That a filter of mails has a coefficient for each known element of each aspect."""
     parts: list[Any] = [vars(model).get(name) for name in ("vocabularies_", "coef_", "weights_")]
     if parts[0] is None:
-        return  # not fitted
+        return  # The filter is not fitted.
     if not all(isinstance(part, dict) for part in parts) or len({frozenset(part) for part in parts}) != 1:
         raise _damaged(model, "has not the same aspects everywhere")
     for name, coef in model.coef_.items():
@@ -183,7 +183,7 @@ def _check_fitted(model: Model) -> None:
             raise _damaged(model, f"has a {type(found[name]).__name__} as {name}")
     f, width = found.get("expansion_"), found.get("n_features_in_")
     shape: tuple[int, ...] = getattr(f.anchors, "shape", ()) if isinstance(f, Expansion) else ()
-    is_direct = found.get("features_") is None  # else the points are what the features make of the columns
+    is_direct = found.get("features_") is None  # Otherwise the features make the points of the columns.
     if width is not None and is_direct and len(shape) == 2 and width != shape[1]:
         raise _damaged(model, f"was fitted to {width} columns, and its points have {shape[1]}")
     if isinstance(f, Expansion) and "kernel_" in found and found["kernel_"] != f.kernel:

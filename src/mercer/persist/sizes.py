@@ -29,7 +29,7 @@ from mercer.expansion import Expansion
 
 __all__ = ["mismatch"]
 
-#: what a record of the search or of the training is, from which nothing is computed: it may have any length
+#: a record of the search or of the training, which may have any length: nothing is computed from it
 _RECORD = "record"
 # fmt: off
 _SHAPES: dict[str, dict[str, str]] = {
@@ -162,7 +162,8 @@ class _Sizes:
             self.known["d"] = int(width)
         if isinstance(f, Expansion):
             self.known["F"] = int(np.prod(f.coef.shape[1:]))
-            if "SupportMixin" in self.bases or not is_affine(f.kernel):  # else the anchors may be w alone
+            # Otherwise the anchors may be w alone.
+            if "SupportMixin" in self.bases or not is_affine(f.kernel):
                 self.known["n"] = data.n_points(f.anchors)
             self._is_one = f.coef.ndim == 1
             C = self.known.get("C", 2)
@@ -220,7 +221,7 @@ class _Sizes:
         if shape is None and not isinstance(value, list | tuple):
             return f"a {type(value).__name__}"
         if shape == (0, 0) and self._is_pairwise:
-            return None  # kernel values stand for the points
+            return None  # Kernel values stand for the points.
         length = len(value) if shape is None else shape[0] if shape else -1
         if length != self._size(letter, length):
             return f"{length} {'points' if what == 'pts' else what}"

@@ -43,10 +43,9 @@ def unpack(packed: Any, trusted: dict[str, Any]) -> Any:
 class _Packer:
     def __init__(self, trusted: dict[str, Any]) -> None:
         self._trusted = trusted
-        self._done: dict[
-            int, tuple[Any, Any]
-        ] = {}  # what was packed is kept: its address must not be used again
-        self._sizes: dict[int, int] = {}  # of kernels, by address
+        # What was packed is kept, so that its address is not used again.
+        self._done: dict[int, tuple[Any, Any]] = {}
+        self._sizes: dict[int, int] = {}  # the sizes of kernels, by address
 
     def pack(self, value: object, where: str) -> Any:
         if isinstance(value, StrEnum):
@@ -118,7 +117,7 @@ class _Unpacker:
     def __init__(self, trusted: dict[str, Any]) -> None:
         self._trusted = trusted
         self._done: dict[int, tuple[Any, Any]] = {}
-        self._sizes: dict[int, int] = {}  # of kernels, by address
+        self._sizes: dict[int, int] = {}  # the sizes of kernels, by address
 
     def unpack(self, value: object) -> Any:
         if id(value) in self._done:

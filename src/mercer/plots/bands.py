@@ -75,7 +75,7 @@ class RegressionBandDisplay(Display):
         seed: int = 0,
         ax: style.Axes = None,
     ) -> Self:
-        """Of a fitted regressor and data with one column.
+        """The display of a fitted regressor and data with one column.
 
         ``errors`` is "left out", "residuals", or "auto": left out where the model knows them.
 

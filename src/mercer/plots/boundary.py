@@ -68,7 +68,7 @@ class DecisionBoundaryDisplay(Display):
         seed: int = 0,
         ax: style.Axes = None,
     ) -> Self:
-        """Of a fitted model, alone or at the end of a pipeline, and points to show.
+        """The display of a fitted model, alone or at the end of a pipeline, and points to show.
 
         ``plane`` is "features" for data with two columns; "principal" for the plane in feature space along
         which the points vary most, for any kernel and any objects; "normal", for two classes, for that of
@@ -118,7 +118,7 @@ class DecisionBoundaryDisplay(Display):
         horizontal, vertical = _grid(rows, grid)
         places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
         flat: Any = places.reshape(-1, 2)
-        if hasattr(some, "columns"):  # a data frame of either library, whose names the model knows
+        if hasattr(some, "columns"):  # This is a data frame, whose names the model knows.
             flat = type(some)({name: flat[:, j] for j, name in enumerate(some.columns)})
             names = list(some.columns) if names is None else names
         there = found.values(found.points(flat)).reshape(*places.shape[:2], -1)
@@ -161,7 +161,7 @@ class DecisionBoundaryDisplay(Display):
         if self.regions is not None:
             count = len(self.classes) if self.classes is not None else 2
             painted = self.regions if self.functions is None else self.functions.refined().codes()
-            # numbered by class, one colour each: nothing is blended between two of them
+            # Regions are numbered by class and have one colour each: no two colours are blended.
             ax.imshow(
                 painted, extent=_around(box, painted.shape), origin="lower", aspect="auto",
                 interpolation="nearest",
@@ -177,7 +177,7 @@ class DecisionBoundaryDisplay(Display):
         self._draw_points(ax)
         ax.set(xlim=box[:2], ylim=box[2:], xlabel=style.short(self.names[0], 60))
         ax.set_ylabel(style.short(self.names[1], 60))
-        style.few_ticks(ax, "x", 5)  # numbers such as -0.125 are wide
+        style.few_ticks(ax, "x", 5)  # Numbers such as -0.125 are wide.
         style.tidy(ax, grid=None)
 
     def _draw_lines(self, ax: style.Axes) -> None:
@@ -210,7 +210,7 @@ class DecisionBoundaryDisplay(Display):
             up, across = np.nonzero(self.regions == code)
             if len(up) < 0.01 * self.regions.size or self.classes is None:
                 continue
-            # of the cells of the region the one nearest to its mean: the mean itself may be outside
+            # The name stands on the cell nearest to the mean of its region, for the mean may be outside.
             middle = np.hypot(up - up.mean(), across - across.mean()).argmin()
             place = self.horizontal[across[middle]], self.vertical[up[middle]]
             look = {"fontsize": "large", "fontweight": "bold", "color": style.ink(), "zorder": 3}
@@ -222,7 +222,7 @@ class DecisionBoundaryDisplay(Display):
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
         if self.targets is None or self.classes is None:
             same: dict[str, Any] = {"color": style.ink()}
-            if self.targets is not None and self.values is not None:  # one scale for points and plane
+            if self.targets is not None and self.values is not None:  # Points and plane have one scale.
                 low, high = float(self.values.min()), float(self.values.max())
                 same = {"c": self.targets, "cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
             ax.scatter(x, y, s=size, edgecolors="white", linewidths=0.5, **same)
@@ -260,7 +260,7 @@ def _looked_at(found: FittedModel, F: np.ndarray) -> tuple[np.ndarray | None, np
     """Values to draw lines of, and codes of the classes; of values of the functions, (h, w, functions)."""
     if found.is_regressor:
         return F[..., 0], None
-    if not found.is_classifier:  # one class: novel or typical
+    if not found.is_classifier:  # A machine of one class tells novel points from typical ones.
         return F[..., 0], (F[..., 0] > 0).astype(int)
     return (F[..., 0] if F.shape[-1] == 1 else None), found.codes(F)
 

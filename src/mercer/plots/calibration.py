@@ -54,7 +54,7 @@ class CalibrationDisplay(Display):
     def from_estimator(
         cls, model: Model, X: Points, y: Targets, *, bins: int = 10, ax: style.Axes = None
     ) -> Self:
-        """Of a fitted classifier with ``predict_proba`` and points it has not seen."""
+        """The display of a fitted classifier with ``predict_proba`` and points it has not seen."""
         if not hasattr(model, "predict_proba"):
             raise InputError(
                 f"{type(model).__name__} gives no probabilities: fit SVC(probability=True) or "
@@ -66,7 +66,9 @@ class CalibrationDisplay(Display):
     def from_predictions(
         cls, y: Targets, P: Any, *, classes: Any, bins: int = 10, ax: style.Axes = None
     ) -> Self:
-        """Of labels and probabilities, (n, classes): of the second of two classes, else of the predicted one.
+        """The display of labels and probabilities, (n, classes).
+
+        Shown are those of the second of two classes, else of the predicted one.
 
         >>> y, P = np.array([0, 1, 1, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
         >>> display = CalibrationDisplay.from_predictions(y, P, classes=[0, 1], bins=2)

@@ -49,7 +49,7 @@ class KernelPCADisplay(Display):
         seed: int = 0,
         ax: style.Axes = None,
     ) -> Self:
-        """Of a fitted KernelPCA, or of a pipeline that ends in one, and points to show."""
+        """The display of a fitted KernelPCA, or of a pipeline that ends in one, and points to show."""
         if not hasattr(model, "transform"):
             raise InputError(
                 f"the model must be a fitted KernelPCA, got {type(model).__name__}: for a classifier's or "
@@ -81,7 +81,7 @@ class KernelPCADisplay(Display):
         seed: int = 0,
         ax: style.Axes = None,
     ) -> Self:
-        """Of a kernel on points X: the components are found here, on the points that are shown.
+        """The display of a kernel on points X: the components are found here, on the points that are shown.
 
         >>> from mercer import Linear
         >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])

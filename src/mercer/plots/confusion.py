@@ -16,7 +16,7 @@ from mercer.plots.style import Display
 
 __all__ = ["ConfusionDisplay"]
 
-_NUMBERED = 15  # classes up to which the counts are written
+_CLASSES_NUMBERED = 15  # The counts of more classes would not fit into their cells.
 
 
 @dataclass
@@ -34,7 +34,7 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Model, X: Points, y: Targets, *, ax: style.Axes = None) -> Self:
-        """Of the predictions of a fitted model for points X: those it has not seen, to be honest."""
+        """The display of the predictions of a fitted model, for points X that it should not have seen."""
         labels = getattr(model, "classes_", None)
         return cls.from_predictions(y, model.predict(X), labels=labels, ax=ax)
 
@@ -42,7 +42,7 @@ class ConfusionDisplay(Display):
     def from_predictions(
         cls, y: Targets, predictions: Any, *, labels: Any = None, ax: style.Axes = None
     ) -> Self:
-        """Of true and predicted labels.
+        """The display of true and predicted labels.
 
         >>> ConfusionDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"]).counts
         array([[1, 0],
@@ -59,9 +59,9 @@ class ConfusionDisplay(Display):
         count = len(self.classes)
         share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         image = ax.imshow(share, cmap=style.SEQUENTIAL, vmin=0.0, vmax=1.0)
-        if count <= _NUMBERED:
+        if count <= _CLASSES_NUMBERED:
             for i, j in np.argwhere(self.counts > 0):
-                # dark ink on the bright end of the map, white on the dark one
+                # Ink is dark on the bright end of the map, and white on the dark one.
                 ink = "#111111" if share[i, j] > 0.55 else "white"
                 size = "medium" if count <= 6 else "x-small"
                 ax.text(j, i, f"{self.counts[i, j]:,}", ha="center", va="center", color=ink, fontsize=size)

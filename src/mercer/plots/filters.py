@@ -29,7 +29,7 @@ def is_filter(model: Model) -> bool:
 
 
 class FilterRows(BaseEstimator):
-    """From messages to z(x)."""
+    """The step of a pipeline that takes messages to z(x)."""
 
     def __init__(self, model: Model) -> None:
         self.model = model

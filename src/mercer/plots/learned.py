@@ -38,11 +38,11 @@ __all__ = [
 class FittedModel:
     """A fitted model of mercer's, alone or at the end of a pipeline or of a search of scikit-learn's."""
 
-    #: what was given: takes X as it is
+    #: the model that was given, which takes X as it is
     model: Model
-    #: steps before the learner, or None
+    #: the steps of a pipeline before the learner, or None
     steps: Any
-    #: mercer's estimator
+    #: the estimator of mercer
     learner: Any
 
     @property
@@ -120,7 +120,7 @@ class FittedModel:
         """What the kernel compares: X behind the steps of the pipeline."""
         points: Any = X if self.steps is None else self.steps.transform(X)
         if getattr(self.machine, "_pairwise", False) and points.shape[0] == points.shape[1]:
-            return np.arange(points.shape[0])  # kernel values of the training points: they are their indices
+            return np.arange(points.shape[0])  # Training points are their indices.
         return points
 
     def values(self, points: Points) -> np.ndarray:  # (n, functions)
@@ -204,7 +204,7 @@ def sample(n: int, most: int, seed: int = 0, labels: Any = None) -> np.ndarray: 
     order = generator.permutation(n)
     order = order[np.argsort(codes[order], kind="stable")]
     sizes = np.bincount(codes)
-    # every class gets its share, the places that are left go to the largest fractions; none is left out
+    # Every class gets its share, at least one place; the places that are left go to the largest fractions.
     parts = np.maximum(sizes * most // n, 1)
     for code in np.argsort(-(sizes * most % n), kind="stable")[: max(0, most - int(parts.sum()))]:
         parts[code] = min(parts[code] + 1, sizes[code])
@@ -258,7 +258,7 @@ def unfitted(model: Model) -> Any:
         last = KernelRidge(learner.alpha_, kernel=chosen, fit_intercept=learner.fit_intercept)
     else:
         last = clone(learner)
-    for name in ("checkpoint", "progress"):  # those of the fit that is being looked at
+    for name in ("checkpoint", "progress"):  # These belong to the fit that is shown.
         if name in last.get_params(deep=False):
             last.set_params(**{name: None if name == "checkpoint" else False})
     if found.steps is None or found.has_own_features:

@@ -88,7 +88,8 @@ class LearningCurveDisplay(Display):
         train, test = np.full((2, len(steps), repeats), np.nan)
         clock = _Clock(max_time)
         orders = [np.random.default_rng([seed, r]).permutation(which) for r in range(repeats)]
-        for i, size in enumerate(steps):  # all of a size before the next: what is there is complete
+        # One size is finished before the next, so that its mean is complete.
+        for i, size in enumerate(steps):
             for r, order in enumerate(orders):
                 here, left = order[: int(size)], order[learn:]
                 if found.is_classifier and len(np.unique(y[here])) < 2:
@@ -96,7 +97,7 @@ class LearningCurveDisplay(Display):
                 if not clock.has_time_for(int(size)):
                     break
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # said when the model itself was fitted
+                    warnings.simplefilter("ignore")  # The fit of the model itself has warned already.
                     fitted = fresh.fit(data.take(points, here), y[here])
                     for errors, part in ((train, here), (test, left)):
                         predicted = fitted.predict(data.take(points, part))
@@ -144,7 +145,7 @@ class _Clock:
 
     def has_time_for(self, size: int) -> bool:
         self.last = now()
-        # the first one tells how long one takes
+        # The first fit tells how long a fit takes.
         return self.rate == 0 or self.last + self.rate * size**2 <= self.end
 
     def took(self, size: int) -> None:

@@ -18,7 +18,7 @@ from mercer.plots.style import Display
 
 __all__ = ["PathDisplay", "varying"]
 
-_LINES = 5  # kernels that are told apart in one picture
+_KERNELS_DRAWN = 5  # lines that can be told apart in one picture
 
 
 def varying(kernels: Sequence[Kernel]) -> tuple[str, np.ndarray] | None:
@@ -64,7 +64,7 @@ class PathDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Model, *, against: str = "penalty", ax: style.Axes = None) -> Self:
-        """Of a fitted KernelRidgeCV: the errors left out, against the penalty, or the width of the kernel.
+        """The errors left out of a fitted KernelRidgeCV, against the penalty or the width of the kernel.
 
         >>> from mercer import Gaussian, KernelRidgeCV
         >>> x = np.linspace(0, 6, 40)[:, None]
@@ -83,7 +83,7 @@ class PathDisplay(Display):
         scores = np.asarray(path.scores, dtype=np.float64).mean(axis=2)  # (kernels, alphas)
         label = f"mean {getattr(model, 'scoring', 'squared')} error left out"
         if against == "penalty":
-            order = np.argsort(scores.min(axis=1), kind="stable")[:_LINES]
+            order = np.argsort(scores.min(axis=1), kind="stable")[:_KERNELS_DRAWN]
             order = np.sort(order)
             names = tuple(repr(path.kernels[i]) for i in order)
             return cls(np.asarray(path.alphas), scores[order], names, ("penalty α", label)).plot(ax)
@@ -101,7 +101,7 @@ class PathDisplay(Display):
     def from_models(
         cls, models: Sequence[Model], X: Points, y: Targets, *, parameter: str = "C", ax: style.Axes = None
     ) -> Self:
-        """Of models that differ in one parameter, as ``SVC().path`` returns them: errors on the points X."""
+        """The errors on points X of models that differ in one parameter, as ``SVC().path`` returns them."""
         models = list(models)
         if not models or not all(hasattr(model, parameter) for model in models):
             raise InputError(f"pass fitted models that have the parameter {parameter!r}, got {models!r:.100}")
@@ -116,7 +116,7 @@ class PathDisplay(Display):
 
     @classmethod
     def from_search(cls, search: Any, parameter: str, *, ax: style.Axes = None) -> Self:
-        """Of a search of scikit-learn's: the best mean score for each value of a parameter, as 1 - score."""
+        """The best mean score, as 1 - score, for each value of a parameter in a search of scikit-learn's."""
         results = getattr(search, "cv_results_", None)
         if results is None or f"param_{parameter}" not in results:
             known = [] if results is None else [name[6:] for name in results if name.startswith("param_")]

@@ -76,7 +76,7 @@ class RelevanceDisplay(Display):
         seed: int = 0,
         ax: style.Axes = None,
     ) -> Self:
-        """Of a fitted model and data with columns.
+        """The display of a fitted model and data with columns.
 
         "length scales" multiplies each column's spread by what the kernel multiplies it with, 1/ℓⱼ; the
         columns are those behind the steps of a pipeline. Where a step says what column each of them is made
@@ -111,7 +111,7 @@ class RelevanceDisplay(Display):
         max_time: float | None = None,
         seed: int = 0,
     ) -> Self:
-        """As `from_estimator`, not drawn yet."""
+        """The display that `from_estimator` draws, not drawn yet."""
         if kind not in ("auto", "length scales", "permutation"):
             raise InputError(f"kind must be 'auto', 'length scales' or 'permutation', got {kind!r}")
         if kind != "permutation":
@@ -134,7 +134,7 @@ class RelevanceDisplay(Display):
             return None, False
         spread, sources = rows.std(axis=0), found.sources
         moved, tells = factors * spread, do_tell(factors, spread)
-        if sources is not None:  # back to the columns of X
+        if sources is not None:  # The factors go back to the columns of X.
             given = _names(X, width_of(X) or 0, names)
             by_source = np.array([np.sqrt((moved[group] ** 2).sum()) for group in _groups(X, sources)])
             return cls(by_source, given, "spread / length scale", "length scales"), tells
@@ -143,7 +143,7 @@ class RelevanceDisplay(Display):
             try:
                 inside = list(found.steps.get_feature_names_out(names))
                 labels = tuple(map(str, inside)) if len(inside) == len(labels) else labels
-            except (ValueError, AttributeError, TypeError):  # a step that keeps no names
+            except (ValueError, AttributeError, TypeError):  # A step may keep no names.
                 pass
         return cls(moved, labels, "spread / length scale", "length scales"), tells
 
@@ -170,7 +170,7 @@ class RelevanceDisplay(Display):
             warnings.simplefilter("ignore")
             if sources is None:
                 measured = Shuffling(lambda rows: found.values(found.points(rows)), some, **options)
-            else:  # each cell becomes numbers by itself, so that these can change places in its stead
+            else:  # Each cell becomes numbers by itself, which can be shuffled in its place.
                 groups = _groups(X, sources)
                 measured = Shuffling(found.values, found.points(some), groups=groups, **options)
         return cls(

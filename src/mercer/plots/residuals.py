@@ -34,7 +34,7 @@ class ResidualDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Model, X: Points, y: Targets, **options: Any) -> Self:
-        """Of a fitted regressor and points it has not seen."""
+        """The display of a fitted regressor and points it has not seen."""
         return cls.from_predictions(y, model.predict(X), **options)
 
     @classmethod
@@ -48,7 +48,7 @@ class ResidualDisplay(Display):
         seed: int = 0,
         ax: style.Axes = None,
     ) -> Self:
-        """Of targets and predictions, one number per point.
+        """The display of targets and predictions, one number per point.
 
         >>> ResidualDisplay.from_predictions([1.0, 2.0], [1.5, 1.5]).rmse()
         0.5

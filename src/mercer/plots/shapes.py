@@ -42,7 +42,7 @@ class KernelShapeDisplay(Display):
         names: Any = None,
         ax: style.Axes = None,
     ) -> Self:
-        """Of kernels on vectors, one after the other or in a list, here of one coordinate.
+        """The display of kernels on vectors, one after the other or in a list, here of one coordinate.
 
         ``names`` replace their formulas.
 

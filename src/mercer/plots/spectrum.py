@@ -50,7 +50,7 @@ class SpectrumDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Model, X: Points, **options: Any) -> Self:
-        """Of the kernel and the penalty of a fitted model, on points behind the steps of its pipeline."""
+        """The display of a fitted model's kernel and penalty, on points behind the steps of its pipeline."""
         found = learned(model)
         return cls.from_kernel(found.kernel, found.points(X), **{"penalty": found.penalty, **options})
 
@@ -65,7 +65,7 @@ class SpectrumDisplay(Display):
         seed: int = 0,
         ax: style.Axes = None,
     ) -> Self:
-        """Of a kernel on points X, at most ``most`` of them.
+        """The display of a kernel on points X, at most ``most`` of them.
 
         >>> from mercer import Linear
         >>> display = SpectrumDisplay.from_kernel(Linear(), np.eye(3) * [2.0, 1.0, 0.0], penalty=1.0)
@@ -105,17 +105,17 @@ class SpectrumDisplay(Display):
         values = self.eigenvalues / m
         rank = np.arange(1, m + 1)
         top = max(float(values.max(initial=0.0)), 1e-300)
-        seen = values > 1e-10 * top  # below that, rounding
+        seen = values > 1e-10 * top  # Smaller ones are rounding.
         ax.plot(rank[seen], values[seen], ".-", color=style.colour(0), markersize=4, linewidth=1)
         ax.set_yscale("log")
         ax.set_xscale("log" if seen.sum() > 30 else "linear")
         if self._scaled is not None:
             ax.axhline(self._scaled / m, color=style.colour(1), linewidth=1, linestyle="--")
-            # eigenvalues are above the line before they cross it and below it after: the words go where not
+            # Eigenvalues lie above the line before they cross it, then below: the words go to the other side.
             before = np.log(max(int(np.count_nonzero(values > self._scaled / m)), 1)) > 0.42 * np.log(m)
             place, across, up, off = (0.01, "left", "top", -3) if before else (0.99, "right", "bottom", 3)
             low, high = ax.get_ylim()
-            if before and 0 < low < high:  # room for a line of words below it
+            if before and 0 < low < high:  # There is room for a line of words below it.
                 ax.set_ylim(bottom=min(low, self._scaled / m / (high / low) ** 0.1))
             ax.annotate(
                 f"penalty: {self.dimension():.3g} effective dimensions",

@@ -42,7 +42,7 @@ __all__ = [
     "tidy",
 ]
 
-#: after Okabe and Ito, with others for the yellow and the black, which one of the two kinds of paper hides
+#: These are the colours of Okabe and Ito, without yellow and black, which light or dark paper would hide.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
     *("#56B4E9", "#8A6D3B", "#7A7A7A", "#6F4FA3", "#9AA300"),
@@ -102,7 +102,7 @@ def short(value: object, width: int = 24) -> str:
     ('a name that nobody coul…', '3')
     """
     text = " ".join(str(value).split())
-    # a dollar would begin a formula
+    # A dollar sign would begin a formula.
     return (text if len(text) <= width else f"{text[: width - 1]}…").replace("$", r"\$")
 
 
@@ -144,7 +144,7 @@ class Display:
 def axes_of(ax: Axes) -> Axes:
     """The axes to draw on: those given, or new ones in a figure of pyplot's, as scikit-learn does."""
     if ax is None:
-        # a warning of many open figures would point here, and not at the line that leaves them open
+        # A warning of many open figures would point here, and not at the line that leaves them open.
         with _library().rc_context({"figure.max_open_warning": 0}):
             _, ax = _library("matplotlib.pyplot").subplots(figsize=(5.2, 4.0), layout="constrained")
     elif not hasattr(ax, "plot") or not hasattr(ax, "figure"):
@@ -249,8 +249,8 @@ def as_svg(figure: Any, name: str) -> str:
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = svg.replace(_INK, "currentColor").replace(_FAINT, "var(--faint)").replace(_PAPER, "var(--card)")
-    svg = svg.replace(_COLOURS[0].lower(), "var(--first)")  # too dark on dark paper
-    # the size is the page's business; the box keeps the proportions
+    svg = svg.replace(_COLOURS[0].lower(), "var(--first)")  # This colour is too dark on dark paper.
+    # The page decides on the size; the box keeps the proportions.
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
     return f'{head} aria-hidden="true" focusable="false">{rest}'.strip()
@@ -262,7 +262,7 @@ def as_png(pixels: np.ndarray) -> bytes:  # (h, w) or (h, w, 3)
     low, high = float(values.min()), float(values.max())
     scaled = (values - low) / (high - low) if high > low else np.zeros_like(values)
     file = io.BytesIO()
-    # small images stay small: the page enlarges them
+    # Small images stay small, for the page enlarges them.
     options = {"cmap": "gray_r", "vmin": 0.0, "vmax": 1.0} if values.ndim == 2 else {}
     _library("matplotlib.image").imsave(file, scaled, format="png", metadata={"Software": None}, **options)
     return file.getvalue()

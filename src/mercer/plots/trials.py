@@ -28,7 +28,7 @@ class Tried:
     points: int | None = None
     penalty: float | None = None
     seconds: float | None = None
-    #: the kernel without its numbers, or with them where they tell it from others
+    #: the kernel without its numbers, or with them where only they tell it from others
     name: str = ""
 
 
@@ -69,7 +69,7 @@ def _read(trial: Any) -> Tried:
 
     def get(name: str) -> Any:
         found = trial.get(name) if isinstance(trial, dict) else getattr(trial, name, None)
-        if found is None and name in ("error", "penalty"):  # of a score
+        if found is None and name in ("error", "penalty"):  # These belong to the score of a trial.
             score = trial.get("score") if isinstance(trial, dict) else getattr(trial, "score", None)
             return getattr(score, name, score if name == "error" and np.isscalar(score) else None)
         return found
@@ -148,7 +148,7 @@ class TrialsDisplay(Display):
 
     @classmethod
     def from_trials(cls, trials: Any, *, most: int = 12, ax: style.Axes = None) -> Self:
-        """Of the ``trials_`` of a search; the best ones of them.
+        """The display of the ``trials_`` of a search; the best ones of them.
 
         >>> display = TrialsDisplay.from_trials([{"kernel": "Linear()", "error": 0.25}])
         >>> display.total, display.trials[0].error

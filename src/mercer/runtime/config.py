@@ -255,7 +255,7 @@ def settings() -> Settings:
 
 # --- what they mean on this machine ----------------------------------------------------------------
 
-_LEAST: Final = 2**20  # a budget that is never undercut: small tiles still fit
+_LEAST_BUDGET: Final = 2**20  # The budget is never smaller: small tiles still fit into it.
 
 
 def memory_budget() -> int:
@@ -270,7 +270,7 @@ def memory_budget() -> int:
     chosen = settings().memory
     if chosen is not None:
         return chosen
-    return max(_LEAST, machine.available_memory() // 2)
+    return max(_LEAST_BUDGET, machine.available_memory() // 2)
 
 
 def thread_count() -> int:
@@ -324,4 +324,4 @@ def format_bytes(n_bytes: int) -> str:
     for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB")):
         if n_bytes < 1000 * 1024**power:
             return f"{n_bytes / 1024**power:.3g}{unit}"
-    return f"{Decimal(n_bytes):.2e}B"  # counts of monomials outgrow every float
+    return f"{Decimal(n_bytes):.2e}B"  # Counts of monomials may be larger than any float.

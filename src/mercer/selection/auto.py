@@ -25,7 +25,7 @@ __all__ = ["AUTO", "AutoMixin", "is_mixed_frame"]
 
 AUTO = {name: IterativeMixin.CONTROL[name] for name in ("max_time", "progress")}
 
-_FEWEST = 4  # points
+_LEAST_POINTS = 4  # two halves of two points each
 
 
 def is_mixed_frame(X: Points) -> bool:
@@ -37,7 +37,7 @@ def is_mixed_frame(X: Points) -> bool:
     if not data.is_frame(X):
         return False
     for dtype in X.dtypes:
-        kind = getattr(dtype, "kind", None)  # pandas's
+        kind = getattr(dtype, "kind", None)  # Only dtypes of pandas have it.
         is_number = kind in "biuf" if kind is not None else dtype.is_numeric() or str(dtype) == "Boolean"
         if not is_number:
             return True
@@ -67,7 +67,7 @@ class AutoMixin:
     # --- frames with columns of several kinds --------------------------------------------------------------
 
     def _validate_fit(self, X: Points, y: Targets = "no_validation", *rest: Any, **options: Any) -> Any:
-        """As of every estimator, but that ``kernel="auto"`` takes texts, categories and dates.
+        """Validate as every estimator does; ``kernel="auto"`` takes texts, categories and dates as well.
 
         A frame with such columns becomes numbers first, as `mercer.tables.TableFeatures` does it.
         """
@@ -80,7 +80,7 @@ class AutoMixin:
         check_consistent_length(X, targets)
         self.features_ = TableFeatures().fit(X, targets)
         found = super()._validate_fit(self.features_.transform(X), y, *rest, **options)  # type: ignore[misc]
-        validate_data(self, X, skip_check_array=True)  # the columns that are known are the frame's
+        validate_data(self, X, skip_check_array=True)  # The names of the columns are those of the frame.
         return found
 
     def _validate_new(self, X: Points) -> Any:
@@ -91,7 +91,7 @@ class AutoMixin:
     # --- kernels -------------------------------------------------------------------------------------------
 
     def _given(self) -> list[Kernel]:
-        """The kernels that were asked for; none stands for the default ones."""
+        """The kernels that were asked for; an empty list stands for the default ones."""
         if isinstance(self.kernel, str) and self.kernel == "auto":
             features = getattr(self, "features_", None)
             return [] if features is None or not features.objects_ else features.kernels("auto")
@@ -114,7 +114,7 @@ class AutoMixin:
         given = self._given()
         if not given:
             return list(default_families(X))
-        if is_pairwise(given[0]):  # X are indices: all kernels take the matrix that the first one was given
+        if is_pairwise(given[0]):  # X holds indices into the matrix of the first kernel, which all take.
             waits = [is_pairwise(part) and not part.children() for part in given[0].parts()]
             K = list(self.kernel_.parts())[waits.index(True)].get_params()["matrix"]
             given = [with_matrix(kernel, K) for kernel in given]
@@ -156,10 +156,10 @@ class AutoMixin:
         )
 
     def _require_points(self, X: Points) -> None:
-        if data.n_points(X) < _FEWEST:
+        if data.n_points(X) < _LEAST_POINTS:
             raise InputError(
-                f"a search cuts the points in halves and folds and takes at least {_FEWEST} of them, got "
-                f"n_samples={data.n_points(X)}: add points, or fit one kernel"
+                f"a search cuts the points in halves and folds and takes at least {_LEAST_POINTS} of them, "
+                f"got n_samples={data.n_points(X)}: add points, or fit one kernel"
             )
 
     def _seed(self) -> int:

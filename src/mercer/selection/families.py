@@ -42,7 +42,7 @@ class Family:
 
 
 def family(kernel: Kernel) -> Family:
-    """Of a kernel with numbers for parameters: those that are positive and have a derivative.
+    """The family of a kernel: the parameters that are positive numbers and have a derivative are learned.
 
     Exponents stay as they are given: of a fraction few kernels are kernels.
 
@@ -95,7 +95,7 @@ def default_families(X: Vectors) -> Iterator[Family]:  # X: (n, d)
 def _spread(X: Vectors) -> np.ndarray:  # (d,)
     """The standard deviation of each column; 1 for one that is constant."""
     size = np.asarray(abs(X).max(axis=0).toarray()).ravel() if is_sparse(X) else np.abs(X).max(axis=0)
-    size = np.where(size > 0, size, 1.0).astype(np.float64)  # squares of its numbers may be none
+    size = np.where(size > 0, size, 1.0).astype(np.float64)  # Squares of large numbers would overflow.
     if is_sparse(X):
         scaled = X.multiply(1 / size)
         mean = np.asarray(scaled.mean(axis=0)).ravel()

@@ -27,14 +27,14 @@ class NestedError:
     """
 
     error: float
-    #: in which the error lies with 95 % probability, by the points that were left out
+    #: The error lies in this interval with 95 % probability, by the points that were left out.
     interval: tuple[float, float]
-    #: of each fold
+    #: the error of each fold
     errors: np.ndarray
-    #: (m, …) the predictions, from models that did not see the point; where the folds test each point once,
-    #: in the order of y
+    #: (m, …) the predictions, each from a model that did not see the point; in the order of y where the folds
+    #: test each point once
     predictions: np.ndarray
-    #: (m,) of which points they are, in rising order: ``predictions`` are to be compared with ``y[rows]``
+    #: (m,) the points that they are of, in rising order: compare ``predictions`` with ``y[rows]``
     rows: np.ndarray
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
     y = _targets(X, y, is_class, is_pairwise)
     every = np.arange(len(y))
     parts = check_cv(cv, y, classifier=is_class).split(np.zeros(len(y)), y, groups)
-    splits = [(every[train], every[test]) for train, test in parts]  # positions, where masks were given
+    splits = [(every[train], every[test]) for train, test in parts]  # Masks become positions.
     sizes = [len(test) for _, test in splits]
     if not sizes or min(sizes) == 0:
         raise InputError(f"every fold of cv must have points to test, got {sizes or 'no folds'}: pass others")
@@ -108,7 +108,7 @@ def _error(predictions: np.ndarray, y: np.ndarray, is_class: bool) -> float:
 def _interval(
     error: float, predictions: np.ndarray, y: np.ndarray, rows: np.ndarray, is_class: bool
 ) -> tuple[float, float]:
-    """By as many points as the predictions are worth.
+    """The interval of the error, for as many points as the predictions are worth.
 
     Models of different folds are much alike, and wrong about the same points: a point that is tested m times
     tells hardly more than one that is tested once. If it told nothing more, the mean over all predictions
@@ -117,7 +117,7 @@ def _interval(
     """
     times = np.unique(rows, return_counts=True)[1]
     points = times.sum() ** 2 / (times**2).sum()
-    if is_class:  # Clopper and Pearson
+    if is_class:  # This is the interval of Clopper and Pearson.
         wrong = error * points
         low = float(betaincinv(wrong, points - wrong + 1, 0.025)) if error > 0 else 0.0
         high = float(betaincinv(wrong + 1, points - wrong, 0.975)) if error < 1 else 1.0
@@ -125,5 +125,5 @@ def _interval(
     squares = ((predictions - y[rows]) ** 2).reshape(len(rows), -1).mean(axis=1)
     if len(times) == 1:
         return 0.0, np.inf
-    margin = float(stdtrit(points - 1, 0.975) * squares.std(ddof=1) / np.sqrt(points))  # Student's t
+    margin = float(stdtrit(points - 1, 0.975) * squares.std(ddof=1) / np.sqrt(points))  # by Student's t
     return float(np.sqrt(max(error**2 - margin, 0.0))), float(np.sqrt(error**2 + margin))

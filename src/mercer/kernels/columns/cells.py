@@ -45,11 +45,11 @@ __all__ = [
     "values",
 ]
 
-#: what stands for a missing object where no other object is there
+#: what replaces a missing object where there is no other object
 _STANDS = {"documents": "", "sequences": "", "sets": (), "trees": "missing", "graphs": np.zeros((1, 1))}
 
 
-#: types of which None alone is missing
+#: types of columns in which only None counts as missing
 _PLAIN = {str, bytes, bool, int, type(None)}
 
 
@@ -57,7 +57,7 @@ _PLAIN = {str, bytes, bool, int, type(None)}
 
 
 class OneEach(Columns):
-    """Columns, each name that of a single one."""
+    """Columns of a table, where each name must be that of one column."""
 
     def __call__(self, X: Points) -> Any:
         table = super().__call__(X)
@@ -73,7 +73,7 @@ class OneEach(Columns):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers and dates as floats, the mean of the others in a gap."""
+    """Numbers and dates as floats; a gap gets the mean of the others."""
 
     refuses_gaps: bool = False
 
@@ -97,7 +97,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Labels:
-    """Categories of any kind, a missing one as None."""
+    """Categories of any kind; a missing one is None."""
 
     refuses_gaps: bool = False
 
@@ -115,9 +115,9 @@ class Labels:
 
 @dataclass(frozen=True)
 class Objects:
-    """The objects of one column, in a gap another one of them."""
+    """The objects of one column; a gap gets another one of them."""
 
-    kind: str | None = None  # what they are, see ``Kernel.objects``
+    kind: str | None = None  # what the objects are, see ``Kernel.objects``
     refuses_gaps: bool = False
 
     def __call__(self, X: Tabular) -> Sequence[Any]:
@@ -187,7 +187,7 @@ def values(X: Tabular, j: int) -> np.ndarray:  # (n,)
         if kind == "PeriodDtype":
             column = column.dt.to_timestamp()
         return np.asarray(column.astype(object) if kind == "CategoricalDtype" else column.to_numpy())
-    if hasattr(type(X), "columns"):  # of polars: to ask a frame itself would list all of its names
+    if hasattr(type(X), "columns"):  # This is a frame; asking the object itself would list all of its names.
         column = X[:, j]
         if column.dtype.is_nested() or column.dtype.is_decimal() or str(column.dtype) == "Null":
             return _array(column.to_list())
@@ -208,7 +208,7 @@ def gaps(column: np.ndarray) -> np.ndarray:  # (n,) bool
     array([False,  True,  True])
     """
     if column.dtype.kind == "O":
-        is_plain = set(map(type, column)) <= _PLAIN  # as most columns of text are: a quicker look does
+        is_plain = set(map(type, column)) <= _PLAIN  # For most columns of text a quicker test is enough.
         return np.fromiter(map(partial(is_, None) if is_plain else _is_missing, column), bool, len(column))
     if column.dtype.kind in "fc":
         return np.isnan(column)

@@ -76,7 +76,7 @@ class ColumnKernel(Kernel):
            [0.   , 0.   , 3.   ]])
     """
 
-    domain = "any"  # a table; what is in its columns is checked on its own
+    domain = "any"  # A point is a row of a table, whose columns are checked one by one.
     columns: Any = fixed(
         "auto",
         "'auto' or a dict of kernels by column",
@@ -158,7 +158,7 @@ class ColumnKernel(Kernel):
         for name, value in params.items():
             if name in own:
                 continue
-            # a column's own name may hold two underscores
+            # The name of a column may hold two underscores.
             owners = [known for known in keys if name == known or name.startswith(f"{known}__")]
             if not owners:
                 known = ", ".join([*self.parameters, *keys])
@@ -217,7 +217,7 @@ class ColumnKernel(Kernel):
         if kernel.domain in ("vectors", "nonnegative"):
             return columns, Numbers(strict)
         if any(isinstance(part, ColumnKernel | OnColumns) for part in kernel.parts()):
-            return columns, None  # a table again
+            return columns, None  # The kernel takes a table again.
         kind = next((part.objects for part in kernel.parts() if part.objects is not None), None)
         return columns, Objects(kind, strict) if kernel.domain == "objects" else Anything(kind, strict)
 
@@ -231,7 +231,7 @@ class ColumnKernel(Kernel):
         return ColumnKernel(resolved, self.combine, self.weights, self.missing)
 
     def _resolve(self, key: Any, kernel: Kernel, X: Points, weight: Weights) -> Kernel:
-        """With what its columns say where nothing is missing."""
+        """The kernel of some columns, resolved on the rows where nothing is missing."""
         columns, reader = self._steps(key, kernel)
         seen = columns(X)
         if reader is None:

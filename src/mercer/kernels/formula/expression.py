@@ -42,7 +42,9 @@ __all__ = [
     "where",
 ]
 
-_RUN = 64  # parts that are combined one after the other
+_RUN_LENGTH = (
+    64  # parts that are combined one after the other; longer lists become trees, which are less deep
+)
 
 
 class Expression:
@@ -224,7 +226,7 @@ OPERATIONS: dict[str, Operation] = {
         _printed("integer_power({0}, {1})", "np.power({0}, int({1}))", "torch.pow({0}, int({1}))"),
         lambda a, n: (n * integer_power(a, n - 1), None),
     ),
-    "large_power": Operation(  # the same for exponents of 64 and more, which Numba does not vectorise
+    "large_power": Operation(  # Numba does not vectorise exponents of 64 and more.
         "({})**{}",
         lambda a, n: np.power(a, int(n)),
         _printed("large_power({0}, {1})", "np.power({0}, int({1}))", "torch.pow({0}, int({1}))"),
@@ -336,7 +338,7 @@ def _multiply(a: Expression, b: Expression) -> Expression:
         return a
     if isinstance(b, Number) and isinstance(a, Apply) and a.operation == "multiply":
         left, right = a.arguments
-        if isinstance(right, Number):  # fold (e * 2) * 3
+        if isinstance(right, Number):  # (e * 2) * 3 becomes e * 6.
             return _multiply(left, Number(right.value * b.value))
     return _apply("multiply", a, b)
 
@@ -370,7 +372,7 @@ def _function(operation: str) -> Callable[..., Any]:
     def function(*arguments: Any) -> Any:
         if any(isinstance(argument, Expression) for argument in arguments):
             return _apply(operation, *(wrap(argument) for argument in arguments))
-        # numbers, arrays, and kernels, which know np.exp
+        # Numbers, arrays and kernels know what np.exp does to them.
         return OPERATIONS[operation].value(*arguments)
 
     function.__name__ = function.__qualname__ = operation
@@ -427,7 +429,7 @@ def folded(operation: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
     '((ab)c)'
     """
     while len(parts) > 1:
-        runs = (parts[i : i + _RUN] for i in range(0, len(parts), _RUN))
+        runs = (parts[i : i + _RUN_LENGTH] for i in range(0, len(parts), _RUN_LENGTH))
         parts = [reduce(operation, run) for run in runs]
     return parts[0]
 

@@ -126,7 +126,7 @@ class View:
     """A chain of steps applied to raw data."""
 
     steps: tuple[Any, ...] = ()
-    labels: bool = False  # values are only compared for equality: any hashable will do
+    labels: bool = False  # Values are only compared for equality, so that they may be anything hashable.
     nonnegative_for: str | None = None  # the kernel that takes no negative values
 
     def then(self, step: Any) -> View:
@@ -356,7 +356,7 @@ def scale_derivative(expression: Expression, path: tuple[str, ...], column: int)
         if not scaled or not isinstance(node, Quantity | PointSum):
             return ZERO
         after = view.steps[scaled[0] + 1 :]
-        if after and after != (Columns((column,)),):  # what an earlier derivative left: another column
+        if after and after != (Columns((column,)),):  # An earlier derivative left another column.
             return ZERO
         single = view if after else view.then(Columns((column,)))
         moved = A * differentiate(node.term, A) + B * differentiate(node.term, B)

@@ -100,7 +100,7 @@ class Program:
                 (below if inverse else above).append(self._slot(part))
 
         gather(node, False)
-        if _NOTHING in known and len(known) > 1:  # a constant joins a point value
+        if _NOTHING in known and len(known) > 1:  # A constant joins a value of one point.
             side = next(depends for depends in known if depends != _NOTHING)
             known[side] = rebuild("multiply", known[side], known.pop(_NOTHING))
         above += [self._slot(part) for part in known.values() if part != ONE]
@@ -158,8 +158,8 @@ class Program:
         return diagonal(self.expression, 0)
 
 
-_KEPT = 256  # programs that are remembered, at most
-_LONGEST = 64  # numbers of a parameter that is looked at
+#: So many programs are remembered, with parameters of up to so many numbers, to bound memory and time.
+_MOST_PROGRAMS, _LONGEST_KEY = 256, 64
 _programs: dict[Hashable, Program] = {}
 
 
@@ -174,8 +174,8 @@ def program_of(kernel: Kernel) -> Program:
     program = _programs.get(key)
     if program is None:
         program = Program(kernel)
-        if len(_programs) >= _KEPT:
-            _programs.clear()  # at once: several threads may be here
+        if len(_programs) >= _MOST_PROGRAMS:
+            _programs.clear()  # Clearing is atomic, and several threads may be here.
         _programs[key] = program
     return program
 
@@ -189,7 +189,7 @@ def _plain(value: Any) -> Hashable:
         return type(value), value
     if type(value) in (list, tuple) or isinstance(value, np.ndarray):
         parts = value.tolist() if isinstance(value, np.ndarray) else value
-        keys = tuple(map(_plain, parts)) if len(parts) <= _LONGEST else (None,)
+        keys = tuple(map(_plain, parts)) if len(parts) <= _LONGEST_KEY else (None,)
         return None if None in keys else (type(value), keys)
     if hasattr(value, "formula") and hasattr(value, "parts"):
         keys = tuple(map(_plain, vars(value).values()))
@@ -203,7 +203,7 @@ def _leaf_dependence(leaf: Expression) -> int:
     if isinstance(leaf, PointSum | ExternalDiagonal):
         return (_LEFT, _RIGHT)[leaf.side]
     if isinstance(leaf, Mean):
-        return (_LEFT, _RIGHT, _LEFT)[leaf.side]  # the mean of means: any side will do
+        return (_LEFT, _RIGHT, _LEFT)[leaf.side]  # The mean of means is the same on either side.
     return _NOTHING
 
 

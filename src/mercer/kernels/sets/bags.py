@@ -20,7 +20,7 @@ from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["Bags", "Intersection", "encode_bags"]
 
-_OFTEN = 8  # an element in at least one of so many bags is frequent
+_FREQUENT_ONE_IN = 8  # An element is frequent if at least one of so many bags has it.
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def common(columns, counts, starts, stops, columns2, counts2, starts2, stops2, w
     place, frequent = np.empty(width, np.int64), 0
     for x in range(width):
         place[x] = -1
-        if _OFTEN * first[x + 1] >= m:
+        if _FREQUENT_ONE_IN * first[x + 1] >= m:
             place[x] = frequent
             frequent += 1
             first[x + 1] = 0

@@ -87,7 +87,8 @@ class Rotation(_Resampled):
     """Images turned counter-clockwise by ``amount`` degrees."""
 
     def source(self, down: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        cos, sin = np.cos(np.deg2rad(self.amount)), np.sin(np.deg2rad(self.amount))  # rows grow downwards
+        # The numbers of rows grow downwards.
+        cos, sin = np.cos(np.deg2rad(self.amount)), np.sin(np.deg2rad(self.amount))
         return cos * down + sin * right, cos * right - sin * down
 
 
@@ -140,7 +141,7 @@ def _resampling(change: _Resampled) -> sparse.csr_array:  # (pixels, pixels)
     height, width = change.shape[:2]
     middle = np.array([[(height - 1) / 2], [(width - 1) / 2]])
     at = np.stack(change.source(*(np.mgrid[:height, :width].reshape(2, -1) - middle))) + middle
-    at = np.round(at, 9)  # a turn by a right angle hits pixels exactly
+    at = np.round(at, 9)  # A turn by a right angle then hits pixels exactly.
     corner = np.floor(at).astype(int)
     weigh = _cubic if change.cubic else _linear
     targets, sources, weights = [], [], []

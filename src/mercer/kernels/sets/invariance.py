@@ -70,7 +70,8 @@ class Invariant(StackedKernel):
         stack = variants[0]
         for more in variants[1:]:
             stack = data.stack(stack, more)
-        order = np.arange(n * several).reshape(several, n).T.ravel()  # the variants of a point are neighbours
+        # The variants of a point become neighbours.
+        order = np.arange(n * several).reshape(several, n).T.ravel()
         return Stacked.of(np.full(n, several), (self.base, data.take(stack, order)))
 
     def average(self, X: Points) -> Any:  # (n, d)

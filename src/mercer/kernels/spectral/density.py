@@ -68,7 +68,7 @@ class Spectral(Kernel):
 
     def check(self) -> None:
         with np.errstate(all="ignore"):
-            total = self.profile(np.zeros(1))  # which refuses what is no density
+            total = self.profile(np.zeros(1))  # This refuses what is no density.
         if not np.isfinite(total).all():
             raise InputError(
                 f"the density {shown(self.density)} has an integral that no float can hold: "
@@ -111,7 +111,7 @@ class Spectral(Kernel):
 
     def formula(self, pair: Pair) -> Expression:
         def profile(a: Any, b: Any) -> Any:
-            # where every wave has decayed: beyond it a phase is no number any more
+            # Beyond this distance every wave has decayed, and a phase would be no number any more.
             r = minimum(absolute(a - b) / self.length_scale, self._reach())
             return sum(_formula(wave, r) for wave in self._waves())
 
@@ -134,7 +134,7 @@ class Spectral(Kernel):
     def _mixture(self) -> Mixture:
         try:
             return _kept_mixture(self.density, self.extent)
-        except TypeError:  # a function that cannot be a key
+        except TypeError:  # The function is not hashable.
             return _mixture(self.density, self.extent)
 
 
@@ -217,7 +217,7 @@ class _Waves:
 class _Slope(_Waves):
     """∂k/∂ℓ: with u = (x - x')/ℓ, a column's φ(u) = Σ wₖ cos(ωₖu) changes by (u/ℓ) Σ wₖ ωₖ sin(ωₖu)."""
 
-    lemma = None  # it is no kernel
+    lemma = None  # This is no kernel.
 
     def pairs(self, X: Points, Y: Points | None) -> np.ndarray:  # (n, m)
         K: Any = 1.0

@@ -120,7 +120,7 @@ class Radial(Kernel):
                     "Radial takes nodes with weights, or a density, got both: for a measure with both parts "
                     "add two kernels, Radial(nodes, weights) + Radial(density=…)"
                 )
-            self._mixture()  # refuses what is no density
+            self._mixture()  # This refuses what is no density.
         elif self.extent is not None:
             raise InputError("extent is for a density, and nodes hold at every distance: leave it out")
         if self.weights is not None and len(self.weights) != len(self.measure()[0]):
@@ -195,7 +195,7 @@ class Radial(Kernel):
     def _mixture(self) -> PanelTable:
         try:
             return _kept_table(self.density, self.dim, self.extent)
-        except TypeError:  # a function that cannot be a key
+        except TypeError:  # The function is not hashable.
             return _table(self.density, self.dim, self.extent)
 
 
@@ -213,7 +213,8 @@ def _table(density: Callable[[np.ndarray], np.ndarray], dim: float, extent: floa
     found = mixture(
         checked_density(density, "Schoenberg"), partial(sphere_wave, dim), extent, oscillates=dim < inf
     )
-    from mercer.kernels.spectral.panels import tabulated  # compiled code: `import mercer` does without
+    # This compiles code, which `import mercer` must not.
+    from mercer.kernels.spectral.panels import tabulated
 
     return tabulated(found)
 

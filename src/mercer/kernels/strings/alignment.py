@@ -55,7 +55,7 @@ def _sweep(A, n, B, match, mismatch, gap, H, left, out):  # type: ignore[no-unty
     H[:] = 0.0
     out[:] = 0.0
     for i in range(n):
-        left[:] = 0.0  # that of x[i], x'[j-1]
+        left[:] = 0.0  # the value of x[i], x'[j-1]
         letters = A[i]
         for j in range(len(B)):
             others, diagonal, above = B[j], H[j], H[j + 1]
@@ -66,7 +66,7 @@ def _sweep(A, n, B, match, mismatch, gap, H, left, out):  # type: ignore[no-unty
                 left[lane] = best
                 out[lane] = max(out[lane], best)
         last = H[len(B)]
-        for lane in range(LANES):  # assigning the whole row would compile its error message, for seconds
+        for lane in range(LANES):  # Assigning a whole row would compile an error message, for seconds.
             last[lane] = left[lane]
 
 

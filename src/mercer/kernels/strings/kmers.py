@@ -32,21 +32,22 @@ __all__ = [
     "words",
 ]
 
-_LIMIT = 2**62  # numbers of words stay below
-SPARE = 4  # columns per word up to which a table is as wide as there could be words
+_LARGEST_CODE = 2**62  # The codes of words stay below this bound, and so fit into an int64.
+#: A table has a column for each possible word where these are at most so many times the words that are there.
+SPARE = 4
 
 
 @dataclass(frozen=True)
 class Words:
     """Numbered words, those of one sequence after those of the one before; they weigh ``weight`` each."""
 
-    rows: np.ndarray  # (words,) the sequence each is in, ascending
+    rows: np.ndarray  # (words,) the sequence that each word is in, ascending
     codes: np.ndarray  # (words,) int64
-    width: int  # all codes are below
+    width: int  # All codes are below this.
     weight: float = 1.0
 
     def narrow(self) -> Words:
-        """With codes numbered anew where a table of all that are possible would be mostly empty."""
+        """The words with new codes, where a table of all possible words would be mostly empty."""
         if self.width <= SPARE * len(self.codes) + 1024:
             return self
         return Words(self.rows, *numbered(self.codes), self.weight)
@@ -83,9 +84,9 @@ def codes_at(values: np.ndarray, starts: np.ndarray, positions: Sequence[int]) -
     codes, width, done = np.empty(0, np.int64), 1, 0
     while done < len(positions) and len(starts):
         more = 1
-        while done + more < len(positions) and width * letters ** (more + 1) <= _LIMIT:
+        while done + more < len(positions) and width * letters ** (more + 1) <= _LARGEST_CODE:
             more += 1
-        if width * letters**more > _LIMIT:
+        if width * letters**more > _LARGEST_CODE:
             codes, width = numbered(codes)
         codes = _append(codes, values, starts, np.array(positions[done : done + more]), letters)
         width, done = width * letters**more, done + more
@@ -116,7 +117,7 @@ def numbered(codes: np.ndarray) -> tuple[np.ndarray, int]:
 
 @njit(nogil=True, cache=True, **OPTIONS)
 def _number(codes):  # type: ignore[no-untyped-def]
-    """By a table with open addressing, in which codes are compared in full."""
+    """Number the codes by a table with open addressing, in which codes are compared in full."""
     bits = 4
     while (1 << bits) < 2 * len(codes):
         bits += 1
@@ -187,7 +188,7 @@ def _different_letters(X: Objects, sequences: Ragged) -> list[Any]:
 
 
 def _hashed(letter: object) -> int:
-    """64 bits; a NumPy scalar is the Python object that it holds."""
+    """A hash of 64 bits; a NumPy scalar counts as the Python object that it holds."""
     text = repr(letter.item() if isinstance(letter, np.generic) else letter)
     digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

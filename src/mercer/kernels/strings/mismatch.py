@@ -66,7 +66,7 @@ class Mismatch(FeatureKernel):
     def from_data(self, name: str, word: str, X: Points, weight: Weights = None) -> Any:
         """The letters of the data, as a text where they are characters."""
         sequences = data.as_objects(data.single_column(X))
-        encode_sequences(sequences)  # refuses what is no sequence
+        encode_sequences(sequences)  # This refuses what is no sequence.
         letters = set().union(*sequences)
         if all(isinstance(letter, str) and len(letter) == 1 for letter in letters):
             return "".join(sorted(letters))

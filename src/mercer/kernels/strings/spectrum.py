@@ -30,10 +30,10 @@ from mercer.runtime.config import require_memory
 
 __all__ = ["BlendedSpectrum", "GappedKmer", "Spectrum", "WeightedDegree"]
 
-#: choices of places up to which words with gaps are counted: hours for strings of any use
-_CHOICES = 10**6
+#: Words with gaps are counted once for each choice of places: more choices would take hours.
+_MOST_CHOICES = 10**6
 #: letters of a word: more than any string has
-_LONGEST = 2**31 - 1
+_LONGEST_WORD = 2**31 - 1
 
 
 class Spectrum(FeatureKernel):
@@ -54,7 +54,7 @@ class Spectrum(FeatureKernel):
 
     objects = "sequences"
     lemma = "the inner product of counts of words"
-    k: int = whole(3, maximum=_LONGEST)
+    k: int = whole(3, maximum=_LONGEST_WORD)
     buckets: int | None = whole(None, optional=True)
 
     def features(self, X: Objects) -> sparse.csr_array:
@@ -87,7 +87,7 @@ class BlendedSpectrum(FeatureKernel):
         return table((words(sequences, j, self._weight(j)) for j in lengths), len(sequences))
 
     def _weight(self, j: int) -> float:
-        """√decayʲ, of both sides one."""
+        """√decayʲ: each side has one such factor."""
         if j * np.log10(float(self.decay)) < 300:
             return float(self.decay) ** (j / 2)
         raise InputError(
@@ -112,7 +112,7 @@ class GappedKmer(ObjectKernel):
 
     objects = "sequences"
     lemma = "the inner product of counts of words with gaps"
-    g: int = whole(6, maximum=_LONGEST)
+    g: int = whole(6, maximum=_LONGEST_WORD)
     m: int = whole(3, minimum=0)
 
     def check(self) -> None:
@@ -122,8 +122,8 @@ class GappedKmer(ObjectKernel):
                 "of g letters all but m are looked at, so leave at least one"
             )
         g, m = int(self.g), int(self.m)
-        choices = lgamma(g + 1) - lgamma(m + 1) - lgamma(g - m + 1)  # their logarithm
-        if choices > log(_CHOICES):
+        choices = lgamma(g + 1) - lgamma(m + 1) - lgamma(g - m + 1)  # the logarithm of the number of choices
+        if choices > log(_MOST_CHOICES):
             raise InputError(
                 f"there are about 1e{choices / log(10):.0f} ways to leave {m} of {g} letters out, each of "
                 "which takes its time: use a smaller g, or an m nearer to 0 or to g"
@@ -180,7 +180,7 @@ def _places(sequences: Ragged, span: int, g: int) -> tuple[np.ndarray, np.ndarra
     before = starts - sequences.starts[rows]
     after = sequences.stops[rows] - starts - span
     first, last = np.maximum(g - span - after, 0), np.minimum(before, g - span)
-    there = first <= last  # not in a string of less than g letters
+    there = first <= last  # A string of less than g letters has none.
     return rows[there], starts[there], first[there], last[there]
 
 

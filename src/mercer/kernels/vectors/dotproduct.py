@@ -110,8 +110,8 @@ class ArcCosine(Kernel):
     order: int = choice(1, (0, 1, 2))
 
     def formula(self, pair: Pair) -> Expression:
-        # the angle from the chord s = ‖u - v‖² of the normalised points: arccos ⟨u, v⟩ would lose half of
-        # the digits where the points are nearly parallel, and k(x, x) with them
+        # The angle comes from the chord s = ‖u - v‖² of the normalised points: arccos ⟨u, v⟩ would lose half
+        # of the digits where the points are nearly parallel, and so would k(x, x).
         s = minimum(pair.through(Mapping(unit_rows)).sqdist, 4.0)
         angle = np.pi - 2 * arccos(sqrt(s) / 2)
         if self.order == 0:

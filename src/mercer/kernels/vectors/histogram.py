@@ -36,5 +36,5 @@ class ChiSquared(Kernel):
     gamma: float = positive(1.0)
 
     def formula(self, pair: Pair) -> Expression:
-        # where both are 0 the numerator is 0 too; the tiny number only keeps 0/0 away
+        # Where both are 0, the numerator is 0 too, and the tiny number prevents 0/0.
         return exp(-pair.sum(lambda a, b: (a - b) ** 2 / maximum(a + b, 1e-30)) * self.gamma)

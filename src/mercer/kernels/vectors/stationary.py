@@ -239,7 +239,7 @@ class BSpline(Kernel):
         m = int(self.degree)
 
         def spline(a: Any, b: Any) -> Any:
-            # from the outside in, so that the sum is empty beyond the support
+            # The sum goes from the outside in, so that it is empty beyond the support.
             inward = (m + 1) / 2 - absolute(a - b) / self.scale
             terms = (
                 integer_power(maximum(inward - i, 0.0), m) * ((-1) ** i * comb(m + 1, i) / factorial(m))
