@@ -31,11 +31,11 @@ from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import is_vector
 from mercer.kernels.spectral.density import Spectral
 from mercer.kernels.spectral.quadrature import mass, panels, reach
 from mercer.kernels.spectral.radial import Radial, sphere_wave
 from mercer.kernels.vectors.stationary import BSpline, Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.words import has_scales
 
 __all__ = ["Density", "density", "line_profile", "radial_profile", "transform"]
 
@@ -113,7 +113,7 @@ def density(kernel: KernelLike, dim: int = 1) -> Density:
         raise InputError(f"dim must be a whole number of at least 1, got {dim!r}: pass the number of columns")
     if not kernel.is_resolved():
         raise InputError(f"{kernel!r} waits for data: call kernel.resolve(X) first")
-    if any(map(_has_length_scales, kernel.parts())):
+    if has_scales(kernel):
         raise InputError(
             f"{kernel!r} has one length scale per column, and its density another scale in each direction: "
             "divide the columns by them, and ask for the kernel with a single one"
@@ -152,12 +152,6 @@ def _known(kernel: Kernel, dim: int) -> tuple[Function, bool] | None:
         return (lambda omega: np.sum([part[0](omega) for part in parts if part], axis=0)), False
     rule = _KNOWN.get(type(kernel))
     return None if rule is None else rule(kernel, dim)
-
-
-def _has_length_scales(kernel: Kernel) -> bool:
-    """Whether a parameter has one value per column."""
-    values = kernel.get_params(deep=False)
-    return any(is_vector(values[n]) for n, p in kernel.parameters.items() if p.per_column is not None)
 
 
 def _gaussian(kernel: Gaussian, dim: int) -> tuple[Function, bool]:

@@ -21,7 +21,7 @@ from math import ceil
 
 from mercer.certify.factors import factors
 from mercer.certify.formula import Prover
-from mercer.certify.parts import Weights, mirrored, number, split, terms
+from mercer.certify.parts import Coefficients, mirrored, number, split, terms
 from mercer.certify.proof import Step
 from mercer.kernels.formula.expression import Apply, Expression
 from mercer.kernels.formula.pair import Quantity
@@ -80,7 +80,7 @@ def _term(term: Expression, coefficient: float, prover: Prover) -> tuple[int, St
     scale, powers = factors(term, prover.space)
     coefficient *= scale
     logarithms = [base for base in powers if isinstance(base, Apply) and base.operation == "log"]
-    rest: Weights = {base: p for base, p in powers.items() if base not in logarithms}
+    rest: Coefficients = {base: p for base, p in powers.items() if base not in logarithms}
     if len(rest) != 1 or len(logarithms) > 1:
         return None
     ((base, p),) = rest.items()

@@ -30,7 +30,7 @@ from math import factorial
 from typing import TYPE_CHECKING
 
 from mercer.certify.factors import factors
-from mercer.certify.parts import Weights, number, terms
+from mercer.certify.parts import Coefficients, number, terms
 from mercer.certify.proof import Step, step
 from mercer.kernels.formula.expression import ONE, Apply, Expression
 from mercer.kernels.formula.pair import Quantity
@@ -143,7 +143,7 @@ def _payer(series: Series, monomial: Monomial, amount: Fraction) -> Expression |
 # --- spectra -------------------------------------------------------------------------------------
 
 
-def spectral_sum(prover: Prover, node: Expression, constant: float, pair: Weights) -> Step | None:
+def spectral_sum(prover: Prover, node: Expression, constant: float, pair: Coefficients) -> Step | None:
     """Σⱼ cⱼ exp(-aⱼ r^p) plus a constant ≥ 0, p = 1 or 2, r one Euclidean distance."""
     if constant < 0 or not all(isinstance(term, Apply) and term.operation == "exp" for term in pair):
         return None

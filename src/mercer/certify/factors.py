@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 
 from mercer.certify.bounds import Space, bounds
-from mercer.certify.parts import Weights, number
+from mercer.certify.parts import Coefficients, number
 from mercer.kernels.formula.expression import Apply, Expression
 
 __all__ = ["factors"]
 
-Factors = tuple[float, Weights]
+Factors = tuple[float, Coefficients]
 
 
 def factors(node: Expression, space: Space) -> Factors:

@@ -41,7 +41,7 @@ from mercer.certify.differences import power_series, spectral_sum
 from mercer.certify.factors import factors
 from mercer.certify.negative import lower_bound, negative_term, negative_type
 from mercer.certify.parts import (
-    Weights,
+    Coefficients,
     are_mirrored,
     diagonal,
     is_difference,
@@ -148,7 +148,12 @@ def _sum(prover: Prover, node: Expression) -> Step | None:
 
 
 def _from_negative_type(
-    prover: Prover, node: Expression, constant: float, left: Weights, right: Weights, pair: Weights
+    prover: Prover,
+    node: Expression,
+    constant: float,
+    left: Coefficients,
+    right: Coefficients,
+    pair: Coefficients,
 ) -> Step | None:
     """f(x) + f(x') - N(x, x') + c where f(x) is N(x, 0), plus kernels."""
     minus = {term: -c for term, c in pair.items() if c < 0}

@@ -25,7 +25,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import lapack
 
 from mercer.certify.certificate import Certificate
@@ -33,6 +32,7 @@ from mercer.certify.proof import Step
 from mercer.certify.rounding import frobenius
 from mercer.certify.witness import smallest_pair, witness_at
 from mercer.data import points as data
+from mercer.data.sparse import dense, is_sparse
 from mercer.errors import InputError
 from mercer.runtime.config import require_memory
 
@@ -66,16 +66,15 @@ def certify_matrix(K: Any) -> Certificate:
 
 
 def _square(K: Any) -> np.ndarray:
-    table: Any = data.as_vectors(K, "K")
+    table = data.as_vectors(K, "K")
     n, m = table.shape
     if n != m:
         raise InputError(
             f"a Gram matrix is square, got shape {(n, m)}: pass k(X), the values at all pairs of points"
         )
-    if sparse.issparse(table):
+    if is_sparse(table):
         require_memory(8 * n * n, f"a dense {n} × {n} matrix", "pass some of its rows and columns")
-        return np.asarray(table.toarray())
-    return np.asarray(table)
+    return dense(table)
 
 
 def _prove(K: np.ndarray, is_exact: bool) -> str | None:

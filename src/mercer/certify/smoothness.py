@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer.certify.bochner import Density, density
+from mercer.data.sparse import dense
 from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.expansion import Expansion
@@ -119,7 +120,7 @@ class FunctionInSpace:
             raise InputError(
                 f"frequencies are of functions of vectors, and {self.function.kernel!r} takes others"
             )
-        anchors = np.asarray(_dense(self.function.anchors), dtype=float)
+        anchors = np.asarray(dense(self.function.anchors), dtype=float)
         d = anchors.shape[1]
         v = density(self.function.kernel, d)
         rows = np.asarray(omega, dtype=float)
@@ -172,7 +173,3 @@ def _learned(f: Expansion, points: Points | None) -> FunctionInSpace:
     values = abs(f(X) - f.intercept)
     share = np.divide(values, limit, out=np.zeros(len(values)), where=limit > 0)
     return FunctionInSpace(f, norm, float(share.max()))
-
-
-def _dense(X: Points) -> Any:
-    return X.toarray() if hasattr(X, "toarray") else X

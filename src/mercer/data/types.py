@@ -12,31 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    "Encoded",
-    "Frame",
-    "Model",
-    "Numbers",
-    "Objects",
-    "Points",
-    "Seed",
-    "Tabular",
-    "Targets",
-    "Weights",
-]
+__all__ = ["Encoded", "Frame", "Model", "Objects", "Points", "Reals", "Seed", "Tabular", "Targets", "Weights"]
 
 
 class Points(Protocol):
-    """A collection of points: an array, a sparse matrix, a data frame, or a list of objects.
+    """A collection of points; ``n_points`` counts them, for a sparse matrix refuses to tell its length."""
 
-    The number of points is ``mercer.data.points.n_points``, for a sparse matrix refuses to tell its length.
-    """
-
-    def __len__(self) -> int:
-        """The number of points."""
-
-    def __getitem__(self, index: Any, /) -> Any:
-        """A point, or some of them."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
 
 
 class Tabular(Points, Protocol):
@@ -50,7 +33,7 @@ Targets: TypeAlias = Points
 #: one number for each point, which says how often it counts; None where all count once
 Weights: TypeAlias = "Points | None"
 #: one number, or an array of them
-Numbers: TypeAlias = "float | np.ndarray"
+Reals: TypeAlias = "float | np.ndarray"
 #: where random numbers start: what scikit-learn takes as ``random_state``
 Seed: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 #: points of which each is an object: a string, a set, a tree, a graph

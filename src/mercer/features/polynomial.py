@@ -11,16 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.types import Points
-from mercer.features.monomials import (
-    MonomialMap,
-    count,
-    exponents,
-    homogeneous,
-    monomial,
-    require_names,
-    require_real,
-    require_whole,
-)
+from mercer.features.monomials import MonomialMap, count, exponents, homogeneous, monomial, require_names
+from mercer.kernels.parameters import nonnegative, whole
 
 __all__ = ["PolynomialMap"]
 
@@ -61,8 +53,8 @@ class PolynomialMap(MonomialMap):
     c: float = 0.0
 
     def check(self) -> None:
-        require_whole("degree", self.degree, minimum=1)
-        require_real("c", self.c)
+        whole(2).check("degree", self.degree)
+        nonnegative().check("c", self.c)
 
     def n_features(self, m: int) -> int:
         self.check()

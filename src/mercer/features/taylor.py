@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 
 from mercer.data.types import Points
 from mercer.errors import InputError
-from mercer.features.monomials import (
-    MonomialMap,
-    count,
-    exponents,
-    grow,
-    monomial,
-    require_names,
-    require_real,
-    require_whole,
-)
+from mercer.features.monomials import MonomialMap, count, exponents, grow, monomial, require_names
+from mercer.kernels.parameters import nonnegative, positive, whole
 
 __all__ = ["GaussianTaylorMap"]
 
@@ -65,8 +57,8 @@ class GaussianTaylorMap(MonomialMap):
     order: int = 4
 
     def check(self) -> None:
-        require_real("sigma", self.sigma, positive=True)
-        require_whole("order", self.order, minimum=0)
+        positive().check("sigma", self.sigma)
+        whole(4, minimum=0).check("order", self.order)
 
     def n_features(self, m: int) -> int:
         self.check()
@@ -124,7 +116,7 @@ class GaussianTaylorMap(MonomialMap):
         from scipy.special import gammainc
 
         self.check()
-        require_real("radius", radius)
+        nonnegative().check("radius", radius)
         return float(gammainc(int(self.order) + 1, (radius / self.sigma) * (radius / self.sigma)))
 
     @classmethod
@@ -134,9 +126,9 @@ class GaussianTaylorMap(MonomialMap):
         >>> [GaussianTaylorMap.order_for(sigma=1.0, radius=r, tol=1e-6) for r in (0.5, 1.0, 3.0)]
         [5, 9, 26]
         """
-        require_real("radius", radius)
-        require_real("tol", tol, positive=True)
-        require_real("sigma", sigma, positive=True)
+        nonnegative().check("radius", radius)
+        positive().check("tol", tol)
+        positive().check("sigma", sigma)
         if radius / sigma > 1e6:  # The order would be about (radius/σ)².
             raise InputError(
                 f"radius / sigma must be at most 1e6, got {radius / sigma:.3g}: no map of a sensible "

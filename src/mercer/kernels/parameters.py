@@ -80,11 +80,7 @@ def positive(default: Any = 1.0, **options: Any) -> Any:
 def nonnegative(default: Any = 0.0, **options: Any) -> Any:
     """A number ≥ 0."""
     return Parameter(
-        default,
-        "non-negative",
-        lambda v: is_number(v) and v >= 0,
-        "a number that is zero or more",
-        **options,
+        default, "non-negative", lambda v: is_number(v) and v >= 0, "a number that is zero or more", **options
     )
 
 

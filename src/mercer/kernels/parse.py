@@ -37,10 +37,7 @@ _MOST_CHARACTERS, _DEEPEST_NESTING = 4000, 40
 _SHOWN_CHARACTERS = 76  # An error shows so many characters of the text: a line of a terminal.
 
 #: kernels that ``repr`` prints by name and that are not among the public names
-_COMPOSED = {
-    "PolynomialOf": "mercer.kernels.compose",
-    "Derivative": "mercer.kernels.derivative",
-}
+_COMPOSED = {"PolynomialOf": "mercer.kernels.compose", "Derivative": "mercer.kernels.derivative"}
 #: scikit-learn's names that are no class of ours, with the order of what may stand in their brackets
 _SKLEARN = {"rbf": ("gamma",), "poly": ("degree", "coef0", "gamma"), "chi2": ("gamma",)}
 #: scikit-learn's words for parameters that have other names here
@@ -204,10 +201,13 @@ class _Reader:
 
     # --- expressions -------------------------------------------------------------------------------------
 
-    def expression(self, node: ast.AST, depth: int) -> Any:
-        """A kernel or a number."""
+    def _require_shallow(self, node: ast.AST, depth: int) -> None:
         if depth > _DEEPEST_NESTING:
             self.refuse(node, f"it is nested more than {_DEEPEST_NESTING} deep: write the kernel in Python")
+
+    def expression(self, node: ast.AST, depth: int) -> Any:
+        """A kernel or a number."""
+        self._require_shallow(node, depth)
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 return number
@@ -354,8 +354,7 @@ class _Reader:
 
     def value(self, node: ast.AST, parameter: Parameter | None, name: str, depth: int) -> Any:
         """A number, a word, a list, a dict or a kernel; ``parameter`` decides what a bare name is."""
-        if depth > _DEEPEST_NESTING:
-            self.refuse(node, f"it is nested more than {_DEEPEST_NESTING} deep: write the kernel in Python")
+        self._require_shallow(node, depth)
         match node:
             case ast.Constant(value=str() | bool() | None as plain):
                 return plain

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mercer.data.types import Numbers
+from mercer.data.types import Reals
 from mercer.errors import InputError, shown
 
 __all__ = ["Loss"]
@@ -63,11 +63,11 @@ class Loss:
         """The least and the largest s with L*(y, s) < ∞."""
         raise NotImplementedError
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         """argmin_z t L(y, z) + ½ (z − u)²."""
         raise NotImplementedError
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         """d prox_t(y, u) / du, between 0 and 1; one of its limits where it jumps."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class Loss:
         return f"{type(self).__name__}({shown})"
 
 
-def within(s: np.ndarray, low: Numbers, high: Numbers, value: np.ndarray) -> np.ndarray:
+def within(s: np.ndarray, low: Reals, high: Reals, value: np.ndarray) -> np.ndarray:
     """The value where low ≤ s ≤ high, else infinity: the usual shape of a conjugate."""
     return np.where((s >= low) & (s <= high), value, np.inf)
 

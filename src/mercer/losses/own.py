@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.types import Numbers
+from mercer.data.types import Reals
 from mercer.errors import InputError, InputTypeError
 from mercer.losses.base import Loss
 
@@ -119,7 +119,7 @@ class OwnLoss(Loss):
         return np.where(found_low & found_high, best, np.inf)
 
     @_quiet
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         slope = t * self.derivative(y, u)
         pad = 2 * _DIFFERENCE_STEP * np.maximum(1.0, np.abs(u)) if self._derivative is None else 0.0
         low, high = np.minimum(u, u - slope) - pad, np.maximum(u, u - slope) + pad
@@ -131,7 +131,7 @@ class OwnLoss(Loss):
         )
 
     @_quiet
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Numbers) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         """0 where prox is at a kink, where u may move and prox stays; else 1 / (1 + t L'').
 
         Slopes and curvatures of each side, from values on that side alone, see a kink as sharp as it is.

@@ -17,7 +17,7 @@ from mercer.data.types import Frame, Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["RegressionBandDisplay", "error_quantile"]
 
@@ -73,7 +73,7 @@ class RegressionBandDisplay(Display):
         most: int = 1000,
         names: Any = None,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of a fitted regressor and data with one column.
 
@@ -116,7 +116,7 @@ class RegressionBandDisplay(Display):
         )
         return shown.plot(ax)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         if np.isfinite(self.width):
             label = f"{self.level:.0%} by {'errors left out' if self.source == 'left out' else 'residuals'}"
             ax.fill_between(

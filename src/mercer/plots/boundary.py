@@ -15,7 +15,7 @@ from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of
 from mercer.plots.plane import Plane, normal_plane, principal_plane
 from mercer.plots.regions import Regions
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["DecisionBoundaryDisplay"]
 
@@ -66,7 +66,7 @@ class DecisionBoundaryDisplay(Display):
         grid: int = 150,
         most: int = 500,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of a fitted model, alone or at the end of a pipeline, and points to show.
 
@@ -156,7 +156,7 @@ class DecisionBoundaryDisplay(Display):
             **common,
         )
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         box = (self.horizontal[0], self.horizontal[-1], self.vertical[0], self.vertical[-1])
         if self.regions is not None:
             count = len(self.classes) if self.classes is not None else 2
@@ -180,7 +180,7 @@ class DecisionBoundaryDisplay(Display):
         style.few_ticks(ax, "x", 5)  # Numbers such as -0.125 are wide.
         style.tidy(ax, grid=None)
 
-    def _draw_lines(self, ax: style.Axes) -> None:
+    def _draw_lines(self, ax: Axes) -> None:
         ink = style.ink()
         if self.values is not None and self.regions is not None:
             low, high = float(self.values.min()), float(self.values.max())
@@ -203,7 +203,7 @@ class DecisionBoundaryDisplay(Display):
                 ax.contour(across, up, difference, levels=[0.0], linewidths=0.9, colors=ink)
             self._name_regions(ax)
 
-    def _name_regions(self, ax: style.Axes) -> None:
+    def _name_regions(self, ax: Axes) -> None:
         """The label of each class in the middle of what it has: colours alone are not for everybody."""
         assert self.regions is not None
         for code in np.unique(self.regions):
@@ -217,7 +217,7 @@ class DecisionBoundaryDisplay(Display):
             name = style.short(self.classes[code], 12)
             ax.text(*place, name, ha="center", va="center", path_effects=style.halo(), **look)
 
-    def _draw_points(self, ax: style.Axes) -> None:
+    def _draw_points(self, ax: Axes) -> None:
         x, y = self.points.T
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
         if self.targets is None or self.classes is None:

@@ -15,7 +15,7 @@ from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_kernel, as_labels, sample
 from mercer.plots.plane import principal_plane
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["KernelPCADisplay"]
 
@@ -47,7 +47,7 @@ class KernelPCADisplay(Display):
         components: tuple[int, int] = (0, 1),
         most: int = 1000,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of a fitted KernelPCA, or of a pipeline that ends in one, and points to show."""
         if not hasattr(model, "transform"):
@@ -79,7 +79,7 @@ class KernelPCADisplay(Display):
         *,
         most: int = 500,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of a kernel on points X: the components are found here, on the points that are shown.
 
@@ -97,7 +97,7 @@ class KernelPCADisplay(Display):
         plane = principal_plane(K, np.zeros((len(which), 1)))
         return cls(plane.coordinates, None if labels is None else labels[which], plane.shares).plot(ax)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         x, y = self.scores.T
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
         classes = _classes(self.targets)

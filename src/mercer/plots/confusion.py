@@ -12,7 +12,7 @@ from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["ConfusionDisplay"]
 
@@ -33,15 +33,13 @@ class ConfusionDisplay(Display):
     classes: tuple[str, ...]
 
     @classmethod
-    def from_estimator(cls, model: Model, X: Points, y: Targets, *, ax: style.Axes = None) -> Self:
+    def from_estimator(cls, model: Model, X: Points, y: Targets, *, ax: Axes = None) -> Self:
         """The display of the predictions of a fitted model, for points X that it should not have seen."""
         labels = getattr(model, "classes_", None)
         return cls.from_predictions(y, model.predict(X), labels=labels, ax=ax)
 
     @classmethod
-    def from_predictions(
-        cls, y: Targets, predictions: Any, *, labels: Any = None, ax: style.Axes = None
-    ) -> Self:
+    def from_predictions(cls, y: Targets, predictions: Any, *, labels: Any = None, ax: Axes = None) -> Self:
         """The display of true and predicted labels.
 
         >>> ConfusionDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"]).counts
@@ -55,7 +53,7 @@ class ConfusionDisplay(Display):
         kinds = np.unique(np.concatenate([true, predictions])) if labels is None else np.asarray(labels)
         return cls(confusion_matrix(true, predictions, labels=kinds), tuple(map(str, kinds))).plot(ax)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         count = len(self.classes)
         share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         image = ax.imshow(share, cmap=style.SEQUENTIAL, vmin=0.0, vmax=1.0)

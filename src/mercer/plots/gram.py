@@ -13,7 +13,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_kernel, as_labels, learned, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["GramDisplay"]
 
@@ -57,7 +57,7 @@ class GramDisplay(Display):
         normalize: bool = True,
         most: int = 300,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of a kernel on points X, which are sorted by y: by class, or as the numbers grow.
 
@@ -92,7 +92,7 @@ class GramDisplay(Display):
         label = "cosine in feature space" if normalize else "k(x, x′)"
         return cls(matrix, ends, names, n, label, chosen).plot(ax)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         m = len(self.matrix)
         off = self.matrix[~np.eye(m, dtype=bool)] if m > 1 else self.matrix.ravel()
         # The diagonal is the largest and only a line: the other values decide what is dark and bright.

@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from mercer.data import points as data
+from mercer.data.sparse import dense
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
@@ -231,7 +232,7 @@ def table_of(points: Points) -> np.ndarray | None:  # (n, d)
         vectors = data.as_vectors(points)
     except (InputError, TypeError, ValueError):
         return None
-    return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors, dtype=np.float64)
+    return np.asarray(dense(vectors), dtype=np.float64)
 
 
 def unfitted(model: Model) -> Any:

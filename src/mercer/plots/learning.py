@@ -13,22 +13,11 @@ from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels, learned, refittable, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 from mercer.runtime.clock import now
+from mercer.selection.nested import mistakes
 
-__all__ = ["LearningCurveDisplay", "mistakes"]
-
-
-def mistakes(predictions: Any, y: Targets, is_class: bool) -> float:
-    """The share of wrong labels, or the root of the mean squared error.
-
-    >>> mistakes([1, 0, 1, 1], [1, 1, 1, 1], True), mistakes([1.0, 3.0], [1.0, 1.0], False) ** 2
-    (0.25, 2.0)
-    """
-    predictions, y = np.asarray(predictions), np.asarray(y)
-    if is_class:
-        return float(np.mean(predictions != y))
-    return float(np.sqrt(np.mean((predictions - y) ** 2)))
+__all__ = ["LearningCurveDisplay"]
 
 
 @dataclass
@@ -59,7 +48,7 @@ class LearningCurveDisplay(Display):
         most: int = 2000,
         max_time: float | None = None,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """Fit the model again on more and more points, with the kernel and the penalty that it has.
 
@@ -109,7 +98,7 @@ class LearningCurveDisplay(Display):
         label = "share of errors" if found.is_classifier else "root mean squared error"
         return cls(steps[done], train[done], test[done], label).plot(ax)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         for errors, name, i in ((self.test, "left out", 1), (self.train, "learned from", 0)):
             mean = np.nanmean(errors, axis=1)
             low, high = np.nanmin(errors, axis=1), np.nanmax(errors, axis=1)

@@ -13,8 +13,8 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_labels
-from mercer.plots.learning import mistakes
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
+from mercer.selection.nested import mistakes
 
 __all__ = ["PathDisplay", "varying"]
 
@@ -63,7 +63,7 @@ class PathDisplay(Display):
     labels: tuple[str, str]
 
     @classmethod
-    def from_estimator(cls, model: Model, *, against: str = "penalty", ax: style.Axes = None) -> Self:
+    def from_estimator(cls, model: Model, *, against: str = "penalty", ax: Axes = None) -> Self:
         """The errors left out of a fitted KernelRidgeCV, against the penalty or the width of the kernel.
 
         >>> from mercer import Gaussian, KernelRidgeCV
@@ -99,7 +99,7 @@ class PathDisplay(Display):
 
     @classmethod
     def from_models(
-        cls, models: Sequence[Model], X: Points, y: Targets, *, parameter: str = "C", ax: style.Axes = None
+        cls, models: Sequence[Model], X: Points, y: Targets, *, parameter: str = "C", ax: Axes = None
     ) -> Self:
         """The errors on points X of models that differ in one parameter, as ``SVC().path`` returns them."""
         models = list(models)
@@ -115,7 +115,7 @@ class PathDisplay(Display):
         return cls(x[order], np.array(errors)[order][None], ("error",), (parameter, label)).plot(ax)
 
     @classmethod
-    def from_search(cls, search: Any, parameter: str, *, ax: style.Axes = None) -> Self:
+    def from_search(cls, search: Any, parameter: str, *, ax: Axes = None) -> Self:
         """The best mean score, as 1 - score, for each value of a parameter in a search of scikit-learn's."""
         results = getattr(search, "cv_results_", None)
         if results is None or f"param_{parameter}" not in results:
@@ -135,7 +135,7 @@ class PathDisplay(Display):
         line, place = np.unravel_index(finite.argmin(), finite.shape)
         return float(self.x[place]), self.names[line]
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         for i, (row, name) in enumerate(zip(self.errors, self.names, strict=True)):
             seen = np.isfinite(row)
             ax.plot(

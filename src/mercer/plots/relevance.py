@@ -16,7 +16,7 @@ from mercer.kernels.words import do_tell, has_scales, per_column
 from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of, width_of
 from mercer.plots.shuffling import Shuffling
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["RelevanceDisplay", "column_factors"]
 
@@ -74,7 +74,7 @@ class RelevanceDisplay(Display):
         most: int = 400,
         max_time: float | None = None,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of a fitted model and data with columns.
 
@@ -187,7 +187,7 @@ class RelevanceDisplay(Display):
         seen = np.flatnonzero(np.isfinite(self.relevance))
         return seen[np.argsort(-self.relevance[seen], kind="stable")]
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         order = self.order()[: self.most]
         place = np.arange(len(order))
         ax.barh(place, self.relevance[order], color=style.colour(0), height=0.7)

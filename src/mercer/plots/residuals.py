@@ -11,7 +11,7 @@ from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["ResidualDisplay"]
 
@@ -46,7 +46,7 @@ class ResidualDisplay(Display):
         kind: str = "residuals",
         most: int = 1000,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of targets and predictions, one number per point.
 
@@ -65,7 +65,7 @@ class ResidualDisplay(Display):
         """The root of the mean squared error."""
         return float(np.sqrt(np.mean((self.targets - self.predictions) ** 2)))
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         shown = np.arange(len(self.targets)) if self.shown is None else self.shown
         x, off = self.predictions[shown], (self.targets - self.predictions)[shown]
         size = float(np.clip(4000 / max(len(x), 1), 5, 20))

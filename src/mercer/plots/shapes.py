@@ -10,7 +10,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.plots import style
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["KernelShapeDisplay"]
 
@@ -40,7 +40,7 @@ class KernelShapeDisplay(Display):
         limits: tuple[float, float] = (-3.0, 3.0),
         points: int = 601,
         names: Any = None,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of kernels on vectors, one after the other or in a list, here of one coordinate.
 
@@ -71,7 +71,7 @@ class KernelShapeDisplay(Display):
         titles = tuple(str(name) for name in names) if names is not None else tuple(map(repr, kernels))
         return cls(x, values, titles, float(center)).plot(ax)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         dashes = ("-", "--", "-.", ":")
         for i, (row, name) in enumerate(zip(self.values, self.names, strict=True)):
             line = dashes[i // 4 % 4] if len(self.names) > 4 else "-"

@@ -14,7 +14,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_kernel, learned, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["SpectrumDisplay", "effective_dimension"]
 
@@ -63,7 +63,7 @@ class SpectrumDisplay(Display):
         penalty: float | None = None,
         most: int = 500,
         seed: int = 0,
-        ax: style.Axes = None,
+        ax: Axes = None,
     ) -> Self:
         """The display of a kernel on points X, at most ``most`` of them.
 
@@ -100,7 +100,7 @@ class SpectrumDisplay(Display):
             return 0
         return int(np.searchsorted(np.cumsum(positive) / positive.sum(), share - 1e-12) + 1)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         m = len(self.eigenvalues)
         values = self.eigenvalues / m
         rank = np.arange(1, m + 1)

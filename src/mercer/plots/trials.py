@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import in_words, short_name
 from mercer.plots import style
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["Tried", "TrialsDisplay", "tried"]
 
@@ -147,7 +147,7 @@ class TrialsDisplay(Display):
     total: int
 
     @classmethod
-    def from_trials(cls, trials: Any, *, most: int = 12, ax: style.Axes = None) -> Self:
+    def from_trials(cls, trials: Any, *, most: int = 12, ax: Axes = None) -> Self:
         """The display of the ``trials_`` of a search; the best ones of them.
 
         >>> display = TrialsDisplay.from_trials([{"kernel": "Linear()", "error": 0.25}])
@@ -159,7 +159,7 @@ class TrialsDisplay(Display):
             raise InputError("there are no trials to show: fit a search first")
         return cls(rows[:most], len(rows)).plot(ax)
 
-    def _draw(self, ax: style.Axes) -> None:
+    def _draw(self, ax: Axes) -> None:
         place = np.arange(len(self.trials))
         errors = np.array([trial.error for trial in self.trials])
         points = np.array([trial.points or 0 for trial in self.trials])

@@ -15,13 +15,12 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from mercer.data import points as data
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
-from mercer.plots.calibration import share_interval
 from mercer.plots.filters import is_filter
 from mercer.plots.learned import FittedModel, learned, refittable, sample, width_of
-from mercer.plots.learning import mistakes
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.reporting.notes import fit_notes
 from mercer.runtime.clock import now
+from mercer.selection.nested import mistakes, share_interval
 from mercer.verdict import Verdict, constant_error
 
 __all__ = ["Case", "HeldOut", "interval"]

@@ -121,13 +121,7 @@ class AutoMixin:
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
 
     def _search(
-        self,
-        X: Points,
-        Y: np.ndarray,
-        score: ScoreOf,
-        clock: Clock,
-        journal: Journal,
-        work: float = np.inf,
+        self, X: Points, Y: np.ndarray, score: ScoreOf, clock: Clock, journal: Journal, work: float = np.inf
     ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
         with Control("kernels", None, max_time=self.max_time, progress=self.progress) as control:

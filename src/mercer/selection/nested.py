@@ -15,7 +15,7 @@ from mercer.data import points as data
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
-__all__ = ["NestedError", "nested_error"]
+__all__ = ["NestedError", "mistakes", "nested_error", "share_interval"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +70,11 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
             known, new = data.columns(known, train), data.columns(new, train)
         told = np.asarray(clone(estimator).fit(known, y[train]).predict(new))
         found.append(told.reshape(y[test].shape))
-    errors = [_error(told, y[test], is_class) for told, (_, test) in zip(found, splits, strict=True)]
+    errors = [mistakes(told, y[test], is_class) for told, (_, test) in zip(found, splits, strict=True)]
     rows, predictions = np.concatenate([test for _, test in splits]), np.concatenate(found)
     order = np.argsort(rows, kind="stable")
     rows, predictions = rows[order], predictions[order]
-    error = _error(predictions, y[rows], is_class)
+    error = mistakes(predictions, y[rows], is_class)
     interval = _interval(error, predictions, y, rows, is_class)
     return NestedError(error, interval, np.array(errors), predictions, rows)
 
@@ -99,10 +99,31 @@ def _targets(X: Any, y: Targets, is_class: bool, is_pairwise: bool) -> np.ndarra
     return targets
 
 
-def _error(predictions: np.ndarray, y: np.ndarray, is_class: bool) -> float:
+def mistakes(predictions: Any, y: Targets, is_class: bool) -> float:
+    """The share of wrong labels, or the root of the mean squared error.
+
+    >>> mistakes([1, 0, 1, 1], [1, 1, 1, 1], True), mistakes([1.0, 3.0], [1.0, 1.0], False) ** 2
+    (0.25, 2.0)
+    """
+    predictions, y = np.asarray(predictions), np.asarray(y)
     if is_class:
         return float(np.mean(predictions != y))
     return float(np.sqrt(np.mean((predictions - y) ** 2)))
+
+
+def share_interval(hits: Any, total: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Clopper and Pearson's interval of a share, of hits among total: exact, and never too short.
+
+    >>> low, high = share_interval(0, 10)
+    >>> float(low), round(float(high), 4)
+    (0.0, 0.3085)
+    """
+    hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    rest = (1 - level) / 2
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), total - hits + 1, rest), 0.0)
+        high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1e-9), 1 - rest), 1.0)
+    return low, high
 
 
 def _interval(
@@ -117,11 +138,9 @@ def _interval(
     """
     times = np.unique(rows, return_counts=True)[1]
     points = times.sum() ** 2 / (times**2).sum()
-    if is_class:  # This is the interval of Clopper and Pearson.
-        wrong = error * points
-        low = float(betaincinv(wrong, points - wrong + 1, 0.025)) if error > 0 else 0.0
-        high = float(betaincinv(wrong + 1, points - wrong, 0.975)) if error < 1 else 1.0
-        return low, high
+    if is_class:
+        low, high = share_interval(error * points, points)
+        return float(low), float(high)
     squares = ((predictions - y[rows]) ** 2).reshape(len(rows), -1).mean(axis=1)
     if len(times) == 1:
         return 0.0, np.inf

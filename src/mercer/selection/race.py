@@ -42,11 +42,7 @@ class Winner:
 
 
 def race(
-    score: MachineErrors,
-    kernels: Sequence[Kernel],
-    order: np.ndarray,
-    clock: Clock,
-    first: int = _RUNGS[0],
+    score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clock: Clock, first: int = _RUNGS[0]
 ) -> Winner:
     """The best of the kernels and its C, on the last of the points in this order, ``first`` of them first."""
     alive = np.ones((len(kernels), len(PENALTIES)), dtype=bool)

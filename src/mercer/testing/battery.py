@@ -132,8 +132,7 @@ def _check_dtype(of: _Matrices) -> None:
     }
     for what, result in results.items():
         _require(
-            result.dtype == wanted,
-            f"{of.kernel!r}: {what} is {result.dtype} where {wanted} was asked for",
+            result.dtype == wanted, f"{of.kernel!r}: {what} is {result.dtype} where {wanted} was asked for"
         )
 
 

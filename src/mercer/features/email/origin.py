@@ -144,6 +144,10 @@ def _under_way(hours: float) -> str:
 # --- the path ------------------------------------------------------------------------------------------
 
 
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    return found[1].lower() if (found := pattern.search(text)) else ""
+
+
 @dataclass(frozen=True)
 class Hop:
     """One ``Received`` field: from whom a relay has the message."""
@@ -163,26 +167,22 @@ class Hop:
     @cached_property
     def helo(self) -> str:
         """The name by which that machine presents itself."""
-        found = _FROM.search(self.source)
-        return found[1].lower().strip(".") if found else ""
+        return _first(_FROM, self.source).strip(".")
 
     @cached_property
     def name(self) -> str:
         """The name that the relay's name server has for its number."""
-        found = _NAMED.search(self.source)
-        return found[1].lower() if found else ""
+        return _first(_NAMED, self.source)
 
     @cached_property
     def by(self) -> str:
         """The name of the relay."""
-        found = _BY.search(self.text)
-        return found[1].lower().strip(".") if found else ""
+        return _first(_BY, self.text).strip(".")
 
     @cached_property
     def protocol(self) -> str:
         """How it was handed over: SMTP, ESMTP, HTTP, …"""
-        found = _WITH.search(self.text)
-        return found[1].lower() if found else ""
+        return _first(_WITH, self.text)
 
     @cached_property
     def moment(self) -> Moment | None:

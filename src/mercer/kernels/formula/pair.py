@@ -23,14 +23,7 @@ from mercer.data.sparse import is_sparse
 from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.formula.calculus import differentiate, substitute
-from mercer.kernels.formula.expression import (
-    ONE,
-    ZERO,
-    Expression,
-    Symbol,
-    absolute,
-    wrap,
-)
+from mercer.kernels.formula.expression import ONE, ZERO, Expression, Symbol, absolute, wrap
 
 __all__ = ["External", "Mean", "Pair", "ParameterLeaf", "PointSum", "Quantity", "View"]
 

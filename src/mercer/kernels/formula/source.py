@@ -91,10 +91,7 @@ def _numba_frame(program: Program, real: str = "float64", cache: bool = True, ad
     """
     last = f"sizes[{2 + 3 * len(program.views)}]"
     header = _NUMBA_HEADER.format(
-        real=real,
-        cache=cache,
-        height=last if adds_rows else "rows",
-        stride="0" if adds_rows else last,
+        real=real, cache=cache, height=last if adds_rows else "rows", stride="0" if adds_rows else last
     )
     used = sorted({leaf.name for leaf in program.body.leaves() if isinstance(leaf, Symbol)})
     constants = [f"c{i} = params[{i}]" for i in range(len(program.constants))]
