@@ -28,10 +28,10 @@ class Tabular(Points, Protocol):
     shape: tuple[int, ...]
 
 
-#: one label, one number or one row of numbers for each point
-Targets: TypeAlias = Points
+#: one label, one number or one row of numbers for each point; an array once a learner has checked them
+Targets: TypeAlias = Any
 #: one number for each point, which says how often it counts; None where all count once
-Weights: TypeAlias = "Points | None"
+Weights: TypeAlias = Any
 #: one number, or an array of them
 Reals: TypeAlias = "float | np.ndarray"
 #: where random numbers start: what scikit-learn takes as ``random_state``
