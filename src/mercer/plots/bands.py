@@ -133,7 +133,6 @@ class RegressionBandDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         text = f"The learned function of {self.names[0]} over {len(self.points):,} points"
         return (
             f"{text}, with a band of ± {self.width:.3g} that holds {self.level:.0%} of {self.source} errors."

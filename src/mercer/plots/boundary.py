@@ -240,7 +240,6 @@ class DecisionBoundaryDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         what = f"{len(self.points):,} points along {self.names[0]} and {self.names[1]}"
         if self.regions is None:
             return f"{what}, over the values of the learned function."

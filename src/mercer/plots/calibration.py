@@ -88,7 +88,6 @@ class CalibrationDisplay(Display):
         style.legend(ax, loc="upper left")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         inside = int(np.count_nonzero((self.low <= self.predicted) & (self.predicted <= self.high)))
         text = (
             f"Predicted probabilities against shares that came true, in {len(self.counts)} bins: on average "

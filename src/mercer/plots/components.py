@@ -124,7 +124,6 @@ class KernelPCADisplay(Display):
         style.tidy(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         text = f"{len(self.scores):,} points at two kernel principal components"
         if self.shares is not None:
             text += f", which hold {sum(self.shares):.0%} of the variance"

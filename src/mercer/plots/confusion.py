@@ -78,7 +78,6 @@ class ConfusionDisplay(Display):
         style.colour_bar(ax, image, "share of the true class")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         total, right = int(self.counts.sum()), int(np.trace(self.counts))
         text = f"{right:,} of {total:,} points are on the diagonal, predicted as what they are."
         wrong = self.counts - np.diag(np.diag(self.counts))

@@ -135,7 +135,6 @@ class GramDisplay(Display):
         return within, between
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         text = f"Kernel values of {self._caption()}."
         if len(self.ends) > 1:
             within, between = self.contrast()

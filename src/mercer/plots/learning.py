@@ -117,7 +117,6 @@ class LearningCurveDisplay(Display):
         style.legend(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         first, last = np.nanmean(self.test[0]), np.nanmean(self.test[-1])
         text = f"The {self.label} at points left out goes from {first:.3g} with {self.sizes[0]:,} points"
         text += f" to learn from to {last:.3g} with {self.sizes[-1]:,}"

@@ -160,7 +160,6 @@ class PathDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         x, name = self.best()
         text = f"The {self.labels[1]} against the {self.labels[0]}; smallest at {x:.3g}"
         return f"{text} of {name}." if len(self.names) > 1 else f"{text}."

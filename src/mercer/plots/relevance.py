@@ -209,7 +209,6 @@ class RelevanceDisplay(Display):
         style.tidy(ax, grid="x")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         order = self.order()
         first = ", ".join(f"{self.names[j]} ({self.relevance[j]:.3g})" for j in order[:3])
         of = f"{len(self.names)} columns"

@@ -85,7 +85,6 @@ class ResidualDisplay(Display):
         style.tidy(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         off = self.targets - self.predictions
         low, high = np.quantile(off, [0.05, 0.95])
         text = (

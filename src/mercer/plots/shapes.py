@@ -82,6 +82,5 @@ class KernelShapeDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         where = f"for x from {self.x[0]:g} to {self.x[-1]:g}"
         return f"Values k(x, {self.center:g}) {where} of {', '.join(self.names)}."

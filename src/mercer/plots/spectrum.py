@@ -127,7 +127,6 @@ class SpectrumDisplay(Display):
         style.tidy(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         m = len(self.eigenvalues)
         of = f" of {self.total:,}" if self.total > m else ""
         text = f"Eigenvalues of the kernel matrix of {m:,}{of} points, falling on a logarithmic scale."

@@ -173,7 +173,6 @@ class TrialsDisplay(Display):
         style.tidy(ax, grid="x")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         best, worst = self.trials[0], max(self.trials, key=lambda trial: trial.error)
         text = (
             f"The errors of {len(self.trials)} of {self.total} trials, from {best.error:.4g} of {best.name}"
