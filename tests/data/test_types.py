@@ -13,10 +13,7 @@ from mercer.data.sparse import dense, is_sparse
 SOURCE = Path(mercer.__file__).parent
 #: the parameters that have a type with a name, and files that handle any container there is
 NAMED = {"X": "Points", "y": "Targets", "sample_weight": "Weights", "model": "Model"}
-CONTAINERS = {"data/points.py", "kernels/one_point.py", "kernels/sets/bags.py", "plots/shuffling.py"} | {
-    "kernels/trees/kernels.py",
-    "kernels/graphs/node_comparison.py",
-}
+CONTAINERS = {"data/points.py", "kernels/one_point.py", "kernels/sets/bags.py", "plots/shuffling.py"}
 
 
 def public_functions(path):

@@ -79,7 +79,7 @@ def _call(entry: _Entry) -> str:
     return f"{entry.name}({', '.join(inside)})" if inside else entry.name
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value!r}" if len(repr(value)) < 25 else "…"
 
 
