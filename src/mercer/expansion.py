@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -67,7 +68,7 @@ class Expansion:
                 f"got shape {self.intercept.shape}"
             )
 
-    def __call__(self, X: Any) -> Any:  # (m,) or (m, functions); a number, or (functions,), at one point
+    def __call__(self, X: Points) -> Any:  # (m,) or (m, functions); a number, or (functions,), at one point
         """The values f(x) at the points X, or f(x) at a single point, as of ``kernel(x, y)``.
 
         >>> from mercer import Linear
@@ -80,7 +81,7 @@ class Expansion:
         values = self._gram(points) @ self.coef + self.intercept
         return _scalar(values[0]) if is_one else values
 
-    def _gram(self, points: Any) -> Gram:  # (m, n)
+    def _gram(self, points: Points) -> Gram:  # (m, n)
         """K(points, anchors); for few points preparing the anchors would take longer than all the rest."""
         kept = self._kept
         if kept is not None and kept.is_of(self.kernel, self.anchors, settings()):
@@ -146,7 +147,7 @@ class Expansion:
     def __sub__(self, other: Any) -> Expansion:
         return self + (-1.0) * other
 
-    def __rsub__(self, other: Any) -> Expansion:
+    def __rsub__(self, other: object) -> Expansion:
         return (-1.0) * self + other
 
     def prune(self, tol: float = 0.0) -> Expansion:
@@ -182,7 +183,7 @@ class Expansion:
             )
 
 
-def _real(value: Any, name: str) -> np.ndarray:
+def _real(value: object, name: str) -> np.ndarray:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} must be real numbers, got {array.dtype}")

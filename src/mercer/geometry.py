@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -26,12 +27,12 @@ from mercer.kernels.base import Kernel
 __all__ = ["angles", "center", "centroid_distances", "cosines", "distances", "norms"]
 
 
-def norms(kernel: Kernel, X: Any) -> np.ndarray:  # (n,)
+def norms(kernel: Kernel, X: Points) -> np.ndarray:  # (n,)
     """‖Φ(x)‖ for every point."""
     return np.sqrt(_self_similarity(kernel, X))
 
 
-def distances(kernel: Kernel, X: Any, Y: Any = None) -> np.ndarray:  # (n, m)
+def distances(kernel: Kernel, X: Points, Y: Points | None = None) -> np.ndarray:  # (n, m)
     """‖Φ(x) - Φ(y)‖ for every pair; exactly 0 between a point and itself when Y is not given.
 
     Squared distances are differences of kernel values, so distances below about √ε · ‖Φ‖ are rounding.
@@ -46,18 +47,18 @@ def distances(kernel: Kernel, X: Any, Y: Any = None) -> np.ndarray:  # (n, m)
     return np.sqrt(squared)
 
 
-def cosines(kernel: Kernel, X: Any, Y: Any = None) -> np.ndarray:  # (n, m)
+def cosines(kernel: Kernel, X: Points, Y: Points | None = None) -> np.ndarray:  # (n, m)
     """The cosine of the angle between Φ(x) and Φ(y), in [-1, 1]; 0 where one of them is 0."""
     kernel = kernel if Y is not None else kernel.resolve(X)
     return np.clip(Gram(kernel.normalized(), X, Y, cache=0).dense(), -1.0, 1.0)
 
 
-def angles(kernel: Kernel, X: Any, Y: Any = None) -> np.ndarray:  # (n, m)
+def angles(kernel: Kernel, X: Points, Y: Points | None = None) -> np.ndarray:  # (n, m)
     """The angle between Φ(x) and Φ(y), in radians."""
     return np.arccos(cosines(kernel, X, Y))
 
 
-def centroid_distances(kernel: Kernel, X: Any, reference: Any = None) -> np.ndarray:  # (n,)
+def centroid_distances(kernel: Kernel, X: Points, reference: Points | None = None) -> np.ndarray:  # (n,)
     """‖Φ(x) - Φ_m‖, the distance to the centre of mass of the reference points (by default X itself).
 
     >>> from mercer import Linear
@@ -85,5 +86,5 @@ def center(K: Any) -> np.ndarray:  # (n, n)
     return np.asarray(K - rows - columns + K.mean())
 
 
-def _self_similarity(kernel: Kernel, X: Any) -> np.ndarray:  # (n,)
+def _self_similarity(kernel: Kernel, X: Points) -> np.ndarray:  # (n,)
     return np.maximum(Gram(kernel, X, cache=0).diag(), 0.0)

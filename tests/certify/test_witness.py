@@ -66,10 +66,10 @@ def test_the_size_of_the_numbers_does_not_matter(scale):
 
 def test_many_points_go_through_the_engine(monkeypatch, rng):
     points = rng.uniform(0, 10, size=(90, 1))
-    monkeypatch.setattr(witness, "_MANY", 40)
+    monkeypatch.setattr(witness, "_EXAMINED_CLOSELY", 40)
     assert isinstance(examine(BallIndicator(), points), Witness)
     assert isinstance(examine(Gaussian(1.0), points), Evidence)
-    monkeypatch.setattr(witness, "_SAMPLE", 30)
+    monkeypatch.setattr(witness, "_MOST_POINTS", 30)
     assert examine(Gaussian(1.0), points).n == 30
 
 
@@ -183,7 +183,7 @@ def test_points_move_to_make_do_with_fewer(monkeypatch):
     module = import_module("mercer.certify.search")
     hat = Formula(lambda p: maximum(1 - sqrt(p.sqdist), 0))
     few = search(hat, 2)[0]
-    monkeypatch.setattr(module, "_SMALL", 1000)  # never
+    monkeypatch.setattr(module, "_SMALLEST_WITNESS", 1000)  # never
     many = search(hat, 2)[0]
     assert len(few.gram) < len(many.gram)
 

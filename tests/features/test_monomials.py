@@ -13,10 +13,10 @@ from mercer.features.monomials import (
     grow,
     homogeneous,
     in_words,
-    require_real,
-    require_whole,
     weights,
 )
+from mercer.features.polynomial import PolynomialMap
+from mercer.features.taylor import GaussianTaylorMap
 from mercer.runtime.config import config
 
 small = {"m": st.integers(1, 5), "degree": st.integers(0, 5)}
@@ -83,24 +83,26 @@ def test_in_words():
 
 @pytest.mark.parametrize("value", [1, 1.0, np.int64(3), np.float64(2)])
 def test_whole_numbers(value):
-    require_whole("degree", value, minimum=1)
+    PolynomialMap(value).check()
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, math.inf, math.nan, "2", True, None])
 def test_not_whole_numbers(value):
     with pytest.raises(InputError) as caught:
-        require_whole("degree", value, minimum=1)
+        PolynomialMap(value).check()
     assert str(caught.value) == f"degree must be a whole number of at least 1, got {value!r}: pass 1, 2, 3, …"
 
 
 @pytest.mark.parametrize("value", [-1, math.inf, math.nan, "2", True, None, 0.0])
 def test_not_real_numbers(value):
     with pytest.raises(InputError) as caught:
-        require_real("sigma", value, positive=True)
+        GaussianTaylorMap(value).check()
     assert str(caught.value) == f"sigma must be positive, got {value!r}: pass a positive number"
     if value == 0:
-        require_real("c", value)
+        PolynomialMap(2, value).check()
     else:
         with pytest.raises(InputError) as caught:
-            require_real("c", value)
-        assert str(caught.value) == f"c must be non-negative, got {value!r}: pass a number ≥ 0"
+            PolynomialMap(2, value).check()
+        assert (
+            str(caught.value) == f"c must be non-negative, got {value!r}: pass a number that is zero or more"
+        )

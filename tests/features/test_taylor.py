@@ -127,9 +127,13 @@ def test_wrong_orders(order):
 
 
 def test_wrong_radii_and_tolerances():
-    with pytest.raises(InputError, match="radius must be non-negative, got -1: pass a number ≥ 0"):
+    with pytest.raises(
+        InputError, match="radius must be non-negative, got -1: pass a number that is zero or more"
+    ):
         GaussianTaylorMap(1.0, 3).truncation_error(-1)
-    with pytest.raises(InputError, match="radius must be non-negative, got -1: pass a number ≥ 0"):
+    with pytest.raises(
+        InputError, match="radius must be non-negative, got -1: pass a number that is zero or more"
+    ):
         GaussianTaylorMap.order_for(1.0, -1, 0.1)
     with pytest.raises(InputError, match="tol must be positive, got 0: pass a positive number"):
         GaussianTaylorMap.order_for(1.0, 1.0, 0)

@@ -44,7 +44,7 @@ def differentiable(kernel):
         holder = owner(kernel, path)
         if holder is None:
             continue
-        declared = holder._parameters.get(path[-1])
+        declared = holder.parameters.get(path[-1])
         if declared is None or not declared.symbolic or value is None or isinstance(value, str | Kernel):
             continue
         if np.any(np.asarray(value) == 0):

@@ -414,3 +414,11 @@ def test_fixed_parameters_of_composites_are_kept_as_given():
     assert Mapped(Linear(), function).function is function
     assert PolynomialOf(Linear(), coefficients).coefficients is coefficients
     assert Power(Linear(), 3).exponent == 3
+
+
+def test_the_declarations_are_public_and_read_only():
+    assert list(Gaussian.parameters) == list(Gaussian().get_params(deep=False))
+    assert Gaussian(sigma=2.0).parameters["gamma"].words == ("scale", "auto")
+    with pytest.raises(TypeError):
+        Gaussian.parameters["sigma"] = positive(1.0)
+    assert not any(hasattr(kind, "_parameters") for kind in Kernel.registry)

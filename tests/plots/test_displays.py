@@ -29,10 +29,10 @@ from mercer.plots import (
     effective_dimension,
 )
 from mercer.plots.bands import error_quantile
-from mercer.plots.calibration import share_interval
 from mercer.plots.relevance import column_factors
 from mercer.plots.style import new_figure
 from mercer.plots.trials import tried
+from mercer.selection.nested import share_interval
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_compiling_stops_it_and_is_told_once(monkeypatch):
         pytest.skip("nothing is compiled")
     import mercer.runtime.native  # noqa: F401  it listens
 
-    monkeypatch.setattr(clock, "_LONG", 0.0)
+    monkeypatch.setattr(clock, "_LONG_COMPILING", 0.0)
     told = []
 
     @numba.njit

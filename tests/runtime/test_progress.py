@@ -197,7 +197,7 @@ def test_time_passes_by_itself(terminal, monkeypatch):
     """With a limit the bar is of the time, and is drawn while nothing is done."""
     passed = [0.0]
     monkeypatch.setattr(module, "now", lambda: passed[0])
-    monkeypatch.setattr(module, "_TICK", 0.01)
+    monkeypatch.setattr(module, "_TICK_SECONDS", 0.01)
     with Progress(None, "searching", limit=40.0) as bar:
         passed[0] = 10.0
         bar.advance(0, tried=3, best="Matern 1.5")

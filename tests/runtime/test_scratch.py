@@ -63,11 +63,11 @@ def test_what_stays_is_bounded():
             return int(numbers.read().split()[1]) * 4096
 
     before = resident()
-    memory = borrow(2 * scratch._KEPT)
+    memory = borrow(2 * scratch._BYTES_KEPT)
     memory.array(np.uint8)[:: 2**12] = 1
-    assert resident() - before > 1.9 * scratch._KEPT
+    assert resident() - before > 1.9 * scratch._BYTES_KEPT
     memory.give_back()
-    assert resident() - before < 1.1 * scratch._KEPT
+    assert resident() - before < 1.1 * scratch._BYTES_KEPT
 
 
 def test_without_pages_to_mark_memory_is_plain(monkeypatch):

@@ -257,8 +257,8 @@ def test_files_and_copies_of_a_filter_say_the_same(model, mails, tmp_path):
 def test_more_messages_than_are_chosen_on(mails, monkeypatch):
     """The machine learns from all of them; C, threshold and curve come from some, rare spams among them."""
     X, y = mails
-    monkeypatch.setattr("mercer.selection.mail._CHOSEN", 60)
-    monkeypatch.setattr("mercer.selection.mail._RARE", 8)
+    monkeypatch.setattr("mercer.selection.mail._MOST_CHOSEN", 60)
+    monkeypatch.setattr("mercer.selection.mail._LEAST_RARE", 8)
     few = np.concatenate([np.flatnonzero(y == "ham"), np.flatnonzero(y == "spam")[:10]])
     model = MailClassifier(weights="equal", C=10.0).fit([X[i] for i in few], y[few])
     known = np.isfinite(model.left_out_)

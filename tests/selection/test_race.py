@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 from mercer import Gaussian, Linear, config
 from mercer.selection.families import family
 from mercer.selection.race import race
-from mercer.selection.scores import MOST, PENALTIES, MachineErrors
+from mercer.selection.scores import MOST_FOR_FOLDS, PENALTIES, MachineErrors
 from mercer.selection.search import Clock
 
 WIDTHS = [Gaussian(sigma=float(width)) for width in range(1, 8)]
@@ -106,7 +106,7 @@ def test_a_race_ends_with_its_time():
 
 
 def test_folds_too_large_to_be_stored_are_those_of_libsvm(rng):
-    X = rng.normal(size=(MOST + 40, 3))
+    X = rng.normal(size=(MOST_FOR_FOLDS + 40, 3))
     y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=len(X)) > 0).astype(int)
     seen = []
     with config(progress=seen.append):

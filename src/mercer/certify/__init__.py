@@ -18,6 +18,8 @@ from mercer.certify.certificate import Certificate
 from mercer.certify.repair import repair
 from mercer.certify.schoenberg import largest_dimension
 from mercer.certify.verdict import certify
+from mercer.data.types import Points
+from mercer.kernels.names import KernelLike
 
 __all__ = ["Certificate", "certify", "density", "largest_dimension", "repair"]
 
@@ -25,7 +27,9 @@ __all__ = ["Certificate", "certify", "density", "largest_dimension", "repair"]
 class _Callable(ModuleType):
     """The module, which may be called like the function of its name."""
 
-    def __call__(self, kernel: Any, points: Any = None, dim: int | None = None) -> Certificate:
+    def __call__(
+        self, kernel: KernelLike, points: Points | None = None, dim: int | None = None
+    ) -> Certificate:
         """Is it a kernel? See ``mercer.certify.certify``, which this is."""
         return certify(kernel, points, dim)
 

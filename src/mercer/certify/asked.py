@@ -18,23 +18,26 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression, sqrt, wrap
 from mercer.kernels.formula.pair import Pair
-from mercer.kernels.names import NAMES, as_kernel
+from mercer.kernels.names import NAMES, KernelLike, as_kernel
 from mercer.kernels.parameters import fixed
 
 __all__ = ["OfDistance", "Sampled", "as_asked"]
 
 _SQUARES = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 101)])  # squared distances at which φ is compared
-_SAME = 1e-9  # how far a formula and φ may differ, relative to the largest value, by the order of operations
+#: A formula and φ may differ by this share of the largest value, because their operations have another order.
+_SAME_WITHIN = 1e-9
 
 
-def as_asked(kernel: Any) -> Kernel:
+def as_asked(kernel: KernelLike) -> Kernel:
     """The kernel that is meant."""
     if isinstance(kernel, str) and kernel not in NAMES:
         from mercer.kernels.parse import parse_kernel
@@ -42,7 +45,7 @@ def as_asked(kernel: Any) -> Kernel:
         return parse_kernel(kernel, follow_data=False, signs=True)
     if callable(kernel) and not isinstance(kernel, Kernel | type) and _takes_one(kernel):
         formula, sampled = OfDistance(kernel), Sampled(kernel)
-        values = sampled.profile(np.sqrt(_SQUARES))  # refuses what gives no numbers
+        values = sampled.profile(np.sqrt(_SQUARES))  # This refuses a function that gives no numbers.
         return formula if formula.is_faithful(values) else sampled
     return as_kernel(kernel)
 
@@ -53,7 +56,7 @@ def _takes_one(function: Callable[..., Any]) -> bool:
         return function.nin == 1
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some functions written in C say nothing of their arguments
+    except (TypeError, ValueError):  # Some functions written in C do not tell their arguments.
         return False
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     is_open = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters)
@@ -68,7 +71,7 @@ class _Profiled(Kernel, abstract=True):
     def __repr__(self) -> str:
         return f"φ(‖x - x'‖), φ = {text(self.function)}"
 
-    def profile(self, r: Any) -> np.ndarray:
+    def profile(self, r: ArrayLike) -> np.ndarray:
         """φ(r), of a whole array at once where φ allows it."""
         r = np.asarray(r, dtype=float)
         with np.errstate(all="ignore"):
@@ -76,7 +79,7 @@ class _Profiled(Kernel, abstract=True):
                 values = np.asarray(self.function(r), dtype=float)
                 if values.shape == r.shape:
                     return values
-            except Exception:  # a function of single numbers, whatever it says of arrays
+            except Exception:  # φ may be a function of single numbers, which may raise anything for arrays.
                 pass
             return np.array([self._value(x) for x in r.ravel()]).reshape(r.shape)
 
@@ -91,19 +94,19 @@ class _Profiled(Kernel, abstract=True):
 class OfDistance(_Profiled, abstract=True):
     """φ as a formula, which it gives when it is called with one."""
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return self.function(sqrt(pair.sqdist))
 
     def is_faithful(self, true: np.ndarray) -> bool:
         """Whether φ can be called with a formula, and gives one that has the true values of φ."""
         try:
             formula = wrap(self.formula(Pair()))
-        except Exception:  # φ is the user's, and may do anything with what it does not expect
+        except Exception:  # φ is the user's, and may raise anything.
             return False
         with np.errstate(all="ignore"):
             values = evaluate(formula, lambda leaf: getattr(leaf, "value", _SQUARES))
         size = abs(true[np.isfinite(true)]).max(initial=0.0)
-        return bool(np.allclose(values, true, rtol=0, atol=_SAME * size, equal_nan=True))
+        return bool(np.allclose(values, true, rtol=0, atol=_SAME_WITHIN * size, equal_nan=True))
 
 
 class Sampled(_Profiled, abstract=True):
@@ -112,9 +115,9 @@ class Sampled(_Profiled, abstract=True):
     def expression(self, pair: Pair | None = None) -> Expression:
         return (pair or Pair()).external(self)
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+    def pairs(self, X: Points, Y: Points | None) -> np.ndarray:  # (n, m)
         X = np.asarray(X, dtype=float)
         return self.profile(cdist(X, X if Y is None else np.asarray(Y, dtype=float)))
 
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Points) -> np.ndarray:  # (n,)
         return self.profile(np.zeros(len(X)))

@@ -19,6 +19,7 @@ from math import gamma, lgamma, pi, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from mercer.certify.asked import Sampled, as_asked
@@ -29,17 +30,18 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
-from mercer.kernels.parameters import is_vector
+from mercer.kernels.names import KernelLike
 from mercer.kernels.spectral.density import Spectral
 from mercer.kernels.spectral.quadrature import mass, panels, reach
 from mercer.kernels.spectral.radial import Radial, sphere_wave
 from mercer.kernels.vectors.stationary import BSpline, Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels.words import has_scales
 
 __all__ = ["Density", "density", "line_profile", "radial_profile", "transform"]
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-_NODES = 2**14
+_MOST_NODES = 2**14  # Panels beyond so many nodes are left out, and counted as an error.
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Density:
     dim: int
     #: whether v(ω) is a product over coordinates; otherwise it is a function of ‖ω‖
     is_product: bool
-    #: whether it is a formula; otherwise a numerical transform
+    #: whether it is a formula; otherwise it is a numerical transform
     is_exact: bool
     _values: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = field(repr=False)
 
@@ -66,15 +68,15 @@ class Density:
         """Pickled as what it was made of: the functions in it are no names of a module."""
         return density, (self.kernel, self.dim)
 
-    def __call__(self, omega: Any) -> Any:
+    def __call__(self, omega: ArrayLike) -> Any:
         """v at frequencies: along one axis where v is a product over coordinates, else at ‖ω‖ = omega."""
         return self._of(omega)[0]
 
-    def error(self, omega: Any) -> Any:
+    def error(self, omega: ArrayLike) -> Any:
         """How far v(ω) may be off: 0 for a formula, an estimate for a numerical transform."""
         return self._of(omega)[1]
 
-    def at(self, omega: Any) -> np.ndarray:  # (m, dim) to (m,)
+    def at(self, omega: ArrayLike) -> np.ndarray:  # (m, dim) to (m,)
         """v at frequency vectors, one per row; a list of numbers when dim = 1."""
         rows = np.asarray(omega, dtype=float)
         rows = rows.reshape(-1, 1) if rows.ndim < 2 and self.dim == 1 else rows
@@ -86,7 +88,7 @@ class Density:
             return np.asarray(self(rows)).prod(axis=1)
         return np.asarray(self(np.linalg.norm(rows, axis=1)))
 
-    def _of(self, omega: Any) -> tuple[Any, Any]:
+    def _of(self, omega: ArrayLike) -> tuple[Any, Any]:
         w = abs(np.asarray(omega, dtype=float))
         values, errors = self._values(np.atleast_1d(w).ravel())
         if w.ndim == 0:
@@ -94,7 +96,7 @@ class Density:
         return values.reshape(w.shape), errors.reshape(w.shape)
 
 
-def density(kernel: Any, dim: int = 1) -> Density:
+def density(kernel: KernelLike, dim: int = 1) -> Density:
     """The spectral density of a kernel of x - x' on ℝ^dim.
 
     Known in closed form: Gaussian, Laplacian, Matern, RationalQuadratic, BSpline, Spectral, Radial of a
@@ -111,7 +113,7 @@ def density(kernel: Any, dim: int = 1) -> Density:
         raise InputError(f"dim must be a whole number of at least 1, got {dim!r}: pass the number of columns")
     if not kernel.is_resolved():
         raise InputError(f"{kernel!r} waits for data: call kernel.resolve(X) first")
-    if any(map(_has_length_scales, kernel.parts())):
+    if has_scales(kernel):
         raise InputError(
             f"{kernel!r} has one length scale per column, and its density another scale in each direction: "
             "divide the columns by them, and ask for the kernel with a single one"
@@ -150,12 +152,6 @@ def _known(kernel: Kernel, dim: int) -> tuple[Function, bool] | None:
         return (lambda omega: np.sum([part[0](omega) for part in parts if part], axis=0)), False
     rule = _KNOWN.get(type(kernel))
     return None if rule is None else rule(kernel, dim)
-
-
-def _has_length_scales(kernel: Kernel) -> bool:
-    """Whether a parameter has one value per column."""
-    values = kernel.get_params(deep=False)
-    return any(is_vector(values[n]) for n, p in kernel._parameters.items() if p.per_column is not None)
 
 
 def _gaussian(kernel: Gaussian, dim: int) -> tuple[Function, bool]:
@@ -215,7 +211,7 @@ def _radial(kernel: Radial, dim: int) -> tuple[Function, bool] | None:
     size = gamma(dim / 2) * 2 ** (dim / 2 - 1)
 
     def v(omega: np.ndarray) -> np.ndarray:
-        omega = np.maximum(omega, 1e-12 * t.max())  # the density is asked for t > 0
+        omega = np.maximum(omega, 1e-12 * t.max())  # The density is only defined for t > 0.
         return np.asarray(size * kernel.density(omega) * omega ** (1.0 - dim))
 
     return v, False
@@ -270,9 +266,9 @@ def line_profile(kernel: Kernel) -> Function | None:
     try:
         K, E = gram_with_error(expression, x)
         moved, F = gram_with_error(expression, x + 0.59375)
-    except InputError:  # it wants more columns
+    except InputError:  # The kernel takes points of more columns.
         return None
-    rounding = 1e-13 * abs(K).max()  # x + 0.59375 is rounded
+    rounding = 1e-13 * abs(K).max()  # because x + 0.59375 is rounded
     if not np.isfinite(K).all() or (abs(K - moved) > E + F + rounding).any():
         return None
 
@@ -285,7 +281,7 @@ def line_profile(kernel: Kernel) -> Function | None:
 
 
 def transform(
-    profile: Function, omega: np.ndarray, dim: int, limit: int = _NODES
+    profile: Function, omega: np.ndarray, dim: int, limit: int = _MOST_NODES
 ) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
     """v(ω) of φ(‖x‖) in ℝ^dim, and how far it may be off: two rules' difference, the tail, rounding."""
     size = 2 ** (1 - dim / 2) / gamma(dim / 2)

@@ -62,7 +62,7 @@ def bounds(node: Expression, space: Space) -> Interval:
     low, high = _bounds(node, space)
     if math.isnan(low) or math.isnan(high):
         return REAL
-    return min(low, HUGE), max(high, -HUGE)  # a lower bound that overflowed is only known to be large
+    return min(low, HUGE), max(high, -HUGE)  # A lower bound that overflowed is only known to be large.
 
 
 def _bounds(node: Expression, space: Space) -> Interval:

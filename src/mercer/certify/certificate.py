@@ -11,12 +11,13 @@ from mercer.certify.conditional import what_it_allows
 from mercer.certify.proof import Step
 from mercer.certify.schoenberg import Frequency
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 
 __all__ = ["Certificate"]
 
 Verdict = Literal["proved", "refuted", "unknown"]
-_SHOWN = 24  # points of a witness that are printed
+_POINTS_SHOWN = 24  # points of a witness that are printed: about a screen
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Certificate:
     #: proved: the derivation
     steps: Step | None = field(default=None, repr=False)
     #: refuted: the witness, as few points as we can find
-    points: Any = field(default=None, repr=False)
+    points: Points | None = field(default=None, repr=False)
     #: refuted: c of length 1 with cᵀKc < 0; None for a kernel that is not symmetric
     vector: np.ndarray | None = field(default=None, repr=False)
     #: refuted: all eigenvalues of K at the points, the largest first
@@ -67,16 +68,16 @@ class Certificate:
             lines.append(str(self.steps))
         if self.eigenvalues is not None:
             shown = [f"{value:.6g}" for value in self.eigenvalues]
-            if len(shown) > _SHOWN:
-                shown = [*shown[: _SHOWN // 2], "…", *shown[-_SHOWN // 2 :]]
+            if len(shown) > _POINTS_SHOWN:
+                shown = [*shown[: _POINTS_SHOWN // 2], "…", *shown[-_POINTS_SHOWN // 2 :]]
             lines.append("eigenvalues: " + ", ".join(shown))
         if self.points is not None:
             n = data.n_points(self.points)
             telling = np.arange(n) if self.vector is None else np.flatnonzero(self.vector)
-            for i in telling[:_SHOWN]:
+            for i in telling[:_POINTS_SHOWN]:
                 weight = "" if self.vector is None else f"c = {self.vector[i]:.6g} "
                 lines.append(f"{weight}at {_text(data.take(self.points, [i]))}")
-            lines += [f"… and {len(telling) - _SHOWN} more"] if len(telling) > _SHOWN else []
+            lines += [f"… and {len(telling) - _POINTS_SHOWN} more"] if len(telling) > _POINTS_SHOWN else []
         return "\n".join(lines)
 
 

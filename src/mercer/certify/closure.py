@@ -23,6 +23,7 @@ from mercer.certify.bounds import Space
 from mercer.certify.formula import Prover, fails, is_ours, is_trusted
 from mercer.certify.proof import Open, Step
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
@@ -43,12 +44,12 @@ __all__ = ["Setting", "prove"]
 class Setting:
     """What is known of the points a kernel is asked about."""
 
-    dim: int | None = None  # how many columns they have
-    points: Any = None  # some of them
-    seen: str = "points"  # what a part of a kernel sees of them: "values of the feature map", "elements", …
+    dim: int | None = None  # how many columns the points have
+    points: Any = None  # some of the points, where they are known
+    seen: str = "points"  # what a part of a kernel sees: "values of the feature map", "elements", …
 
 
-_MULTIPLICITIES = "multiplicities"  # zero or more, always
+_MULTIPLICITIES = "multiplicities"  # They are never negative.
 
 Result = Step | Open
 Rule = Callable[[Any, Setting], Result]
@@ -60,7 +61,7 @@ def prove(kernel: Kernel, setting: Setting) -> Result:
     rule = RULES.get(type(kernel))
     result = rule(kernel, setting) if rule else _leaf(kernel, setting)
     if isinstance(result, Open) and rule:
-        whole = _by_formula(kernel, setting)  # the parts may be open and the whole be proved
+        whole = _by_formula(kernel, setting)  # The whole may be proved although a part is not.
         return whole if isinstance(whole, Step) else result
     return result
 
@@ -118,7 +119,7 @@ def _space(kernel: Kernel, setting: Setting) -> Space:
 def _expression(kernel: Kernel) -> Expression | Open:
     try:
         return kernel.expression()
-    except InputError as error:  # a parameter or reference points that wait for data
+    except InputError as error:  # A parameter, or reference points, may wait for data.
         return Open(str(error))
 
 
@@ -166,7 +167,7 @@ def _up_to(kernel: Kernel, largest: int, why: str, setting: Setting) -> Result:
 # --- the algebra ---------------------------------------------------------------------------------
 
 
-#: what is no kernel where its part is none
+#: Such a composition is no kernel if its part is none.
 _FAITHFUL = (compose.Scaled, compose.Normalized, compose.OnColumns)
 
 
@@ -175,7 +176,7 @@ def _from_parts(kernel: Kernel, rule: str, setting: Setting, of_part: Rule = pro
     parts = []
     for child in kernel.children().values():
         part = of_part(child, setting)
-        if isinstance(part, Open):  # a sum, a product or a power may be a kernel all the same
+        if isinstance(part, Open):  # A sum, a product or a power may be a kernel all the same.
             return part if type(kernel) in _FAITHFUL else replace(part, fails=False)
         parts.append(part)
     return Step(repr(kernel), rule, tuple(parts))
@@ -276,11 +277,11 @@ def _below(kernel: Kernel, setting: Setting) -> Setting:
     return setting
 
 
-def _setting(points: Any, seen: str) -> Setting:
+def _setting(points: Points | None, seen: str) -> Setting:
     return Setting(None if points is None else data_width(points), points, seen)
 
 
-def data_width(points: Any) -> int | None:
+def data_width(points: Points) -> int | None:
     """How many columns the points have, if they are rows of a table."""
     shape = getattr(points, "shape", None)
     if shape is not None:
@@ -317,7 +318,7 @@ def _invariant(kernel: Invariant, setting: Setting) -> Result:
 
 # --- every power ---------------------------------------------------------------------------------
 
-#: kernels with every power k^p, p > 0, a kernel again, where the formula does not show it
+#: Every power k^p, p > 0, of these is a kernel again, although their formula does not show it.
 DIVISIBLE: dict[type[Kernel], str] = {
     ChiSquared: "its power p is the kernel with p·gamma for gamma",
     Delta: "it is its own power",

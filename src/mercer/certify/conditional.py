@@ -21,14 +21,15 @@ from math import ceil
 
 from mercer.certify.factors import factors
 from mercer.certify.formula import Prover
-from mercer.certify.parts import Weights, mirrored, number, split, terms
+from mercer.certify.parts import Coefficients, mirrored, number, split, terms
 from mercer.certify.proof import Step
 from mercer.kernels.formula.expression import Apply, Expression
 from mercer.kernels.formula.pair import Quantity
 
 __all__ = ["conditional_order", "what_it_allows"]
 
-_TINY = 1e-290  # max(r², tiny), written to keep a logarithm finite
+#: A formula may hold max(r², tiny) to keep a logarithm finite: up to here a number is taken as such a guard.
+_GUARD_OF_LOGARITHM = 1e-290
 
 
 def conditional_order(expression: Expression, prover: Prover) -> tuple[int, Step] | None:
@@ -38,7 +39,7 @@ def conditional_order(expression: Expression, prover: Prover) -> tuple[int, Step
         return 1, Step(
             repr(expression), "conditionally positive definite: -k is of negative type", (negative,)
         )
-    _, linear = terms(expression)  # a constant, and f(x) + f(x'), are nothing when Σ c = 0
+    _, linear = terms(expression)  # Constants, and f(x) + f(x'), vanish when Σ c = 0.
     left, right, pair = split(linear)
     found = [_term(term, coefficient, prover) for term, coefficient in pair.items()]
     if right != mirrored(left) or not found or None in found:
@@ -79,7 +80,7 @@ def _term(term: Expression, coefficient: float, prover: Prover) -> tuple[int, St
     scale, powers = factors(term, prover.space)
     coefficient *= scale
     logarithms = [base for base in powers if isinstance(base, Apply) and base.operation == "log"]
-    rest: Weights = {base: p for base, p in powers.items() if base not in logarithms}
+    rest: Coefficients = {base: p for base, p in powers.items() if base not in logarithms}
     if len(rest) != 1 or len(logarithms) > 1:
         return None
     ((base, p),) = rest.items()
@@ -126,6 +127,6 @@ def _bare(node: Expression) -> Expression:
     if isinstance(node, Apply) and node.operation == "maximum":
         for part, limit in (node.arguments, node.arguments[::-1]):
             value = number(limit)
-            if value is not None and 0 < value <= _TINY:
+            if value is not None and 0 < value <= _GUARD_OF_LOGARITHM:
                 return part
     return node

@@ -30,7 +30,7 @@ from math import factorial
 from typing import TYPE_CHECKING
 
 from mercer.certify.factors import factors
-from mercer.certify.parts import Weights, number, terms
+from mercer.certify.parts import Coefficients, number, terms
 from mercer.certify.proof import Step, step
 from mercer.kernels.formula.expression import ONE, Apply, Expression
 from mercer.kernels.formula.pair import Quantity
@@ -43,10 +43,9 @@ __all__ = ["power_series", "spectral_sum"]
 Monomial = frozenset[tuple[Expression, int]]  # factors and their powers
 Series = dict[Monomial, Fraction]
 
-_MANY = 64  # terms of an expansion
-_HIGH = 16  # a power
-_HIGHEST = 64  # a dimension
-_MARGIN = 1e-12  # what rounding may take from a sum of powers that are no fractions
+#: These bound the work: an expansion with more terms, a higher power or a higher dimension is left undecided.
+_MOST_TERMS, _HIGHEST_POWER, _HIGHEST_DIMENSION = 64, 16, 64
+_ROUNDING_MARGIN = 1e-12  # Rounding may take this share from a sum of powers that are no fractions.
 
 
 # --- power series --------------------------------------------------------------------------------
@@ -86,7 +85,7 @@ def _expanded(node: Expression) -> Series | None:
         return _summed([*left.items(), *((m, sign * c) for m, c in right.items())])
     if isinstance(node, Apply) and node.operation == "integer_power":
         base, exponent = _expanded(node.arguments[0]), number(node.arguments[1])
-        if base is None or exponent is None or not (0 <= exponent <= _HIGH and exponent % 1 == 0):
+        if base is None or exponent is None or not (0 <= exponent <= _HIGHEST_POWER and exponent % 1 == 0):
             return None
         power: Series | None = {frozenset(): Fraction(1)}
         for _ in range(int(exponent)):
@@ -96,7 +95,7 @@ def _expanded(node: Expression) -> Series | None:
 
 
 def _multiplied(left: Series, right: Series) -> Series | None:
-    if len(left) * len(right) > _MANY:
+    if len(left) * len(right) > _MOST_TERMS:
         return None
     products = []
     for m, c in left.items():
@@ -144,7 +143,7 @@ def _payer(series: Series, monomial: Monomial, amount: Fraction) -> Expression |
 # --- spectra -------------------------------------------------------------------------------------
 
 
-def spectral_sum(prover: Prover, node: Expression, constant: float, pair: Weights) -> Step | None:
+def spectral_sum(prover: Prover, node: Expression, constant: float, pair: Coefficients) -> Step | None:
     """Σⱼ cⱼ exp(-aⱼ r^p) plus a constant ≥ 0, p = 1 or 2, r one Euclidean distance."""
     if constant < 0 or not all(isinstance(term, Apply) and term.operation == "exp" for term in pair):
         return None
@@ -180,7 +179,7 @@ def _up_to(text: str, rule: str, holds: Callable[[int], bool], dim: int | None, 
     """What holds in ℝ^m for m ≤ some dimension."""
     if dim is not None:
         return Step(text, f"{rule} in ℝ^{dim}") if holds(dim) else None
-    largest = next((m for m in range(_HIGHEST) if not holds(m + 1)), _HIGHEST)
+    largest = next((m for m in range(_HIGHEST_DIMENSION) if not holds(m + 1)), _HIGHEST_DIMENSION)
     return Step(text, rule, needs=(f"{seen} in ℝ^m, m ≤ {largest}",)) if largest else None
 
 
@@ -197,4 +196,4 @@ def _gaussians(rates: list[tuple[Fraction, Fraction]], dim: int) -> bool:
         weights = [float(c) * float(a / rates[0][0]) ** (-dim / 2) for a, c in reversed(rates)]
     except OverflowError:
         return False
-    return _partial_sums(weights, _MARGIN * sum(map(abs, weights)))
+    return _partial_sums(weights, _ROUNDING_MARGIN * sum(map(abs, weights)))

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 
 from mercer.certify.bounds import Space, bounds
-from mercer.certify.parts import Weights, number
+from mercer.certify.parts import Coefficients, number
 from mercer.kernels.formula.expression import Apply, Expression
 
 __all__ = ["factors"]
 
-Factors = tuple[float, Weights]
+Factors = tuple[float, Coefficients]
 
 
 def factors(node: Expression, space: Space) -> Factors:
@@ -35,7 +35,7 @@ def factors(node: Expression, space: Space) -> Factors:
         below = _raised(factors(rest[0], space), -1.0, space)
         return _merge(factors(first, space), below) if below else whole
     exponent = _exponent(node)
-    if exponent is not None:  # what may not be taken factor by factor is a power as it stands
+    if exponent is not None:  # Other powers cannot be taken factor by factor.
         return _raised(factors(first, space), exponent, space) or (1.0, {first: exponent})
     plain = _without_effect(node, space)
     return whole if plain is None else factors(plain, space)

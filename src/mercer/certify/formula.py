@@ -41,7 +41,7 @@ from mercer.certify.differences import power_series, spectral_sum
 from mercer.certify.factors import factors
 from mercer.certify.negative import lower_bound, negative_term, negative_type
 from mercer.certify.parts import (
-    Weights,
+    Coefficients,
     are_mirrored,
     diagonal,
     is_difference,
@@ -106,7 +106,7 @@ def _kernel(prover: Prover, node: Expression, every_power: bool) -> Step | None:
     if value is not None:
         return Step(f"{value:g}", _CONSTANT) if value >= 0 else None
     if sides(node) == 0:
-        return None  # a constant that is not finite
+        return None  # The constant is not finite.
     if isinstance(node, Quantity):
         return _quantity(prover, node, every_power)
     if isinstance(node, External):
@@ -148,7 +148,12 @@ def _sum(prover: Prover, node: Expression) -> Step | None:
 
 
 def _from_negative_type(
-    prover: Prover, node: Expression, constant: float, left: Weights, right: Weights, pair: Weights
+    prover: Prover,
+    node: Expression,
+    constant: float,
+    left: Coefficients,
+    right: Coefficients,
+    pair: Coefficients,
 ) -> Step | None:
     """f(x) + f(x') - N(x, x') + c where f(x) is N(x, 0), plus kernels."""
     minus = {term: -c for term, c in pair.items() if c < 0}
@@ -165,7 +170,7 @@ def _from_negative_type(
 def _product(prover: Prover, node: Apply, every_power: bool) -> Step | None:
     coefficient, powers = factors(node, prover.space)
     if node in powers or coefficient < 0:
-        return None  # no product, or a negative one
+        return None  # This is no product, or a negative one.
     if coefficient == 0:
         return Step(repr(node), "zero")
     left, right, pair = split(powers)
@@ -301,7 +306,7 @@ def _cosine(prover: Prover, node: Apply, every_power: bool) -> Step | None:
         return None
     phase = node.arguments[0]
     if isinstance(phase, Apply) and phase.operation == "absolute":
-        phase = phase.arguments[0]  # cos is even
+        phase = phase.arguments[0]  # cos is even.
     distance = _distance(phase, prover.space)
     is_line = distance is not None and prover.space.columns(distance.view) == 1
     if is_line or is_difference(phase):

@@ -25,7 +25,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import lapack
 
 from mercer.certify.certificate import Certificate
@@ -33,13 +32,14 @@ from mercer.certify.proof import Step
 from mercer.certify.rounding import frobenius
 from mercer.certify.witness import smallest_pair, witness_at
 from mercer.data import points as data
+from mercer.data.sparse import dense, is_sparse
 from mercer.errors import InputError
 from mercer.runtime.config import require_memory
 
 __all__ = ["certify_matrix"]
 
-_EXACT = 24  # rows up to which fractions take well below a second
-_LARGE = 400  # rows beyond which c is an eigenvector: fewer of its entries are not looked for
+_FRACTIONS_UP_TO = 24  # rows; with these, exact fractions take well below a second
+_WITNESS_UP_TO = 400  # rows; of a larger matrix c is an eigenvector, which may have many entries
 _POTRF = "the Cholesky factorisation of K - sI exists for an s above its rounding errors (Demmel, Rump)"
 _FRACTIONS = "elimination in exact fractions meets no negative pivot"
 
@@ -66,16 +66,15 @@ def certify_matrix(K: Any) -> Certificate:
 
 
 def _square(K: Any) -> np.ndarray:
-    table: Any = data.as_vectors(K, "K")
+    table = data.as_vectors(K, "K")
     n, m = table.shape
     if n != m:
         raise InputError(
             f"a Gram matrix is square, got shape {(n, m)}: pass k(X), the values at all pairs of points"
         )
-    if sparse.issparse(table):
+    if is_sparse(table):
         require_memory(8 * n * n, f"a dense {n} × {n} matrix", "pass some of its rows and columns")
-        return np.asarray(table.toarray())
-    return np.asarray(table)
+    return dense(table)
 
 
 def _prove(K: np.ndarray, is_exact: bool) -> str | None:
@@ -85,7 +84,7 @@ def _prove(K: np.ndarray, is_exact: bool) -> str | None:
     shift = 4 * (n + 2) * np.finfo(float).eps * np.trace(K) + n * np.finfo(float).tiny
     if lapack.dpotrf(K - shift * np.eye(n), lower=1)[1] == 0:
         return _POTRF
-    return _FRACTIONS if is_exact and n <= _EXACT and _has_no_negative_pivot(K) else None
+    return _FRACTIONS if is_exact and n <= _FRACTIONS_UP_TO and _has_no_negative_pivot(K) else None
 
 
 def _has_no_negative_pivot(K: np.ndarray) -> bool:
@@ -113,9 +112,11 @@ def _by_eigenvalues(given: np.ndarray, K: np.ndarray, epsilon: float, nearly: st
         return Certificate("unknown", reason + nearly, given)
     everywhere = np.arange(len(K))
     found = (
-        witness_at(everywhere, K, np.full(K.shape, 4 * epsilon * abs(K).max())) if len(K) <= _LARGE else None
+        witness_at(everywhere, K, np.full(K.shape, 4 * epsilon * abs(K).max()))
+        if len(K) <= _WITNESS_UP_TO
+        else None
     )
-    if found is not None and found.vector is not None:  # on as few rows as we can find
+    if found is not None and found.vector is not None:
         c = np.zeros(len(K))
         c[found.points] = found.vector
     return Certificate(

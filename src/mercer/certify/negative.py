@@ -34,7 +34,7 @@ def lower_bound(node: Expression, space: Space) -> float:
 
 def negative_type(prover: Prover, node: Expression, negated: bool) -> Step | None:
     """The formula, or minus the formula, is of negative type."""
-    _, linear = terms(node)  # a constant is of negative type, whatever its sign
+    _, linear = terms(node)  # A constant is of negative type, whatever its sign.
     left, right, pair = split({term: -c if negated else c for term, c in linear.items()})
     if right != mirrored(left):
         return None

@@ -21,14 +21,14 @@ from mercer.kernels.formula.expression import Expression
 
 __all__ = ["descended", "share"]
 
-_STEP = 1e-6  # of a difference, relative to the size of the points
+_DIFFERENCE_STEP = 1e-6  # the step of a difference quotient, relative to the size of the points
 
 
 def share(expression: Expression, points: np.ndarray) -> float:
     """λ_min(K) / ‖K‖; 1 where K is zero or not finite, -1 where it is not symmetric."""
     K, _ = gram_with_error(expression, points, bounded=False)
     norm = float(frobenius(K))
-    if not 0 < norm < np.inf:  # nor NaN
+    if not 0 < norm < np.inf:  # This refuses NaN as well.
         return 1.0
     if abs(K - K.T).max() > 1e-10 * norm:
         return -1.0
@@ -42,9 +42,9 @@ def descended(
     steps: int = 30,
 ) -> np.ndarray:  # (n, d)
     """The points after some steps downhill; ``inside`` brings points back to where the kernel is defined."""
-    from scipy.optimize import minimize  # an eighth of a second to import, and seldom needed
+    from scipy.optimize import minimize  # It takes an eighth of a second to import and is seldom needed.
 
-    step = _STEP * (float(abs(points).max()) or 1.0)
+    step = _DIFFERENCE_STEP * (float(abs(points).max()) or 1.0)
 
     def value_and_slope(flat: np.ndarray) -> tuple[float, np.ndarray]:
         X = inside(flat.reshape(points.shape))

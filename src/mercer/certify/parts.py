@@ -34,7 +34,7 @@ from mercer.kernels.formula.pair import (
 from mercer.kernels.formula.pair import diagonal as pair_diagonal
 
 __all__ = [
-    "Weights",
+    "Coefficients",
     "are_mirrored",
     "diagonal",
     "is_difference",
@@ -48,7 +48,7 @@ __all__ = [
 LEFT, RIGHT, BOTH = 1, 2, 3
 
 #: formulas and a number for each: the coefficient of a term, or the exponent of a factor
-Weights = dict[Expression, float]
+Coefficients = dict[Expression, float]
 
 
 def number(node: Expression) -> float | None:
@@ -67,7 +67,7 @@ def sides(node: Expression) -> int:
     if isinstance(node, PointSum | ExternalDiagonal):
         return (LEFT, RIGHT)[node.side]
     if isinstance(node, Mean):
-        return (LEFT, RIGHT, BOTH)[node.side]  # the mean of means is opaque: a number of unknown sign
+        return (LEFT, RIGHT, BOTH)[node.side]  # The mean of means is a number of unknown sign.
     if node in (A, B):
         return LEFT if node == A else RIGHT
     total = 0
@@ -96,10 +96,10 @@ def diagonal(node: Expression) -> Expression:
     return pair_diagonal(node, 0)
 
 
-def terms(node: Expression) -> tuple[float, Weights]:
+def terms(node: Expression) -> tuple[float, Coefficients]:
     """(c, {term: coefficient}) such that the formula is c + Σ coefficient · term, equal terms collected."""
     constant = 0.0
-    linear: Weights = {}
+    linear: Coefficients = {}
 
     def add(part: Expression, scale: float) -> None:
         nonlocal constant
@@ -125,13 +125,13 @@ def terms(node: Expression) -> tuple[float, Weights]:
     return constant, {term: c for term, c in linear.items() if c != 0}
 
 
-def split(weights: Mapping[Expression, float]) -> tuple[Weights, Weights, Weights]:
+def split(weights: Mapping[Expression, float]) -> tuple[Coefficients, Coefficients, Coefficients]:
     """Those of x alone, those of x' alone, and the rest."""
     left, right = ({t: c for t, c in weights.items() if sides(t) == side} for side in (LEFT, RIGHT))
     return left, right, {t: c for t, c in weights.items() if t not in left and t not in right}
 
 
-def mirrored(weights: Mapping[Expression, float], sign: float = 1.0) -> Weights:
+def mirrored(weights: Mapping[Expression, float], sign: float = 1.0) -> Coefficients:
     """Terms of x as terms of x', their numbers times ``sign``."""
     return {mirror(term): sign * c for term, c in weights.items()}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mercer.certify.bounds import Space, bounds
 from mercer.certify.factors import factors
-from mercer.certify.parts import Weights, is_difference, mirrored, number, split, terms
+from mercer.certify.parts import Coefficients, is_difference, mirrored, number, split, terms
 from mercer.kernels.formula.calculus import substitute
 from mercer.kernels.formula.expression import ZERO, Apply, Expression
 from mercer.kernels.formula.pair import A, B, PointSum, Quantity
@@ -14,7 +14,7 @@ from mercer.kernels.formula.pair import A, B, PointSum, Quantity
 __all__ = ["centred_at_zero", "is_chi_squared", "matern_square"]
 
 
-def matern_square(powers: Weights, space: Space) -> Expression | None:
+def matern_square(powers: Coefficients, space: Space) -> Expression | None:
     r"""The Q of (a + b√Q + gQ) exp(-c√Q), if that is a sum of Matérn kernels; else None.
 
     With z = √Q, the kernels of ν = ½, 3⁄2 and 5⁄2 are e^{-cz} times 1, 1+cz and 1+cz+(cz)²/3: mixtures
@@ -42,7 +42,8 @@ def matern_square(powers: Weights, space: Space) -> Expression | None:
         third = 3 * g / c**2
         second = b / c - third
         first = a - second - third
-        slack = 1e-14 * (abs(a) + abs(b / c) + abs(third))  # what rounding took from z * z / 3
+        # Rounding may have taken this much from z * z / 3.
+        slack = 1e-14 * (abs(a) + abs(b / c) + abs(third))
         return squared if min(first, second, third) >= -slack else None
     return None
 
@@ -61,7 +62,7 @@ def _polynomial_in_root(
     return coefficients[0.0], coefficients[0.5], coefficients[1.0]
 
 
-def is_chi_squared(powers: Weights, space: Space) -> bool:
+def is_chi_squared(powers: Coefficients, space: Space) -> bool:
     """(f - f')² / (f + f' + c), c ≥ 0 and f ≥ 0: with f + c/2 for f it is f + f' - 4 f f'/(f + f')."""
     if sorted(powers.values()) != [-1.0, 2.0]:
         return False
@@ -81,7 +82,7 @@ def _low(term: Expression, weight: float, space: Space) -> float:
     return weight * (low if weight > 0 else high)
 
 
-def centred_at_zero(minus: Weights, left: Weights, constant: float) -> bool:
+def centred_at_zero(minus: Coefficients, left: Coefficients, constant: float) -> bool:
     """Whether f(x) + f(x') - N(x, x') + c is N(x, 0) + N(0, x') - N(x, x') - N(0, 0) plus a constant ≥ 0.
 
     f = Σ ``left``, N = Σ ``minus``, c = ``constant``; 0 is the origin of the space N is measured in.
@@ -93,7 +94,7 @@ def centred_at_zero(minus: Weights, left: Weights, constant: float) -> bool:
     return origin is not None and linear == wanted and constant - 2 * offset + origin >= 0
 
 
-def _total(weights: Weights) -> Expression:
+def _total(weights: Coefficients) -> Expression:
     total: Expression = ZERO
     for term, weight in weights.items():
         total = total + term * weight

@@ -143,7 +143,7 @@ def _nearest(K: np.ndarray, values: np.ndarray, vectors: np.ndarray) -> np.ndarr
         np.fill_diagonal(Y, diagonal)
         if np.linalg.norm(Y - before) <= 1e-10 * np.linalg.norm(K):
             break
-    # the last step kept the diagonal and may have left eigenvalues below 0: shrink towards the diagonal
+    # The last step kept the diagonal and may leave eigenvalues below 0, so K shrinks towards its diagonal.
     low = max(-float(np.linalg.eigvalsh(Y)[0]), 0.0)
     floor = float(diagonal.min())
     share = low / (low + floor) if low and floor > 0 else 0.0

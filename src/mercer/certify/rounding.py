@@ -26,11 +26,12 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from mercer.data import agreement
 from mercer.data import points as data
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import SlowPathWarning
 from mercer.gram.gram import compare_parts
 from mercer.gram.sides import _label_codes as label_codes
@@ -51,15 +52,16 @@ from mercer.kernels.formula.pair import (
 __all__ = ["EPSILON", "frobenius", "gram_with_error"]
 
 EPSILON = float(np.finfo(np.float64).eps)
-_OPERATION = 4 * EPSILON  # the error of one operation of NumPy, relative to its result
-_UNDERFLOW = 1e-307  # and what a result may lose below the smallest normal number
-_OUTSIDE = 1000  # the same for values computed outside the formula, in units in the last place of the largest
+_OPERATION_ERROR = 4 * EPSILON  # the error of one operation of NumPy, relative to its result
+_UNDERFLOW = 1e-307  # A result may lose this much below the smallest normal number.
+#: the error of values computed outside of the formula, in units in the last place of the largest: a choice
+_OUTSIDE_ERROR = 1000
 
 Valued = tuple[Any, Any]  # a value and its error, arrays that broadcast together
 
 
 def gram_with_error(
-    expression: Expression, X: Any, Y: Any = None, *, bounded: bool = True
+    expression: Expression, X: Points, Y: Points | None = None, *, bounded: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:  # (n, m), (n, m)
     """K and E for points X (against Y, or themselves); without ``bounded`` E is zero, and K comes sooner."""
     Y = X if Y is None else Y
@@ -74,7 +76,7 @@ def gram_with_error(
 def frobenius(M: np.ndarray) -> np.ndarray:
     """‖M‖_F of a matrix, or of each of many; entries of 10^±300 neither overflow nor vanish."""
     largest = np.maximum(abs(M).max(axis=(-2, -1), keepdims=True), 1e-300)
-    with np.errstate(all="ignore"):  # inf stays inf, or becomes NaN
+    with np.errstate(all="ignore"):  # inf stays inf, or it becomes NaN.
         return np.asarray(np.linalg.norm(M / largest, axis=(-2, -1)) * largest[..., 0, 0])
 
 
@@ -156,11 +158,10 @@ class _Evaluation:
     def _matrix(self, view: View, side: int) -> np.ndarray:  # (n, d)
         if (view, side) not in self._matrices:
             X = self._seen(view)[side]
-            matrix: Any = label_codes(X, self.codes) if view.labels else data.as_vectors(X)
+            matrix = label_codes(X, self.codes) if view.labels else data.as_vectors(X)
             if view.nonnegative_for:
                 agreement.require_nonnegative(matrix, "points", view.nonnegative_for)
-            dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-            self._matrices[view, side] = np.asarray(dense, dtype=np.float64)
+            self._matrices[view, side] = np.asarray(dense(matrix), dtype=np.float64)
         return self._matrices[view, side]
 
 
@@ -173,12 +174,12 @@ def _operate(operation: str, arguments: list[Valued], bounded: bool) -> Valued:
         return centre, 0.0
     if operation == "where":
         return centre, np.where(np.asarray(values[0]) > 0, arguments[1][1], arguments[2][1])
-    own = _OPERATION * abs(centre) + _UNDERFLOW
+    own = _OPERATION_ERROR * abs(centre) + _UNDERFLOW
     if operation in ("sin", "cos"):
         return centre, np.minimum(arguments[0][1], 2.0) + own
     change = np.zeros(np.shape(centre))
     ends = [(v - e, v + e) if np.any(e) else (v,) for v, e in arguments]
-    for corner in itertools.product(*ends):  # fmax: beyond the domain (sqrt of -ε) there is nothing
+    for corner in itertools.product(*ends):  # fmax ignores NaN: corners outside of the domain (sqrt of -ε).
         change = np.fmax(change, abs(function(*corner) - centre))
     return centre, change + own
 
@@ -195,4 +196,4 @@ def _outside(values: Any) -> Valued:
     epsilon = float(np.finfo(array.dtype).eps) if array.dtype.kind == "f" else 0.0
     array = array.astype(np.float64)
     largest = float(abs(array).max(initial=0.0))
-    return array, np.full(array.shape, _OUTSIDE * epsilon * largest)
+    return array, np.full(array.shape, _OUTSIDE_ERROR * epsilon * largest)

@@ -28,13 +28,14 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import evaluate, substitute
 from mercer.kernels.formula.expression import ZERO, Apply, Expression, Number, Symbol
 from mercer.kernels.formula.pair import Quantity
+from mercer.kernels.names import KernelLike
 from mercer.kernels.spectral.quadrature import reach
 from mercer.kernels.spectral.radial import Radial, sphere_wave
 
 __all__ = ["Frequency", "largest_dimension", "negative_frequency"]
 
 R = Symbol("r")
-_HIGHEST = 64  # dimensions beyond are not looked at one by one
+_HIGHEST_DIMENSION = 64  # Dimensions beyond it are not examined one by one.
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Frequency:
     omega: float
     value: float
     error: float
-    #: value / the largest value: how faint it is
+    #: the value divided by the largest value, which says how faint it is
     share: float
     #: whether the error is a theorem's bound, not an estimate
     is_proved: bool
@@ -56,12 +57,12 @@ class Frequency:
         )
 
 
-def largest_dimension(kernel: Any) -> float | None:
+def largest_dimension(kernel: KernelLike) -> float | None:
     """The largest m such that the kernel is positive definite on ℝ^m: a whole number, ``math.inf``, or None.
 
     None means: proved up to some dimension, neither proved nor refuted in the next. 0 means: in none.
     """
-    from mercer.certify.verdict import certify  # which names the largest dimension in its reasons
+    from mercer.certify.verdict import certify  # `verdict` imports this file too.
 
     kernel = as_asked(kernel)
     if kernel.domain not in ("vectors", "nonnegative"):
@@ -77,7 +78,7 @@ def proved_dimension(kernel: Kernel) -> float:
     if isinstance(prove(kernel, Setting(dim=10**6)), Step):
         return math.inf
     proved = 0
-    while proved < _HIGHEST and isinstance(prove(kernel, Setting(dim=proved + 1)), Step):
+    while proved < _HIGHEST_DIMENSION and isinstance(prove(kernel, Setting(dim=proved + 1)), Step):
         proved += 1
     return proved
 
@@ -95,7 +96,7 @@ def negative_frequency(kernel: Kernel, dim: int) -> Frequency | None:
         peak = reach(lambda r: profile(r) * r ** (dim - 1))[0]
         omega = np.linspace(0.0, (20 + 4 * dim) / peak, 200)
         values, errors = transform(profile, omega, dim, limit=2**12)
-    except InputError:  # not integrable
+    except InputError:  # The profile is not integrable.
         return None
     return _most_negative(omega, values, errors, False)
 
@@ -127,7 +128,7 @@ def _most_negative(
 class _Piece:
     """φ(r) = a polynomial, or exp of one, for r < edge, and 0 beyond."""
 
-    formula: Expression  # of r
+    formula: Expression  # a formula of r
     edge: float
 
     @classmethod
@@ -197,7 +198,7 @@ class _Piece:
         There |Ω_d(z)| ≤ exp|Im z|, being a mean of cosines. We take n = 32 and ρ = 4, and 64 ε for the
         rounding of φ and of SciPy's Ω_d.
         """
-        frequencies = np.linspace(0.0, 240.0, 2401)  # times 1/edge
+        frequencies = np.linspace(0.0, 240.0, 2401)  # in units of 1/edge
         count = int(frequencies[-1] / 20) + 1
         h = self.edge / (2 * count)
         x, w = np.polynomial.legendre.leggauss(32)

@@ -30,10 +30,12 @@ __all__ = ["search"]
 
 _SEED = 20240229
 _SCALES = sorted((10.0 ** (k / 8) for k in range(-32, 33)), key=lambda s: (abs(np.log10(s)), -s))
-_SMALL, _LARGE = 3, 64  # sizes of a witness between which points are moved to make do with fewer
-_MEDIUM, _TRIED = 12, 6  # up to this size several points are left out in turn, before it is given up
-_FEW = 32  # points of a set when a Python function is called for every pair of them
-_CLEAR = -1e-4  # an eigenvalue this negative, relative to ‖K‖, needs no better witness
+#: A witness of more points is made smaller: a point is left out and the others are moved. Each attempt is a
+#: minimisation over all points, so that large witnesses stay as they are and medium ones get one attempt.
+_SMALLEST_WITNESS, _THOROUGH_UP_TO, _LARGEST_REDUCED = 3, 12, 64
+_LEFT_OUT_IN_TURN = 6  # attempts on a witness that is small enough to be thorough
+_MOST_SLOW_POINTS = 32  # A Python function is called for every pair of points, so that sets stay small.
+_CLEAR_SHARE = -1e-4  # An eigenvalue this negative, relative to ‖K‖, needs no better witness.
 
 
 def search(kernel: Kernel, dim: int | None = None, omega: float | None = None) -> tuple[Witness | None, int]:
@@ -43,7 +45,7 @@ def search(kernel: Kernel, dim: int | None = None, omega: float | None = None) -
     """
     expression = kernel.expression()
     space = _Trials(expression, _is_nonnegative(kernel))
-    largest = _FEW if _is_slow(expression) else np.inf
+    largest = _MOST_SLOW_POINTS if _is_slow(expression) else np.inf
     for d in [dim] if dim else _dimensions(expression):
         units = space.units(d)
         for shape, unit in product(_shapes(d, space.nonnegative), units):
@@ -61,7 +63,7 @@ class _Trials:
         self.expression = expression
         self.nonnegative = nonnegative
         self.tried = 0
-        self.promising: list[tuple[float, np.ndarray]] = []  # the smallest eigenvalue share, points
+        self.promising: list[tuple[float, np.ndarray]] = []  # λ_min(K) / ‖K‖ and the points
 
     def units(self, d: int) -> list[float]:
         """Scales at which the kernel changes from one power of ten to the next: 1, if it does so near 1 or
@@ -71,7 +73,7 @@ class _Trials:
         axis = np.append(0.0, 10.0**powers)[:, None] * np.eye(1, d)
         try:
             K, _ = gram_with_error(self.expression, axis, bounded=False)
-        except Exception:  # as below
+        except Exception:  # The user's map may raise anything for such points.
             return [1.0]
         values = np.stack([K[1:-1, 0], np.diagonal(K)[1:-1], np.diagonal(K, 1)[1:]])
         with np.errstate(all="ignore"):
@@ -117,19 +119,18 @@ class _Trials:
     def _descended(self, points: np.ndarray) -> np.ndarray:
         try:
             return descended(self.expression, points, self._inside)
-        except Exception:  # as below
+        except Exception:  # The user's map may raise anything for such points.
             return points
 
     def _fewer(self, found: Witness) -> Witness:
-        """Without one point after the other, the rest moved to where the kernel still fails."""
+        """The witness without one point after the other, the rest moved to where the kernel still fails."""
         random = np.random.default_rng(_SEED)
-        while _SMALL < len(found.gram) <= _LARGE and found.vector is not None:
-            size, is_small = float(abs(found.points).max()), len(found.gram) <= _MEDIUM
-            out = np.argsort(abs(found.vector), kind="stable")[: _TRIED if is_small else 1]
+        while _SMALLEST_WITNESS < len(found.gram) <= _LARGEST_REDUCED and found.vector is not None:
+            size, is_small = float(abs(found.points).max()), len(found.gram) <= _THOROUGH_UP_TO
+            out = np.argsort(abs(found.vector), kind="stable")[: _LEFT_OUT_IN_TURN if is_small else 1]
             for i, noise in product(out, (0.0, 0.3) if is_small else (0.0,)):
-                rest = np.delete(
-                    found.points, i, axis=0
-                )  # noise leads away from what symmetry makes stationary
+                # Noise leads away from places that are stationary by symmetry alone.
+                rest = np.delete(found.points, i, axis=0)
                 rest = rest + noise * size * random.normal(size=rest.shape)
                 fewer = self._witness(self._descended(self._inside(rest)))
                 if fewer is not None and len(fewer.gram) < len(found.gram):
@@ -146,7 +147,7 @@ class _Trials:
         """λ_min(K) / ‖K‖, 1 where K cannot be computed."""
         try:
             value = share(self.expression, points)
-        except Exception:  # a feature map of the user's may refuse made-up points in any way it likes
+        except Exception:  # The user's map may raise anything for such points.
             return 1.0
         self.tried += 1
         return value
@@ -189,7 +190,7 @@ def _rank(witness: Witness) -> tuple[int, float]:
     if witness.eigenvalues is None:
         return 0, 0.0
     low = float(witness.eigenvalues[-1] / max(abs(witness.gram).max(), 1e-300))
-    return len(witness.gram), max(low, _CLEAR)
+    return len(witness.gram), max(low, _CLEAR_SHARE)
 
 
 # --- points to try -------------------------------------------------------------------------------
@@ -210,7 +211,7 @@ def _shapes(d: int, nonnegative: bool) -> Iterator[np.ndarray]:
         cloud = random.normal(size=(n, d))
         yield abs(cloud) if nonnegative else cloud
     yield np.arange(1.0, 33.0)[:, None] * axis
-    if d > 1:  # compactly supported functions of ‖x - x'‖ fail on many points only
+    if d > 1:  # Functions of ‖x - x'‖ with compact support fail on many points only.
         triangles = np.array([[1.0, 0.0], [0.5, 0.75**0.5]])
         yield np.pad(_grid(12, 2, 2) @ triangles, ((0, 0), (0, d - 2)))
     if d > 2:

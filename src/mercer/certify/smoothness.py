@@ -28,8 +28,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mercer.certify.bochner import Density, density
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -47,7 +50,7 @@ class Smoothness:
     #: v(ω)
     density: Density
 
-    def penalty(self, omega: Any) -> Any:
+    def penalty(self, omega: ArrayLike) -> Any:
         """1/v(ω)."""
         with np.errstate(divide="ignore"):
             result = 1 / np.asarray(self.density(omega))
@@ -70,7 +73,8 @@ class Smoothness:
     def scale(self) -> float:
         """The typical frequency: half of ∫v lies below it."""
         omega = np.geomspace(1e-6, 1e6, 2401 if self.density.is_exact else 121)
-        known = omega[: None if self.density.is_exact else 91]  # a numerical transform is for low frequencies
+        # A numerical transform is good for low frequencies only.
+        known = omega[: None if self.density.is_exact else 91]
         mass = np.cumsum(np.maximum(np.nan_to_num(np.asarray(self.density(known)), posinf=0.0), 0.0) * known)
         return float(known[int(np.argmax(mass >= mass[-1] / 2))])
 
@@ -110,13 +114,13 @@ class FunctionInSpace:
     #: the largest |f(x) - b| / (‖f‖ √k(x, x)) over the points looked at: at most 1 (Cauchy-Schwarz)
     share: float
 
-    def spectrum(self, omega: Any) -> np.ndarray:  # (m,) or (m, d) to (m,)
+    def spectrum(self, omega: ArrayLike) -> np.ndarray:  # (m,) or (m, d) to (m,)
         """|f̂(ω)|² / v(ω) = v(ω) |Σᵢ αᵢ e^{-i⟨ω, xᵢ⟩}|²: its integral, times (2π)^{-d/2}, is ‖f‖²."""
         if self.function.kernel.domain not in ("vectors", "nonnegative"):
             raise InputError(
                 f"frequencies are of functions of vectors, and {self.function.kernel!r} takes others"
             )
-        anchors = np.asarray(_dense(self.function.anchors), dtype=float)
+        anchors = np.asarray(dense(self.function.anchors), dtype=float)
         d = anchors.shape[1]
         v = density(self.function.kernel, d)
         rows = np.asarray(omega, dtype=float)
@@ -132,7 +136,7 @@ class FunctionInSpace:
         )
 
 
-def smoothness(what: Any, dim: int | None = None, points: Any = None) -> Any:
+def smoothness(what: Any, dim: int | None = None, points: Points | None = None) -> Any:
     """What a kernel's norm penalises; of a learned function, its norm, its spectrum, its share of the bound.
 
     Parameters
@@ -157,7 +161,7 @@ def smoothness(what: Any, dim: int | None = None, points: Any = None) -> Any:
     return Smoothness(kernel, density(kernel, 1 if dim is None else dim))
 
 
-def _learned(f: Expansion, points: Any) -> FunctionInSpace:
+def _learned(f: Expansion, points: Points | None) -> FunctionInSpace:
     if f.coef.ndim != 1:
         raise InputError(
             f"the expansion holds {f.coef.shape[1]} functions: pass one, "
@@ -169,7 +173,3 @@ def _learned(f: Expansion, points: Any) -> FunctionInSpace:
     values = abs(f(X) - f.intercept)
     share = np.divide(values, limit, out=np.zeros(len(values)), where=limit > 0)
     return FunctionInSpace(f, norm, float(share.max()))
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if hasattr(X, "toarray") else X

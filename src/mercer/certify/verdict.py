@@ -37,19 +37,22 @@ from mercer.certify.proof import Open, Step
 from mercer.certify.schoenberg import Frequency, negative_frequency, proved_dimension, wave_number
 from mercer.certify.search import search
 from mercer.certify.witness import Evidence, Witness, examine
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
+from mercer.kernels.names import KernelLike
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.sets.sets import SetKernel
 from mercer.runtime.threads import single_threaded_blas
 
 __all__ = ["certify"]
 
-_FAINT = -1e-3  # a density less negative than this, relative to its largest value, takes too many points
+#: A density that is less negative, relative to its largest value, needs too many points for a witness.
+_FAINTEST = -1e-3
 
 
-def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certificate:
+def certify(kernel: KernelLike, points: Points | None = None, dim: int | None = None) -> Certificate:
     """Is it a kernel? Proved by the closure rules, refuted by points that witness it, or unknown.
 
     Parameters
@@ -86,7 +89,7 @@ def certify(kernel: Any, points: Any = None, dim: int | None = None) -> Certific
         kernel = kernel.resolve(points)
     dim = _dimension(kernel, points, dim)
     result = prove(kernel, Setting(dim, points))
-    with single_threaded_blas():  # the matrices are small
+    with single_threaded_blas():  # The matrices are too small for several threads.
         found = examine(kernel, points) if points is not None else None
         if isinstance(result, Step):
             return _proved(kernel, result, found)
@@ -147,7 +150,7 @@ def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | N
     frequency, found, tried = _in_dimension(kernel, dim)
     if found is not None:
         return _refuted(kernel, found, dim, frequency)
-    for d in (1, 2, 3) if dim is None else ():  # what the sets of points of these dimensions missed
+    for d in (1, 2, 3) if dim is None else ():  # The sets of points may have missed a dimension.
         frequency, found, more = _in_dimension(kernel, d, at_random=False)
         tried += more
         if found is not None:
@@ -173,7 +176,7 @@ def _of_single_elements(kernel: Kernel) -> Witness | None:
     base = certify(kernel.base)
     if base.points is None:
         return None
-    points = base.points.tolist() if isinstance(base.points, np.ndarray) else base.points
+    points: Any = base.points.tolist() if isinstance(base.points, np.ndarray) else base.points
     found = examine(kernel, [[point] for point in points])
     return found if isinstance(found, Witness) else None
 
@@ -188,8 +191,8 @@ def _in_dimension(
     is_proved = frequency is not None and frequency.is_proved
     if frequency is None and not at_random:
         return None, None, 0
-    if frequency is not None and is_proved and frequency.share > (_FAINT if dim > 3 else _FAINT / 100):
-        return frequency, frequency, 0  # the points are there, and too many to be found
+    if frequency is not None and is_proved and frequency.share > (_FAINTEST if dim > 3 else _FAINTEST / 100):
+        return frequency, frequency, 0  # A witness exists, but it has too many points to be found.
     found, tried = search(kernel, dim, frequency.omega if frequency else wave_number(kernel))
     return frequency, found or (frequency if is_proved else None), tried
 
@@ -210,7 +213,7 @@ def _conditional(kernel: Kernel, dim: int | None) -> tuple[int | None, Step | No
     return conditional_order(kernel.expression(), prover) or (None, None)
 
 
-def _dimension(kernel: Kernel, points: Any, dim: Any) -> int | None:
+def _dimension(kernel: Kernel, points: Points | None, dim: Any) -> int | None:
     """The number of columns, from the argument or the points."""
     if dim is not None and (isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1):
         raise InputError(

@@ -23,6 +23,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from mercer.certify.rounding import EPSILON, frobenius, gram_with_error
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import SlowPathWarning
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -32,9 +33,10 @@ from mercer.runtime.config import config
 __all__ = ["Evidence", "Witness", "examine", "smallest", "witness_at"]
 
 _SEED = 20240229
-_SAMPLE = 1000  # of more points than this, a sample
-_MANY = 200  # beyond this many points the engine computes K, and only the telling ones are looked at closely
-_SUBSETS = 5000  # how many subsets of a size are all tried
+_MOST_POINTS = 1000  # Of more points, a sample of this size is examined: an eigenvalue problem takes n³.
+#: Of more points, K comes from the engine, and only those that tell most are examined with error bounds.
+_EXAMINED_CLOSELY = 200
+_MOST_SUBSETS = 5000  # All subsets of one size are tried where there are at most so many: a choice, for time.
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ class Evidence:
 
     n: int
     smallest: float | None = None  # the smallest eigenvalue; None where K is not finite
-    tolerance: float = 0.0  # what rounding explains
+    tolerance: float = 0.0  # Rounding explains eigenvalues down to minus this.
 
     def __str__(self) -> str:
         if self.smallest is None:
@@ -75,17 +77,17 @@ class Evidence:
         )
 
 
-def examine(kernel: Kernel, points: Any) -> Witness | Evidence:
+def examine(kernel: Kernel, points: Points) -> Witness | Evidence:
     """The Gram matrix of given points: a witness among them, or the evidence that there is none.
 
     Of very many points a random sample is looked at.
     """
-    if data.n_points(points) > _SAMPLE:
+    if data.n_points(points) > _MOST_POINTS:
         random = np.random.default_rng(_SEED)
-        points = data.take(points, np.sort(random.choice(data.n_points(points), _SAMPLE, replace=False)))
+        points = data.take(points, np.sort(random.choice(data.n_points(points), _MOST_POINTS, replace=False)))
     expression = kernel.expression()
     n = data.n_points(points)
-    if n > _MANY:
+    if n > _EXAMINED_CLOSELY:
         return _examine_many(kernel, expression, points)
     K, E = gram_with_error(expression, points)
     if not np.isfinite(K).all():
@@ -93,8 +95,8 @@ def examine(kernel: Kernel, points: Any) -> Witness | Evidence:
     return witness_at(points, K, E) or Evidence(n, *smallest(K, E))
 
 
-def _examine_many(kernel: Kernel, expression: Expression, points: Any) -> Witness | Evidence:
-    """The same by the engine, the telling points looked at closely."""
+def _examine_many(kernel: Kernel, expression: Expression, points: Points) -> Witness | Evidence:
+    """Examine many points: K comes from the engine, and the points that tell most are examined closely."""
     with config(dtype="float64"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowPathWarning)
         K = Gram(kernel, points, points).dense()
@@ -110,7 +112,7 @@ def _examine_many(kernel: Kernel, expression: Expression, points: Any) -> Witnes
     return Evidence(len(K), low, tolerance)
 
 
-def witness_at(points: Any, K: np.ndarray, E: np.ndarray) -> Witness | None:
+def witness_at(points: Points, K: np.ndarray, E: np.ndarray) -> Witness | None:
     """The smallest witness found among points whose Gram matrix is K, with errors E."""
     asymmetry = np.maximum(abs(K - K.T) - (E + E.T), 0.0) / np.maximum(abs(K) + abs(K.T), 1e-300)
     if asymmetry.any():
@@ -123,7 +125,7 @@ def witness_at(points: Any, K: np.ndarray, E: np.ndarray) -> Witness | None:
     return _witness(data.take(points, index), K[np.ix_(index, index)])
 
 
-def _witness(points: Any, K: np.ndarray) -> Witness:
+def _witness(points: Points, K: np.ndarray) -> Witness:
     values, vectors = np.linalg.eigh(K)
     vector = vectors[:, 0]
     first = np.flatnonzero(abs(vector) > 1e-8)[0]
@@ -141,7 +143,8 @@ def smallest_pair(K: np.ndarray) -> tuple[float, np.ndarray]:
     symmetric = (K + K.T) / 2
     try:
         values, vectors = eigh(symmetric, subset_by_index=[0, 0])
-    except LinAlgError:  # LAPACK's search for one eigenvalue may fail on graded matrices; all of them never
+    except LinAlgError:
+        # LAPACK may fail to find one eigenvalue of a graded matrix; it never fails to find all.
         values, vectors = eigh(symmetric, driver="ev")
     return float(values[0]), vectors[:, 0]
 
@@ -161,7 +164,7 @@ def _telling(K: np.ndarray, c: np.ndarray | None) -> list[np.ndarray]:
     if c is None:
         return pairs
     order = np.argsort(-abs(c), kind="stable")
-    return pairs + [np.sort(order[:size]) for size in (8, 32, _MANY)]
+    return pairs + [np.sort(order[:size]) for size in (8, 32, _EXAMINED_CLOSELY)]
 
 
 def _fewest(K: np.ndarray, E: np.ndarray) -> np.ndarray:
@@ -169,14 +172,14 @@ def _fewest(K: np.ndarray, E: np.ndarray) -> np.ndarray:
     order = np.argsort(-abs(smallest_pair(K)[1]), kind="stable")
     sizes = (size for size in (1, 2, 3, 4, 6, 8, 12, 16, 24, 48, 96) if size < len(K))
     index = np.arange(len(K))
-    for size in sizes:  # the smallest leading set of c's large entries that will do
+    for size in sizes:  # The smallest set of the largest entries of c that is a witness is taken.
         some = np.sort(order[:size])
         if _is_negative(K[np.ix_(some, some)], E[np.ix_(some, some)]):
             index = some
             break
     for size in range(1, len(index) + 1):
-        pool = index if comb(len(K), size) > _SUBSETS else np.arange(len(K))
-        if comb(len(pool), size) > _SUBSETS:
+        pool = index if comb(len(K), size) > _MOST_SUBSETS else np.arange(len(K))
+        if comb(len(pool), size) > _MOST_SUBSETS:
             break
         best = _best_subset(K, E, np.array(list(combinations(pool.tolist(), size))))
         if best is not None:

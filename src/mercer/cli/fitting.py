@@ -25,6 +25,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 from mercer.cli.honest import Effort, Honest, difference, judged
 from mercer.cli.screen import Screen
 from mercer.data import points as data
+from mercer.data.types import Model, Points
 from mercer.errors import MemoryBudgetError, quietly
 from mercer.runtime.clock import now
 from mercer.tables.model import TableModel
@@ -57,7 +58,7 @@ class Fitting:
     """The way from a table to a model and its error, until ``end`` on the clock of `mercer.runtime.clock`."""
 
     blank: TableModel
-    X: Any
+    X: Points
     y: np.ndarray
     seed: int
     screen: Screen
@@ -178,7 +179,7 @@ class Fitting:
         return train, test
 
 
-def _report(estimator: Any, name: str, default: Any) -> Any:
+def _report(estimator: Model, name: str, default: Any) -> Any:
     return getattr(getattr(estimator, "report_", None), name, default)
 
 
@@ -190,7 +191,7 @@ def limited(blank: TableModel, seconds: float | None) -> TableModel:
     return model
 
 
-def refitted(model: TableModel, X: Any, y: np.ndarray) -> TableModel:
+def refitted(model: TableModel, X: Points, y: np.ndarray) -> TableModel:
     """The same features, kernel and penalty on all rows; the error on what was held out stays honest."""
     search = model.estimator_
     inner = clone(search.model_).fit(model.transform(X), y)

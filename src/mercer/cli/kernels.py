@@ -62,7 +62,7 @@ def _entries() -> Iterator[_Entry]:
         if known in _FROM_PYTHON or not hasattr(mercer, known):
             continue
         kind = getattr(mercer, known)
-        given = {name: parameter.default for name, parameter in kind._parameters.items()}
+        given = {name: parameter.default for name, parameter in kind.parameters.items()}
         domain = kind.domain if isinstance(kind.domain, str) else "any"
         yield _Entry(name, kind.__doc__.splitlines()[0].replace("``", ""), given, _POINTS[domain])
 
@@ -79,7 +79,7 @@ def _call(entry: _Entry) -> str:
     return f"{entry.name}({', '.join(inside)})" if inside else entry.name
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value!r}" if len(repr(value)) < 25 else "…"
 
 

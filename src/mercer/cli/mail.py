@@ -15,6 +15,7 @@ from mercer.cli.exits import DONE, NO
 from mercer.cli.files import require_apart, require_writable
 from mercer.cli.screen import Screen, percent
 from mercer.cli.train import save
+from mercer.data.types import Model
 from mercer.errors import InputError, warn_user
 from mercer.runtime.files import aside
 from mercer.tables.source import STANDARD_INPUT
@@ -102,14 +103,14 @@ def _require_apart(spam: Path, ham: Path) -> None:
             )
 
 
-def _write_report(model: Any, messages: list[bytes], y: np.ndarray, path: Path) -> None:
+def _write_report(model: Model, messages: list[bytes], y: np.ndarray, path: Path) -> None:
     from mercer.reporting import write_report
 
     with aside(path) as place:
         write_report(model, messages, y, place, title=f"Spam and ham: {len(messages):,} messages")
 
 
-def _left_out(model: Any, is_spam: np.ndarray) -> dict[str, float]:
+def _left_out(model: Model, is_spam: np.ndarray) -> dict[str, float]:
     """Errors on messages that the machine did not see; of a part of them where they are many."""
     known = np.isfinite(model.left_out_)
     called_spam = model.left_out_ > model.threshold_
@@ -171,7 +172,7 @@ def _on_one_line(name: str) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
 
 
-def _pass(model: Any, file: str) -> int:
+def _pass(model: Model, file: str) -> int:
     [(_, message), *others] = _messages([file])
     if others:
         raise InputError(f"--through takes one message, {file} has {1 + len(others)}: pass them one by one")

@@ -115,7 +115,7 @@ class Screen:
         return _Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """What JSON knows: numbers that are finite, texts, lists, objects whose names are texts."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()

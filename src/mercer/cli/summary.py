@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mercer.cli.screen import Screen, percent
+from mercer.data.types import Points
 from mercer.kernels.words import has_scales, in_words, scales, short_name, tells_apart
 from mercer.tables.model import TableModel
 from mercer.verdict import Verdict
@@ -59,7 +60,7 @@ class AtTraining:
     tested: int | None
 
 
-def error_at_training(model: TableModel, X: Any, y: np.ndarray) -> AtTraining | None:
+def error_at_training(model: TableModel, X: Points, y: np.ndarray) -> AtTraining | None:
     """What the model's file says of its error, where X are the rows that it was trained on; else None.
 
     The rows are those where every point that the model keeps is among them, and their number is the same.
@@ -78,7 +79,7 @@ def error_at_training(model: TableModel, X: Any, y: np.ndarray) -> AtTraining | 
     )
 
 
-def told_apart(model: TableModel, X: Any) -> str:
+def told_apart(model: TableModel, X: Points) -> str:
     """The columns of the table that tell rows apart most; empty where the kernel's scales do not say."""
     names, features = model.get_feature_names_out().tolist(), model.features_
     if features is None:  # a sparse matrix, whose columns are not of one spread

@@ -18,6 +18,7 @@ from mercer.cli.notes import held_back
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training, told_apart
 from mercer.data import points as data
+from mercer.data.types import Model, Points
 from mercer.errors import InputError, require_installed
 from mercer.kernels.words import has_scales, in_words
 from mercer.reporting.notes import fit_notes
@@ -190,7 +191,7 @@ def _page_seconds(wishes: Wishes) -> float:
 
 def _fit(
     blank: TableModel,
-    X: Any,
+    X: Points,
     target: Target,
     wishes: Wishes,
     screen: Screen,
@@ -279,7 +280,7 @@ def split(table: Table, column: str | None, task: str | None, drop: Sequence[str
     return X[target.rows] if len(target.rows) < table.rows else X, target
 
 
-def _thinned(X: Any, target: Target) -> tuple[Any, Target]:
+def _thinned(X: Points, target: Target) -> tuple[Any, Target]:
     """At most so many rows as a kernel machine can take, at equal distances."""
     n = len(target.y)
     if n <= _MOST:
@@ -290,7 +291,7 @@ def _thinned(X: Any, target: Target) -> tuple[Any, Target]:
     return data.take(X, rows), thinned
 
 
-def _calibrate(model: TableModel, X: Any, y: np.ndarray, end: float, screen: Screen) -> None:
+def _calibrate(model: TableModel, X: Points, y: np.ndarray, end: float, screen: Screen) -> None:
     """Let a support vector machine say probabilities too, if that does not take until after the end."""
     inner: Any = getattr(model.estimator_, "model_", None)
     if "probability" not in getattr(inner, "get_params", dict)():
@@ -330,7 +331,7 @@ def _about(table: Table, target: Target, honest: Honest, model: TableModel) -> d
     return facts
 
 
-def save(model: Any, path: Path) -> None:
+def save(model: Model, path: Path) -> None:
     """The model file, written aside and renamed."""
     import mercer
 
@@ -338,7 +339,7 @@ def save(model: Any, path: Path) -> None:
         mercer.save(model, place)
 
 
-def write_report(training: Training, X: Any, path: Path, screen: Screen, limit: float) -> Path | None:
+def write_report(training: Training, X: Points, path: Path, screen: Screen, limit: float) -> Path | None:
     """The report's path; None, and a note, where none could be written."""
     try:
         from mercer.reporting import write_report as write

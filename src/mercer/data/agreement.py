@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mercer.data.points import Vectors, is_frame, position, stored
@@ -48,7 +46,7 @@ def require_same_width(X: Vectors, Y: Vectors, name_x: str = "X", name_y: str = 
         )
 
 
-def require_same_names(X: Any, Y: Any, name_x: str = "X", name_y: str = "Y") -> None:
+def require_same_names(X: object, Y: object, name_x: str = "X", name_y: str = "Y") -> None:
     """Refuse two data frames whose columns are not the same, in the same order."""
     if is_frame(X) and is_frame(Y) and list(X.columns) != list(Y.columns):
         raise InputError(

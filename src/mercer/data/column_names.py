@@ -44,7 +44,7 @@ def find_columns(which: Any, m: int, labels: list[Any] | None, name: str) -> lis
     return positions
 
 
-def _find(item: Any, m: int, labels: list[Any] | None, name: str) -> list[int]:
+def _find(item: object, m: int, labels: list[Any] | None, name: str) -> list[int]:
     """Where one column is: a position, or a name (which data frames may repeat)."""
     if isinstance(item, int | np.integer) and not isinstance(item, bool):
         if not -m <= item < m:

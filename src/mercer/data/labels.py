@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Targets
 from mercer.errors import InputTypeError
 
 __all__ = ["require_labels", "require_targets"]
 
 
-def require_labels(y: Any) -> None:
+def require_labels(y: Targets) -> None:
     """Refuse labels that are missing, or of which some are texts and some numbers: NumPy would make texts.
 
     >>> require_labels(["a", 1])
@@ -34,7 +35,7 @@ def require_labels(y: Any) -> None:
         )
 
 
-def require_targets(y: Any) -> None:
+def require_targets(y: Targets) -> None:
     """Refuse targets of a regression that are missing, or that are dates, which would become numbers.
 
     >>> require_targets(np.array(["2026-01-01"], dtype="datetime64[D]"))
@@ -49,7 +50,7 @@ def require_targets(y: Any) -> None:
         )
 
 
-def _require_all(y: Any, what: str) -> None:
+def _require_all(y: Targets, what: str) -> None:
     if isinstance(y, np.ma.MaskedArray):
         raise InputTypeError(
             f"y must not be a masked array, got {np.ma.count_masked(y)} of {y.size} masked: leave out the "
@@ -63,19 +64,19 @@ def _require_all(y: Any, what: str) -> None:
         )
 
 
-def _one_by_one(y: Any) -> Any:
+def _one_by_one(y: Targets) -> Any:
     """The entries, where they may be of several types; none where an array has one for all."""
     may_differ = isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", "") == "O"
     return (y.tolist() if hasattr(y, "tolist") else y) if may_differ else ()
 
 
-def _missing(y: Any) -> tuple[int | None, str]:
+def _missing(y: Targets) -> tuple[int | None, str]:
     """The first point without a target, and what is there instead; (None, "") where there is none."""
     kind = getattr(getattr(y, "dtype", None), "kind", "")
     if isinstance(y, np.ndarray) and kind in "fmM":
         marks = np.isnan(y) if kind == "f" else np.isnat(y)
         name = "NaN" if kind == "f" else "NaT"
-    elif hasattr(y, "isna"):  # a Series or an array of pandas
+    elif hasattr(y, "isna"):  # This is a Series or an array of pandas.
         marks, name = np.asarray(y.isna()), "NA"
     else:
         names = [_name_of_missing(entry) for entry in _one_by_one(y)]
@@ -85,7 +86,7 @@ def _missing(y: Any) -> tuple[int | None, str]:
     return (int(rows.argmax()), name) if rows.any() else (None, "")
 
 
-def _name_of_missing(entry: Any) -> str:
+def _name_of_missing(entry: object) -> str:
     """What a missing entry is called, or nothing."""
     if entry is None:
         return "None"

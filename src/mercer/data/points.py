@@ -13,16 +13,17 @@ Data frames and tensors are recognised by the module of their type; their librar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.data.column_names import find_columns
-from mercer.data.sparse import canonical, require_indices
+from mercer.data.sparse import canonical, is_sparse, require_indices
+from mercer.data.types import Frame, Objects, Points
 from mercer.errors import InputError, InputTypeError, shown
 
 __all__ = [
@@ -42,10 +43,11 @@ __all__ = [
     "take",
 ]
 
-#: what takes columns of any kind
+#: what to use for columns of any kind
 _FOR_TABLES = "take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
 
-_SHORT = 2**13  # values whose temporary array costs less than asking NumPy not to warn of a sum
+#: Values whose temporary array costs less than asking NumPy not to warn of a sum.
+_SHORT = 2**13
 _REALS = (np.dtype(np.float64), np.dtype(np.float32))
 
 #: points as rows: a dense float array, or a CSR array with sorted indices
@@ -55,7 +57,7 @@ Vectors: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array"
 # --- points that are vectors ----------------------------------------------------------------------
 
 
-def as_vectors(X: Any, name: str = "X") -> Vectors:
+def as_vectors(X: Points, name: str = "X") -> Vectors:
     """Points as the rows of a C-contiguous float array or of a CSR array, all finite.
 
     Takes arrays, lists of lists, scipy.sparse matrices, pandas and polars data frames, torch tensors.
@@ -111,7 +113,7 @@ def _dense_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
     return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
 
 
-def _sparse_values(X: Any, name: str) -> sparse.csr_array:
+def _sparse_values(X: sparse.sparray, name: str) -> sparse.csr_array:
     _require_table(X.shape, name)
     if X.dtype.kind == "c":
         _refuse_complex(name, X.dtype)
@@ -121,7 +123,7 @@ def _sparse_values(X: Any, name: str) -> sparse.csr_array:
     return canonical(rows)
 
 
-def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
+def _frame_values(X: Frame, name: str) -> NDArray[np.floating[Any]]:
     """The columns of a pandas or polars frame, each checked under its own name."""
     parts = [_column_values(X, j, name) for j in range(X.shape[1])]
     single = all(part.dtype == np.float32 for part in parts)
@@ -131,7 +133,7 @@ def _frame_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
     return values
 
 
-def _column_values(X: Any, j: int, name: str) -> NDArray[Any]:
+def _column_values(X: Frame, j: int, name: str) -> NDArray[Any]:
     label = X.columns[j]
     part = (X.iloc[:, j] if _library(X) == "pandas" else X[:, j]).to_numpy()
     if part.dtype.kind == "c":
@@ -144,7 +146,7 @@ def _column_values(X: Any, j: int, name: str) -> NDArray[Any]:
     return _object_values(part, name, label) if part.dtype == object else part
 
 
-def require_numbers(X: Any, name: str = "X") -> None:
+def require_numbers(X: Points, name: str = "X") -> None:
     """Refuse what would become numbers without a word: masked values, dates; and frames by their columns.
 
     >>> require_numbers(np.array([["2026-01-01"]], dtype="datetime64[D]"))
@@ -179,7 +181,7 @@ def _tensor_values(X: Any, name: str) -> NDArray[Any]:
             f"pass {name}.to_dense(), or a scipy.sparse matrix"
         )
     if X.is_floating_point() and X.element_size() < 4:
-        X = X.float()  # NumPy has no bfloat16
+        X = X.float()  # NumPy has no bfloat16.
     return X.numpy(force=True)
 
 
@@ -212,7 +214,7 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
@@ -233,7 +235,7 @@ def _require_table(shape: tuple[int, ...], name: str) -> None:
             f"{name} must be 2-D, one row per point, got shape {shape}. Reshape your data: "
             f"{name}.reshape({shape[0]}, -1) makes one row of each {name}[i]"
         )
-    if shape[1] == 0:  # the words scikit-learn's own checks look for
+    if shape[1] == 0:  # scikit-learn's checks look for these words.
         raise InputError(
             f"{name} has 0 feature(s) (shape={shape}) while a minimum of 1 is required: "
             "pass at least one column"
@@ -247,10 +249,10 @@ def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> N
             return
     else:
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum()):  # one pass, no temporary: the usual case
+            if np.isfinite(values.sum()):  # This is the usual case: one pass, without a temporary array.
                 return
     bad = np.flatnonzero(~np.isfinite(values))
-    if bad.size == 0:  # the sum alone overflowed
+    if bad.size == 0:  # Only the sum overflowed.
         return
     nans = int(np.count_nonzero(np.isnan(values)))
     counts = " and ".join(
@@ -264,26 +266,26 @@ def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> N
     raise InputError(f"{name} contains {counts}, the first at {place}: {remedy}")
 
 
-def stored(X: Any) -> NDArray[Any]:
+def stored(X: Vectors) -> NDArray[Any]:
     """The values that are kept: all of them, or the non-zero ones of a sparse array."""
-    return np.asarray(X.data if sparse.issparse(X) else X)
+    return np.asarray(X.data if is_sparse(X) else X)
 
 
-def position(X: Any, index: int) -> tuple[int, int]:
+def position(X: Vectors, index: int) -> tuple[int, int]:
     """Row and column of the index-th stored value."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return int(np.searchsorted(X.indptr, index, side="right")) - 1, int(X.indices[index])
     row, column = divmod(index, X.shape[1])
     return row, column
 
 
 def _place(shape: tuple[int, ...], index: int, name: str, label: Any) -> str:
-    if len(shape) == 1:  # a column of a data frame
+    if len(shape) == 1:  # This is a column of a data frame.
         return f"row {index} of column {label!r} of {name}"
     return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
 
 
-def _refuse_ragged(X: Any, name: str) -> NoReturn:
+def _refuse_ragged(X: Iterable[Any], name: str) -> NoReturn:
     lengths = sorted({np.size(row) for row in X})
     raise InputError(
         f"{name} must have rows of equal length, got lengths {', '.join(map(str, lengths[:5]))}: "
@@ -291,7 +293,7 @@ def _refuse_ragged(X: Any, name: str) -> NoReturn:
     ) from None
 
 
-def _refuse_masked(X: Any, name: str) -> NoReturn:
+def _refuse_masked(X: np.ma.MaskedArray[Any, Any], name: str) -> NoReturn:
     raise InputTypeError(
         f"{name} must not be a masked array, got shape {X.shape} with {np.ma.count_masked(X)} masked: "
         f"pass {name}.filled(value), or drop the rows with masked values"
@@ -322,7 +324,7 @@ def _refuse_complex(name: str, dtype: np.dtype[Any]) -> NoReturn:
 # --- points that are objects ----------------------------------------------------------------------
 
 
-def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
+def as_objects(X: Points, name: str = "X") -> Objects:
     """Points that are any Python objects: a list, a tuple, an array or a Series of them.
 
     >>> as_objects(np.array(["ab", "b"]))
@@ -342,8 +344,9 @@ def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
             f"pass one of its columns, {name}['column']"
         )
     if isinstance(X, np.ndarray) and X.ndim > 0:
-        is_column = X.dtype == object and X.shape[1:] == (1,)  # as scikit-learn passes a column of a table
-        objects = X.ravel().tolist() if X.ndim == 1 or is_column else list(X.copy())  # its rows are views
+        is_column = X.dtype == object and X.shape[1:] == (1,)  # scikit-learn passes a column so.
+        # The rows would be views.
+        objects = X.ravel().tolist() if X.ndim == 1 or is_column else list(X.copy())
     elif _library(X) in ("pandas", "polars") and hasattr(X, "to_list"):
         objects = X.to_list()
     elif isinstance(X, Sequence):
@@ -361,7 +364,7 @@ def as_objects(X: Any, name: str = "X") -> Sequence[Any]:
 # --- parts of a table -------------------------------------------------------------------------------
 
 
-def n_points(X: Any) -> int:
+def n_points(X: Points) -> int:
     """The number of rows, or of objects.
 
     >>> n_points(np.ones((3, 2))), n_points(["a", "b"])
@@ -410,7 +413,7 @@ def stack(a: Any, b: Any) -> Any:
         return sparse.csr_array(sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)]))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.concatenate([a, b])
-    if hasattr(a, "columns"):  # a data frame of either library
+    if hasattr(a, "columns"):  # This is a data frame of pandas or polars.
         return import_module(type(a).__module__.partition(".")[0]).concat([a, b])
     return [*a, *b]
 
@@ -470,7 +473,7 @@ def _as_table(X: Any, name: str) -> NDArray[Any]:
 # --- which library an object is from, without importing any ---------------------------------------
 
 
-def _library(X: Any) -> str | None:
+def _library(X: object) -> str | None:
     for ancestor in type(X).__mro__:
         library = ancestor.__module__.partition(".")[0]
         if library in ("pandas", "polars", "torch"):
@@ -478,6 +481,6 @@ def _library(X: Any) -> str | None:
     return None
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> TypeGuard[Frame]:
     """Whether it is a data frame of pandas or polars."""
     return _library(X) in ("pandas", "polars") and len(getattr(X, "shape", ())) == 2

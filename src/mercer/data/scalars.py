@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 __all__ = ["is_number"]
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether it is a finite real number, which a float can hold; True and False are none.
 
     >>> is_number(2), is_number(np.float32(0.5)), is_number(True)

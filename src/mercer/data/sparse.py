@@ -6,23 +6,34 @@ arrays. Every matrix of a caller is looked at here once, in time proportional to
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from scipy import sparse
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 
-__all__ = ["canonical", "in_small_integers", "is_canonical", "require_indices"]
+__all__ = ["canonical", "dense", "in_small_integers", "is_canonical", "is_sparse", "require_indices"]
 
 _REMEDY = (
     "make the matrix anew from rows, columns and values: scipy.sparse.coo_array((values, (i, j)), shape)"
 )
 
 
-def require_indices(X: Any, name: str = "X") -> None:
+def is_sparse(X: object) -> TypeGuard[sparse.csr_array]:
+    """Whether it is a matrix or an array of scipy.sparse."""
+    return bool(sparse.issparse(X))
+
+
+def dense(X: Points) -> np.ndarray:
+    """A sparse matrix with its zeros; of anything else the array that NumPy makes of it."""
+    return X.toarray() if is_sparse(X) else np.asarray(X)
+
+
+def require_indices(X: sparse.sparray, name: str = "X") -> None:
     """Refuse a sparse matrix whose arrays do not describe one.
 
-    >>> from scipy import sparse
     >>> broken = sparse.csr_array(np.eye(2))
     >>> broken.indices[1] = 7
     >>> require_indices(broken)
@@ -76,7 +87,6 @@ def is_canonical(rows: Any) -> bool:
 
     The flags of SciPy tell how they were when it looked last.
 
-    >>> from scipy import sparse
     >>> rows = sparse.csr_array(np.ones((2, 2)))
     >>> rows.has_canonical_format, is_canonical(rows)
     (True, True)
@@ -87,7 +97,7 @@ def is_canonical(rows: Any) -> bool:
     if len(rows.indices) != rows.indptr[-1] or len(rows.data) != rows.indptr[-1]:
         return False
     goes_up = np.diff(rows.indices) > 0
-    ends = rows.indptr[1:-1] - 1  # from the last entry of a row to the first of the next anything goes
+    ends = rows.indptr[1:-1] - 1  # Indices may fall from one row to the next.
     goes_up[ends[(ends >= 0) & (ends < len(goes_up))]] = True
     return bool(goes_up.all())
 
@@ -96,7 +106,8 @@ def canonical(rows: Any) -> Any:
     """CSR rows with sorted columns, each there once, and small indices: themselves, or a copy put right."""
     if not is_canonical(rows):
         parts = (rows.data.copy(), rows.indices.copy(), rows.indptr.copy())
-        rows = type(rows)(parts, shape=rows.shape)  # whose flags are not from before a change
+        # A new object does not have the flags from before a change.
+        rows = type(rows)(parts, shape=rows.shape)
         rows.sum_duplicates()
     return in_small_integers(rows)
 

@@ -9,12 +9,14 @@ from scipy.special import logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.classes import KernelClassifierMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, positive, whole
 from mercer.report import Journal, Plan
 from mercer.runtime.config import settings
@@ -85,7 +87,7 @@ class KernelFisherDiscriminant(
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
         gamma: Any = "scale",
         degree: int = 3,
@@ -106,7 +108,7 @@ class KernelFisherDiscriminant(
         self.class_weight = class_weight
         self.indefinite = indefinite
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Find the directions for the points X and their labels y."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight)
@@ -150,23 +152,23 @@ class KernelFisherDiscriminant(
         self.report_ = journal.report(plan)
         return self
 
-    def transform(self, X: Any) -> np.ndarray:  # (n, components)
+    def transform(self, X: Points) -> np.ndarray:  # (n, components)
         """The projections of every row of X."""
         X = self._validate_new(X)
         return self.expansion_(X)
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """log P(class | x) up to a constant; for two classes log P(second | x) - log P(first | x)."""
         values = self._scores(self._validate_new(X))
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+    def predict_log_proba(self, X: Points) -> np.ndarray:  # (n, classes)
         """log P(class | x) by the Gaussians of the projections."""
         values = self._scores(self._validate_new(X))
         values = values - values.max(axis=1, keepdims=True)
         return np.asarray(values - np.log(np.exp(values).sum(axis=1, keepdims=True)))
 
-    def predict_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+    def predict_proba(self, X: Points) -> np.ndarray:  # (n, classes)
         """P(class | x) by the Gaussians of the projections."""
         return np.asarray(softmax(self._scores(self._validate_new(X)), axis=1))
 
@@ -194,7 +196,7 @@ class KernelFisherDiscriminant(
 
     def _keep(
         self,
-        points: Any,
+        points: Points,
         result: FisherResult,
         codes: np.ndarray,
         weight: np.ndarray,
@@ -259,13 +261,13 @@ class KernelFisherDiscriminant(
         with np.errstate(divide="ignore"):  # a prior of zero rules its class out
             return np.asarray(np.log(self.priors_))
 
-    def _scores(self, X: Any) -> np.ndarray:  # (n, classes)
+    def _scores(self, X: Points) -> np.ndarray:  # (n, classes)
         return self._linear(self.expansion_(X)) + self._log_priors()
 
     def _count_outputs(self, y: np.ndarray) -> int:
         return max(1, len(np.unique(y)) - 1)
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)
         d = getattr(X, "shape", (n, 1))[-1]
         q = max(n_outputs, 1)

@@ -8,11 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Method, Plan
 from mercer.solvers.linear.ridge import minimum_norm
@@ -62,7 +64,7 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
         gamma: Any = "scale",
         degree: int = 3,
@@ -79,7 +81,7 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
         self.indefinite = indefinite
         self.rcond = rcond
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
@@ -100,6 +102,6 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
         self.report_ = journal.report(plan)
         return self
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         why = ("K may be singular: its eigenvalues tell",)
         return dense_plan(Method.EIGENVALUES, data.n_points(X), 10.0, why, 2.2, n_outputs)

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -107,7 +108,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         prediction: str = "last",
         max_iter: int = 1000,
         shuffle: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         max_time: float | None = None,
         progress: Any = None,
         checkpoint: Any = None,
@@ -125,7 +126,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Targets) -> Self:
         """Train on the points X and their labels y."""
         journal = Journal()
         X, y = self._validate_fit(X, y)
@@ -158,7 +159,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         )
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Points, y: Targets, classes: Any = None) -> Self:
         """Go on with more points: each is visited once, in order, and need not be kept by the caller.
 
         A stream of batches gives what one pass over all of them gives. The first call names all classes that
@@ -183,7 +184,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         self.report_ = journal.report(plan, iterations=1)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """⟨w, x⟩ + b for every row of X, or the votes; for several classes one column each."""
         X = self._validate_new(X)
         if self._is_voted:
@@ -191,7 +192,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         values = np.asarray(self._map(X) @ self.coef_.T) + self.intercept_
         return values[:, 0] if values.shape[1] == 1 else values
 
-    def bound(self, w: Any, b: Any = 0.0, X: Any = None, y: Any = None) -> Any:
+    def bound(self, w: Any, b: Any = 0.0, X: Points | None = None, y: Targets | None = None) -> Any:
         """(b*² + 1)(r² + 1)/ρ² ≥ ``mistakes_`` of the training, for another separator w* = w/‖w‖, b* = b/‖w‖.
 
         Without an intercept it is r²/ρ². The separator is taken at its word that yᵢ(⟨w, xᵢ⟩ + b) ≥ 1 on the
@@ -217,7 +218,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     def _kernel(self) -> Kernel:
         return Linear() if self.features is None else Linear() @ self.features
 
-    def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
+    def _validate(self, X: Points, y: Targets, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         return super()._validate(X, y, "vectors", reset, **y_options)  # for a map too
 
     def __sklearn_tags__(self) -> Any:
@@ -225,7 +226,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _map(self, X: Any) -> Any:
+    def _map(self, X: Points) -> Any:
         """x, or Φ(x), in rows."""
         return X if self.features is None else data.as_vectors(Mapping(self.features)(X), "features(X)")
 

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
@@ -17,6 +18,7 @@ from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
@@ -97,7 +99,7 @@ class KernelLogisticRegression(
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
         gamma: Any = "scale",
         degree: int = 3,
@@ -133,7 +135,7 @@ class KernelLogisticRegression(
     #: how the fit went
     report_: Report
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight)
@@ -169,12 +171,12 @@ class KernelLogisticRegression(
         )
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+    def predict_proba(self, X: Points) -> np.ndarray:  # (n, classes)
         """P(c | x) for every row x of X and every class c, in the order of ``classes_``."""
         values = self.decision_function(X)
         return np.column_stack([expit(-values), expit(values)]) if values.ndim == 1 else softmax(values)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+    def predict_log_proba(self, X: Points) -> np.ndarray:  # (n, classes)
         """log P(c | x), finite where P(c | x) is too small for a number."""
         values = self.decision_function(X)
         if values.ndim == 1:
@@ -194,7 +196,7 @@ class KernelLogisticRegression(
         classes = len(self.classes_)
         return LogisticRisk(signs(codes, 2), weight) if classes == 2 else SoftmaxRisk(codes, classes, weight)
 
-    def _solve(self, X: Any, risk: Risk, plan: Plan, max_iter: int, control: Control) -> DescentResult:
+    def _solve(self, X: Points, risk: Risk, plan: Plan, max_iter: int, control: Control) -> DescentResult:
         gram = Gram(self.kernel_, X, cache=0)
         K = gram if plan.method is Method.LAZY else gram.dense()
         options: dict[str, Any] = {

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
@@ -19,6 +20,7 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive, whole
 from mercer.losses import Logistic, Loss, Poisson, as_loss
 from mercer.report import HOW, Journal, Method, Plan, Report
@@ -64,7 +66,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
     def _make_loss(self) -> Loss:
         raise NotImplementedError
 
-    def _learn(self, journal: Journal, X: Any, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
+    def _learn(self, journal: Journal, X: Points, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
         """Minimise for every column of Y (n, functions); sets ``expansion_``, ``n_iter_`` and ``report_``."""
         omega = None if self.penalty is None else as_penalty(self.penalty)
         plan = self._plan(X, Y.shape[1], loss)
@@ -106,7 +108,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
             gap=unit * sum(result.gap for result in results),
         )
 
-    def _keep(self, points: Any, results: list[OneFunction], origin: np.ndarray | None) -> None:
+    def _keep(self, points: Points, results: list[OneFunction], origin: np.ndarray | None) -> None:
         coef = np.column_stack([result.coef for result in results])
         stored = np.flatnonzero(coef.any(axis=1))
         if not stored.size:  # f = b: one anchor of weight zero keeps the type
@@ -137,7 +139,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
                 ConvergenceWarning,
             )
 
-    def _plan(self, X: Any, n_outputs: int, loss: Loss | None = None) -> Plan:
+    def _plan(self, X: Points, n_outputs: int, loss: Loss | None = None) -> Plan:
         loss = self._make_loss() if loss is None else loss
         n = data.n_points(X)
         name = "Newton's method" if loss.smooth else "method of multipliers"
@@ -217,7 +219,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
         gamma: Any = "scale",
         degree: int = 3,
@@ -252,7 +254,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight)
@@ -289,7 +291,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
         )
 
     @available_if(_gives_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+    def predict_proba(self, X: Points) -> np.ndarray:  # (n, classes)
         """P(c | x) for every row x of X; of several classes, each against the rest, divided by their sum."""
         values = self.decision_function(X)
         if values.ndim == 1:
@@ -365,7 +367,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
         gamma: Any = "scale",
         degree: int = 3,
@@ -404,7 +406,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their targets y, (n,) or (n, targets), and weights of the points."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight, y_numeric=True, multi_output=True)
@@ -415,7 +417,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
         self._learn(journal, X, y.reshape(len(y), -1), weight, loss)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,) or (n, targets)
+    def predict(self, X: Points) -> np.ndarray:  # (n,) or (n, targets)
         """f(x) for every row of X; with the Poisson loss exp f(x), the mean."""
         X = self._validate_new(X)
         values = self.expansion_(X)

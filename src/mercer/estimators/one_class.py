@@ -8,8 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.estimators.shared.support import SupportMixin
 from mercer.estimators.shared.support_parameters import PART
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan
 from mercer.solvers.svm.problems import fit, one_class, outlying
@@ -62,7 +64,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
@@ -100,7 +102,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     def _sums_to_zero(self) -> bool:
         return False
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets | None = None, sample_weight: Weights = None) -> Self:
         """Find the region of the points X, with weights; y is not used."""
         journal = Journal()
         points, _, weight = self._prepare(X, "no_validation", sample_weight)
@@ -116,20 +118,20 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
         self._finish(journal, plan, points, [machine], control.total_seconds)
         return self
 
-    def plan(self, X: Any, y: Any = None) -> Plan:
+    def plan(self, X: Points, y: Targets | None = None) -> Plan:
         """What ``fit(X)`` would do: solver, precision, memory, expected time, and why. Nothing is fitted."""
         probe = clone(self)
         points, _, _ = probe._prepare(X, "no_validation", None)
         return probe._set_up(points, 1.0, data.n_points(points), 1)[1]
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (m,)
+    def decision_function(self, X: Points) -> np.ndarray:  # (m,)
         """f(x), positive inside the region."""
         return self._values_at(X)
 
-    def score_samples(self, X: Any) -> np.ndarray:  # (m,)
+    def score_samples(self, X: Points) -> np.ndarray:  # (m,)
         """Σᵢ αᵢ k(xᵢ, x): ``decision_function`` before ρ is taken away."""
         return self.decision_function(X) + self.offset_
 
-    def predict(self, X: Any) -> np.ndarray:  # (m,)
+    def predict(self, X: Points) -> np.ndarray:  # (m,)
         """1 inside the region, -1 outside."""
         return np.where(self.decision_function(X) > 0, 1, -1).astype(np.intp)

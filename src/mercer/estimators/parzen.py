@@ -9,12 +9,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, check_weights, flag
 from mercer.estimators.shared.definite import refutation
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.estimators.shared.stream import StreamMixin
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan
 
@@ -93,7 +95,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
         gamma: Any = "scale",
         degree: int = 3,
@@ -110,7 +112,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self.priors = priors
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Take the means of the points X with labels y."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight)
@@ -130,7 +132,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self.report_ = journal.report(plan)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Points, y: Targets, classes: Any = None, sample_weight: Weights = None) -> Self:
         """Take more points into the means, which stay exact: only what is new is computed.
 
         The first call names all classes that will come; one of which no point has come is never predicted.
@@ -147,7 +149,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self.report_ = journal.report(plan)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X; for several classes one column each."""
         X = self._validate_new(X)
         values = self.expansion_(X)
@@ -179,7 +181,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self._largest = 0.0  # max |k(x, x)|
         self._anchors: Any = None
 
-    def _add(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> None:
+    def _add(self, X: Points, codes: np.ndarray, weight: np.ndarray) -> None:
         """More points: the running sums, and the points themselves."""
         used = np.flatnonzero(weight > 0)
         X, codes, weight = data.take(X, used), codes[used], weight[used]
@@ -199,7 +201,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self._codes = np.concatenate([self._codes, codes])
         self._weight = np.concatenate([self._weight, weight])
 
-    def _new_pairs(self, X: Any, mine: np.ndarray, w: np.ndarray, c: int, total: float) -> float:
+    def _new_pairs(self, X: Points, mine: np.ndarray, w: np.ndarray, c: int, total: float) -> float:
         """Σ wᵢ wⱼ k(xᵢ, xⱼ) over the pairs of class c with at least one new point, w shares of the total."""
         points, w = data.take(X, mine), w[mine]
         before = self._codes == c
@@ -209,7 +211,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
             pairs += 2 * self._finite(float(w @ (gram @ (self._weight[before] / total))), c)
         return pairs
 
-    def _pairs(self, points: Any, w: np.ndarray, c: int) -> float:
+    def _pairs(self, points: Points, w: np.ndarray, c: int) -> float:
         """Σ wᵢ wⱼ k(xᵢ, xⱼ) over all pairs of points of class c."""
         gram = Gram(self.kernel_, points, cache=0)
         self._largest = max(self._largest, float(np.abs(gram.diag()).max()))
@@ -223,7 +225,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
             )
         return pairs
 
-    def _finish(self, journal: Journal, X: Any) -> None:
+    def _finish(self, journal: Journal, X: Points) -> None:
         """The functions, from the sums; X are the points that came last."""
         seen = self._total > 0
         share = np.where(seen, self._total, 1.0)
@@ -285,7 +287,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
             )
         return np.asarray(costs)
 
-    def _warn_if_indefinite(self, journal: Journal, X: Any) -> None:
+    def _warn_if_indefinite(self, journal: Journal, X: Points) -> None:
         """Distances to means are no squared distances then; densities without an offset need none."""
         norms = self.squared_norms_
         if (norms < -_ROUNDING * self._largest).any():

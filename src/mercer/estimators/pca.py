@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.data import points as data
+from mercer.data.types import Points, Seed, Targets, Weights
 from mercer.errors import InputError, warn_user
 from mercer.estimators.shared.base import KernelMixin, check_weights, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
@@ -24,6 +25,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import differentiate, evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
@@ -45,7 +47,7 @@ _STORES = {
 }
 
 
-def _is_count_or_share(value: Any) -> bool:
+def _is_count_or_share(value: object) -> bool:
     if isinstance(value, bool | np.bool_):
         return False
     if isinstance(value, Integral):
@@ -130,7 +132,7 @@ class KernelPCA(
         self,
         n_components: Any = None,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
@@ -141,7 +143,7 @@ class KernelPCA(
         indefinite: str = "refuse",
         tol: float | None = None,
         max_iter: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         max_time: float | None = None,
         progress: Any = None,
         checkpoint: Any = None,
@@ -165,17 +167,17 @@ class KernelPCA(
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets | None = None, sample_weight: Weights = None) -> Self:
         """Find the components of the points X; y is ignored. A weight of 2 counts a point twice."""
         self._fit(X, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_transform(self, X: Points, y: Targets | None = None, sample_weight: Weights = None) -> Any:
         """``fit(X).transform(X)``, without computing the kernel matrix again."""
         scores = self._fit(X, sample_weight)
         return self.transform(X) if scores is None else scores
 
-    def transform(self, X: Any) -> np.ndarray:  # (n, components)
+    def transform(self, X: Points) -> np.ndarray:  # (n, components)
         """The scores f_c(x) of every row of X."""
         X = self._validate_new(X)
         return self.expansion_(X)
@@ -186,7 +188,7 @@ class KernelPCA(
 
     # --- the steps of fit --------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, sample_weight: Any) -> np.ndarray | None:
+    def _fit(self, X: Points, sample_weight: Weights) -> np.ndarray | None:
         """Fit; the scores of the training points where they are known."""
         journal = Journal()
         for name in ("dual_coef_", "scores_fit_"):  # of an earlier fit
@@ -236,7 +238,7 @@ class KernelPCA(
         return scores
 
     def _keep(
-        self, points: Any, result: EigenResult, kept: int, weight: np.ndarray, origin: np.ndarray | None
+        self, points: Points, result: EigenResult, kept: int, weight: np.ndarray, origin: np.ndarray | None
     ) -> np.ndarray | None:
         values, U = result.values[:kept], result.vectors[:, :kept]
         values = np.where(values > result.zero, values, 0.0)
@@ -282,7 +284,7 @@ class KernelPCA(
         """The number of eigenpairs to compute for n points."""
         return min(int(self.n_components), n) if isinstance(self.n_components, Integral) else n
 
-    def _scheme(self, X: Any) -> Scheme:
+    def _scheme(self, X: Points) -> Scheme:
         n = data.n_points(X)
         is_slow = any(getattr(part, "is_slow", False) for part in self.kernel_.parts())
         return scheme(
@@ -294,7 +296,7 @@ class KernelPCA(
             is_slow=is_slow,
         )
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         n, how = data.n_points(X), self._scheme(X)
         k, d = self._count(n), getattr(X, "shape", (n, 1))[-1]
         memory, flops, why = how.memory, 2.0 * n * n * (d + 10), []
@@ -322,7 +324,7 @@ class KernelPCA(
 
     # --- the way back ------------------------------------------------------------------------------------
 
-    def inverse_transform(self, X: Any) -> np.ndarray:  # (n, features)
+    def inverse_transform(self, X: Points) -> np.ndarray:  # (n, features)
         """Points whose scores are (nearest to) the rows of X."""
         check_is_fitted(self)
         scores = check_array(X, dtype=np.float64)

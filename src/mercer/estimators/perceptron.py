@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -15,6 +16,7 @@ from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixi
 from mercer.estimators.shared.origin import warn_if_lost
 from mercer.expansion import Expansion
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
 from mercer.report import Journal, Plan
 from mercer.runtime.config import memory_budget, settings
@@ -128,7 +130,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
 
     def __init__(
         self,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         *,
         gamma: Any = "scale",
         degree: int = 3,
@@ -141,7 +143,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         residual: float = 1e-6,
         max_iter: int = 100,
         shuffle: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         record_history: bool | None = None,
         max_time: float | None = None,
         progress: Any = None,
@@ -167,7 +169,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Targets) -> Self:
         """Train on the points X and their labels y."""
         journal = Journal()
         X, y = self._validate_fit(X, y)
@@ -199,7 +201,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self.report_ = journal.report(plan, result.stopped, iterations=epochs, time=control.total_seconds)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Points, y: Targets, classes: Any = None) -> Self:
         """Go on with more points: each is visited once, in order, and need not be kept by the caller.
 
         A stream of batches gives what one pass over all of them gives. The first call names all classes that
@@ -221,12 +223,12 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self.report_ = journal.report(plan, iterations=1)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X, or the votes; for several classes one column each."""
         X = self._validate_new(X)
         return self._votes(X) if self._is_voted else self.expansion_(X)
 
-    def bound(self, g: Expansion, X: Any = None, y: Any = None) -> Any:
+    def bound(self, g: Expansion, X: Points | None = None, y: Targets | None = None) -> Any:
         """‖g‖² maxᵢ k(xᵢ, xᵢ) ≥ ``mistakes_`` of the training, for another g that separates the classes.
 
         With an intercept it is (‖g‖² + b²)(maxᵢ k(xᵢ, xᵢ) + 1). g is taken at its word that yᵢ g(xᵢ) ≥ 1 on
@@ -304,7 +306,9 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
 
     # --- without a budget --------------------------------------------------------------------------------
 
-    def _run(self, X: Any, gram: Gram, Y: np.ndarray, options: dict[str, Any]) -> tuple[Any, int, np.ndarray]:
+    def _run(
+        self, X: Points, gram: Gram, Y: np.ndarray, options: dict[str, Any]
+    ) -> tuple[Any, int, np.ndarray]:
         options |= {"fit_intercept": self.fit_intercept, "boundary": self.boundary}
         options |= {"prefetch": self._prefetch()}
         options |= {"record": self._is_recorded(*Y.shape), "keep": self._keep_order()}
@@ -317,7 +321,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             self.history_ = result.history[0] if len(result.history) == 1 else result.history
         return result, int(result.epochs.max()), result.converged
 
-    def _continue(self, X: Any, Y: np.ndarray, first: bool) -> None:
+    def _continue(self, X: Points, Y: np.ndarray, first: bool) -> None:
         """One visit of each point, from the f that is there."""
         start = None
         if not first:
@@ -344,7 +348,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     # --- with a budget -----------------------------------------------------------------------------------
 
     def _run_on_budget(
-        self, X: Any, gram: Gram, Y: np.ndarray, options: dict[str, Any]
+        self, X: Points, gram: Gram, Y: np.ndarray, options: dict[str, Any]
     ) -> tuple[Any, int, np.ndarray]:
         self._budget = self._new_budget(Y.shape[1])
         result = budget_perceptron(gram, Y, self._budget, **options)
@@ -355,7 +359,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         converged = np.full(Y.shape[1], result.stopped == "converged")
         return result, len(result.mistakes_per_epoch), converged
 
-    def _continue_on_budget(self, X: Any, Y: np.ndarray, first: bool) -> None:
+    def _continue_on_budget(self, X: Points, Y: np.ndarray, first: bool) -> None:
         if first:
             self._budget = self._new_budget(Y.shape[1])
         begin = len(self._budget.source)
@@ -379,7 +383,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             residual=float(self.residual),
         )
 
-    def _publish_stored(self, X: Any) -> None:
+    def _publish_stored(self, X: Points) -> None:
         """What users see of the stored points, which are some of X."""
         model = self._budget
         source, coef = model.source, model.coef.copy()

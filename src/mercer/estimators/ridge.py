@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
@@ -19,6 +20,7 @@ from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, nonnegative, positive, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan, Report
@@ -52,7 +54,7 @@ class KernelRegressorMixin(RegressorMixin):
     #: the coefficients of the points, where ``expansion_`` has others
     _dual: np.ndarray | None = None
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,) or (n, targets)
+    def predict(self, X: Points) -> np.ndarray:  # (n,) or (n, targets)
         """f(x) for every row of X."""
         X = self._validate_new(X)
         return self.expansion_(X)
@@ -81,7 +83,7 @@ class KernelRegressorMixin(RegressorMixin):
 
     def _keep(
         self,
-        points: Any,
+        points: Points,
         coef: np.ndarray,
         intercept: np.ndarray,
         is_vector: bool,
@@ -165,7 +167,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         self,
         alpha: Any = 1.0,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -196,7 +198,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
@@ -260,7 +262,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             )
         return np.broadcast_to(given.ravel(), targets) * (1.0 if self.lam is None else weight.sum())
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)
         given = np.asarray(self.alpha if self.lam is None else self.lam)
         if not np.all(given > 0):
@@ -295,7 +297,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             return replace(plans["mixed"], why=("there are many points", *plans["mixed"].why))
         return plans["cholesky"]
 
-    def _is_gentle(self, X: Any, given: np.ndarray) -> bool:
+    def _is_gentle(self, X: Points, given: np.ndarray) -> bool:
         """Whether a factor in float32 does for α, and K is quick to compute in float64."""
         if settings().dtype != "float64" or self.kernel_.domain == "objects":
             return False
@@ -342,7 +344,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         return plans
 
     def _solve(
-        self, plan: Plan, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
+        self, plan: Plan, X: Points, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
     ) -> _Solution:
         if plan.method is Method.PRIMAL:
             solution = self._in_features(X, Y, alphas, weight)
@@ -373,7 +375,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         self._meet(result.clipped, X, journal)
         return _Solution(X, result.coef, result.intercept, result.objective, result.errors)
 
-    def _warn_if_lost(self, journal: Journal, X: Any, alphas: np.ndarray, weight: np.ndarray) -> None:
+    def _warn_if_lost(self, journal: Journal, X: Points, alphas: np.ndarray, weight: np.ndarray) -> None:
         """Of the columns that the penalty would let matter."""
         least = 1e-3 * float(alphas.min()) / float(weight.sum())
         warn_if_lost(journal, self.kernel_, X, type(self).__name__, least)
@@ -400,7 +402,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         self,
         plan: Plan,
         gram: Gram,
-        X: Any,
+        X: Points,
         Y: np.ndarray,
         alphas: np.ndarray,
         weight: np.ndarray,

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
@@ -17,7 +18,7 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.names import as_kernel
+from mercer.kernels.names import KernelLike, as_kernel
 from mercer.kernels.parameters import Parameter, choice, fixed
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
@@ -28,7 +29,7 @@ __all__ = ["KernelRidgeCV"]
 _COUNT = 20  # penalties of the default path
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: object) -> bool:
     try:
         entries = np.asarray(value)
     except ValueError:  # ragged
@@ -97,7 +98,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         self,
         alphas: Any = None,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelLike | list[KernelLike] = "rbf",
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -124,7 +125,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Choose on the points X, their targets y, (n,) or (n, targets), and their weights."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
@@ -177,7 +178,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
             raise InputError("kernel is an empty list: pass a kernel, or a list of at least one")
         return [as_kernel(kernel, self.gamma, self.degree, self.coef0) for kernel in given]
 
-    def _candidates(self, X: Any, weight: Any) -> list[Kernel]:
+    def _candidates(self, X: Points, weight: Weights) -> list[Kernel]:
         if not isinstance(self.kernel, list | tuple):
             return [self.kernel_]
         given = self._given()
@@ -198,7 +199,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
             trace -= float(weight @ (gram @ weight)) / float(weight.sum())
         return np.logspace(-8, 1, _COUNT) * (trace if trace > 0 else 1.0)
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         count = len(self.kernel) if isinstance(self.kernel, list | tuple) else 1
         n = data.n_points(X)
         why = ("one reduction of K serves every penalty and leaves out every point",)

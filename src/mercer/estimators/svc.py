@@ -7,11 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mercer.data.types import Points, Seed, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.support_classes import Problems, SupportClassifier
 from mercer.estimators.shared.support_parameters import PART, PENALTY
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter
 from mercer.solvers.control import Control
 from mercer.solvers.svm.hard_margin import separate
@@ -111,7 +113,7 @@ class SVC(SupportClassifier):
         self,
         *,
         C: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
@@ -124,7 +126,7 @@ class SVC(SupportClassifier):
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         multi_class: str = "ovo",
         average: bool = False,
         precision: str = "auto",
@@ -160,7 +162,7 @@ class SVC(SupportClassifier):
         self.resume = resume
         self.fit_intercept = fit_intercept
 
-    def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
+    def path(self, X: Points, y: Targets, Cs: Any, sample_weight: Weights = None) -> list[Self]:
         """Fitted estimators for each of ``Cs``, in order, each from the solution of the last, on one Gram."""
         return self._path(X, y, Cs, sample_weight)
 
@@ -234,7 +236,7 @@ class NuSVC(SupportClassifier):
         self,
         *,
         nu: float = 0.5,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
@@ -247,7 +249,7 @@ class NuSVC(SupportClassifier):
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         multi_class: str = "ovo",
         precision: str = "auto",
         warm_start: bool = False,

@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.support import SupportMixin
 from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY
 from mercer.gram import Gram
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, nonnegative
 from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
@@ -26,7 +28,7 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
 
     average: bool
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their targets y, and weights of the points."""
         journal = Journal()
         points, y, weight = self._prepare(X, y, sample_weight, y_numeric=True)
@@ -42,18 +44,18 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
         self._finish(journal, plan, points, [machine], control.total_seconds)
         return self
 
-    def plan(self, X: Any, y: Any = None) -> Plan:
+    def plan(self, X: Points, y: Targets | None = None) -> Plan:
         """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
         probe = clone(self)
         points, _, _ = probe._prepare(X, "no_validation", None)
         n = data.n_points(points)
         return probe._set_up(points, probe._finite_penalty(np.ones(n)), 2 * n, 1)[1]
 
-    def predict(self, X: Any) -> np.ndarray:  # (m,)
+    def predict(self, X: Points) -> np.ndarray:  # (m,)
         """f(x) for every row of X."""
         return self._values_at(X)
 
-    def path(self, X: Any, y: Any, Cs: Any, sample_weight: Any = None) -> list[Self]:
+    def path(self, X: Points, y: Targets, Cs: Any, sample_weight: Weights = None) -> list[Self]:
         """Fitted estimators for each of ``Cs``, in order, each from the solution of the last, on one Gram."""
         return self._path(X, y, Cs, sample_weight)
 
@@ -120,7 +122,7 @@ class SVR(_SupportRegressor):
     def __init__(
         self,
         *,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,
@@ -227,7 +229,7 @@ class NuSVR(_SupportRegressor):
         *,
         nu: float = 0.5,
         C: float = 1.0,
-        kernel: Any = "rbf",
+        kernel: KernelLike = "rbf",
         degree: int = 3,
         gamma: Any = "scale",
         coef0: float = 0.0,

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.features.polynomial import PolynomialMap
 from mercer.kernels.base import Kernel
@@ -33,12 +35,11 @@ def explicit_size(kernel: Kernel, n_columns: int) -> int | None:
     return None
 
 
-def explicit_features(kernel: Kernel, X: Any) -> Any:  # (n, features), CSR where X is and Φ is the identity
-    """Φ(x) for each row of X."""
+def explicit_features(kernel: Kernel, X: Points) -> Any:  # (n, features)
+    """Φ(x) for each row of X: a CSR array where X is one and Φ is the identity."""
     if type(kernel) is Linear:
         return X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if type(kernel) is Polynomial:
-        dense = X.toarray() if sparse.issparse(X) else np.asarray(X)
-        scaled = math.sqrt(kernel.gamma) * np.asarray(dense, dtype=np.float64)
+        scaled = math.sqrt(kernel.gamma) * np.asarray(dense(X), dtype=np.float64)
         return PolynomialMap(int(kernel.degree), float(kernel.c))(scaled)
     raise InputError(f"no explicit features are known for {kernel!r}: it has them for Linear and Polynomial")

@@ -24,14 +24,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from mercer.data.points import as_vectors, refuse_too_large, require_numbers
-from mercer.data.scalars import is_number
-from mercer.data.sparse import require_indices
-from mercer.errors import InputError, shown
+from mercer.data.sparse import dense, is_sparse, require_indices
+from mercer.data.types import Points, Targets
+from mercer.errors import InputError
 from mercer.runtime.config import require_memory
 
 __all__ = ["MonomialMap", "count", "exponents", "grow", "homogeneous", "weights"]
@@ -124,22 +123,6 @@ def in_words(size: int) -> str:
     return f"{size:,}" if size < 10**18 else f"{Decimal(size):.2e}"
 
 
-def require_whole(name: str, value: Any, minimum: int) -> None:
-    """Refuse a parameter that is not a whole number ≥ minimum."""
-    if not is_number(value) or value != int(value) or value < minimum:
-        some = ", ".join(str(minimum + k) for k in range(3))
-        raise InputError(
-            f"{name} must be a whole number of at least {minimum}, got {shown(value)}: pass {some}, …"
-        )
-
-
-def require_real(name: str, value: Any, positive: bool = False) -> None:
-    """Refuse a parameter that is not a finite number ≥ 0, or > 0."""
-    if not is_number(value) or value < 0 or (positive and value == 0):
-        sign, remedy = ("positive", "a positive number") if positive else ("non-negative", "a number ≥ 0")
-        raise InputError(f"{name} must be {sign}, got {shown(value)}: pass {remedy}")
-
-
 class MonomialMap(TransformerMixin, BaseEstimator):
     """What the maps made of monomials share: a value that is called like Φ, and a step of a pipeline.
 
@@ -163,13 +146,13 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         """Each feature as text, from the names of the columns."""
         raise NotImplementedError
 
-    def __call__(self, X: Any) -> Floats:
+    def __call__(self, X: Points) -> Floats:
         """Φ(x) for each row of X."""
         raise NotImplementedError
 
     # --- a value ---------------------------------------------------------------------------------------
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in self._parameters() and name in vars(self):
             raise FrozenInstanceError(f"cannot assign to {name!r}: use set_params({name}=…)")
         super().__setattr__(name, value)
@@ -207,13 +190,13 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets | None = None) -> Self:
         """Remember the number and the names of the columns."""
         self.check()
         self._validate(X, reset=True)
         return self
 
-    def transform(self, X: Any) -> Any:  # (n, features)
+    def transform(self, X: Points) -> Any:  # (n, features)
         """Φ(x) for each row of X, as many columns as ``n_features`` says."""
         return self(self._validate(X, reset=False))
 
@@ -223,18 +206,18 @@ class MonomialMap(TransformerMixin, BaseEstimator):
         names = _check_feature_names_in(self, input_features)
         return np.array(self.feature_names([str(name) for name in names]), dtype=object)
 
-    def _validate(self, X: Any, reset: bool) -> Any:
+    def _validate(self, X: Points, reset: bool) -> Any:
         require_numbers(X)
-        if sparse.issparse(X):
+        if is_sparse(X):
             require_indices(X)
         try:
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
         except OverflowError:
             refuse_too_large()
 
-    def _prepare(self, X: Any) -> Floats:
+    def _prepare(self, X: Points) -> Floats:
         """X as a dense array, once its features are known to fit the memory budget."""
-        vectors: Any = as_vectors(X)
+        vectors = as_vectors(X)
         n, m = vectors.shape
         size = self.n_features(m)
         require_memory(
@@ -242,7 +225,7 @@ class MonomialMap(TransformerMixin, BaseEstimator):
             f"{self!r} of {n:,} points with {m:,} columns has {in_words(size)} features and",
             "use the kernel itself, which needs no features, a lower degree or fewer columns",
         )
-        return vectors.toarray() if sparse.issparse(vectors) else vectors
+        return dense(vectors)
 
 
 def monomial(a: Sequence[int], names: Sequence[str]) -> list[str]:

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.features.monomials import (
-    MonomialMap,
-    count,
-    exponents,
-    homogeneous,
-    monomial,
-    require_names,
-    require_real,
-    require_whole,
-)
+from mercer.data.types import Points
+from mercer.features.monomials import MonomialMap, count, exponents, homogeneous, monomial, require_names
+from mercer.kernels.parameters import nonnegative, whole
 
 __all__ = ["PolynomialMap"]
 
@@ -60,14 +53,14 @@ class PolynomialMap(MonomialMap):
     c: float = 0.0
 
     def check(self) -> None:
-        require_whole("degree", self.degree, minimum=1)
-        require_real("c", self.c)
+        whole(2).check("degree", self.degree)
+        nonnegative().check("c", self.c)
 
     def n_features(self, m: int) -> int:
         self.check()
         return count(self._variables(m), int(self.degree))
 
-    def __call__(self, X: Any) -> NDArray[np.floating[Any]]:
+    def __call__(self, X: Points) -> NDArray[np.floating[Any]]:
         """Φ(x) for each row of X: (n, m) to (n, n_features(m))."""
         points = self._prepare(X)
         if self.c > 0:

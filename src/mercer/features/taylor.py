@@ -11,17 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.data.types import Points
 from mercer.errors import InputError
-from mercer.features.monomials import (
-    MonomialMap,
-    count,
-    exponents,
-    grow,
-    monomial,
-    require_names,
-    require_real,
-    require_whole,
-)
+from mercer.features.monomials import MonomialMap, count, exponents, grow, monomial, require_names
+from mercer.kernels.parameters import nonnegative, positive, whole
 
 __all__ = ["GaussianTaylorMap"]
 
@@ -64,14 +57,14 @@ class GaussianTaylorMap(MonomialMap):
     order: int = 4
 
     def check(self) -> None:
-        require_real("sigma", self.sigma, positive=True)
-        require_whole("order", self.order, minimum=0)
+        positive().check("sigma", self.sigma)
+        whole(4, minimum=0).check("order", self.order)
 
     def n_features(self, m: int) -> int:
         self.check()
         return math.comb(m + int(self.order), m)
 
-    def __call__(self, X: Any) -> NDArray[np.floating[Any]]:
+    def __call__(self, X: Points) -> NDArray[np.floating[Any]]:
         """Φ(x) for each row of X: (n, m) to (n, n_features(m))."""
         from scipy.special import gammaln, xlogy
 
@@ -83,14 +76,16 @@ class GaussianTaylorMap(MonomialMap):
 
         with np.errstate(over="ignore"):
             length = np.hypot.reduce(np.abs(points), axis=1, dtype=np.float64)  # (n,)
-            ratio = np.minimum(length / self.sigma, 1e100)  # beyond this every feature is 0, not 0 · ∞
+            # Beyond this every feature is 0; the bound avoids 0 · ∞.
+            ratio = np.minimum(length / self.sigma, 1e100)
         direction = (points / np.where(length > 0, length, 1.0)[:, None]).astype(points.dtype, copy=False)
 
         blocks[0][:] = 1.0
         for k in degrees[1:]:
             grow(blocks[k - 1], direction, k, out=blocks[k])
         for k in degrees:
-            root_p = np.exp(xlogy(k, ratio) - gammaln(k + 1) / 2 - ratio**2 / 2)  # √ of a Poisson probability
+            # the root of a Poisson probability
+            root_p = np.exp(xlogy(k, ratio) - gammaln(k + 1) / 2 - ratio**2 / 2)
             blocks[k] *= root_p[:, None].astype(points.dtype, copy=False)
         return features
 
@@ -121,7 +116,7 @@ class GaussianTaylorMap(MonomialMap):
         from scipy.special import gammainc
 
         self.check()
-        require_real("radius", radius)
+        nonnegative().check("radius", radius)
         return float(gammainc(int(self.order) + 1, (radius / self.sigma) * (radius / self.sigma)))
 
     @classmethod
@@ -131,10 +126,10 @@ class GaussianTaylorMap(MonomialMap):
         >>> [GaussianTaylorMap.order_for(sigma=1.0, radius=r, tol=1e-6) for r in (0.5, 1.0, 3.0)]
         [5, 9, 26]
         """
-        require_real("radius", radius)
-        require_real("tol", tol, positive=True)
-        require_real("sigma", sigma, positive=True)
-        if radius / sigma > 1e6:  # the order is about (radius/σ)²
+        nonnegative().check("radius", radius)
+        positive().check("tol", tol)
+        positive().check("sigma", sigma)
+        if radius / sigma > 1e6:  # The order would be about (radius/σ)².
             raise InputError(
                 f"radius / sigma must be at most 1e6, got {radius / sigma:.3g}: no map of a sensible "
                 "size reaches that far; centre and scale the data, or use random features"

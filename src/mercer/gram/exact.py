@@ -6,10 +6,9 @@ the largest term is larger than the others. With ``twofold`` numbers it is 2â»Â
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.kernels.vectors.dotproduct import Linear, Polynomial
 from mercer.runtime.native import compiles, njit
@@ -19,7 +18,7 @@ __all__ = ["exact_values"]
 
 
 def exact_values(
-    kernel: Kernel, points: Any, index: np.ndarray
+    kernel: Kernel, points: Points, index: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:  # (m, m), (m, m)
     """K of some of the points, as the sum of two matrices; None where there is no such arithmetic.
 

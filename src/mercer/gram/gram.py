@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.data import agreement
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
 from mercer.gram.backends.base import Backend, Tile, cut
@@ -65,7 +66,9 @@ class Gram:
 
     __array_ufunc__ = None  # V @ K must not be NumPy's
 
-    def __init__(self, kernel: Kernel, X: Any, Y: Any = None, *, cache: int | None = None) -> None:
+    def __init__(
+        self, kernel: Kernel, X: Points, Y: Points | None = None, *, cache: int | None = None
+    ) -> None:
         if not isinstance(kernel, Kernel):
             raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
         kernel = kernel.__sklearn_clone__()  # a later set_params must not reach this Gram
@@ -107,12 +110,12 @@ class Gram:
         self._width = sum(view.width for view in sides.right.views if view.norms.size)
         self._cache = RowStore(self.shape[1], self.dtype, cache)
 
-    def is_of(self, kernel: Kernel, Y: Any, now: Settings) -> bool:
+    def is_of(self, kernel: Kernel, Y: Points, now: Settings) -> bool:
         """Whether it is K(·, Y) of this kernel, and one made now would compute alike."""
         is_alike = all(getattr(now, name) == value for name, value in self._settings.items())
         return is_alike and self._raw[1] is Y and self.kernel == kernel
 
-    def beside(self, X: Any) -> Gram:
+    def beside(self, X: Points) -> Gram:
         """K(X, Y) for other points X, under the settings of this Gram, which has prepared Y already.
 
         >>> from mercer import Gaussian
@@ -317,13 +320,13 @@ class Gram:
                 run(task, tasks, 1 if alone else None)
 
 
-def _remake(kernel: Kernel, X: Any, Y: Any, cache: int | None, settings: dict[str, Any]) -> Gram:
+def _remake(kernel: Kernel, X: Points, Y: Points | None, cache: int | None, settings: dict[str, Any]) -> Gram:
     """A Gram under the settings that another was made with."""
     with within(**settings):
         return Gram(kernel, X, Y, cache=cache)
 
 
-def _mean(inner: Expression, X: Any, reference: Any) -> np.ndarray:
+def _mean(inner: Expression, X: Points, reference: Points) -> np.ndarray:
     """(1/n) Σᵢ k(x, xᵢ) for every x of X."""
     gram = object.__new__(Gram)
     program = Program(inner)

@@ -24,12 +24,14 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.depth import require_shallow
 from mercer.kernels.formula.expression import Expression, Number, wrap
@@ -40,9 +42,16 @@ __all__ = ["Kernel"]
 
 
 class Kernel:
-    """A similarity k(x, x') of two points, as an expression. Subclass it to write your own."""
+    """A similarity k(x, x') of two points, as an expression. Subclass it to write your own.
 
-    #: every concrete kernel class, filled as classes are defined
+    ``parameters`` holds the declarations of its parameters, under the names that ``get_params`` uses:
+
+    >>> from mercer import Gaussian
+    >>> list(Gaussian.parameters), Gaussian(sigma=2.0).parameters["sigma"].words
+    (['sigma', 'gamma'], ('median',))
+    """
+
+    #: every concrete kernel class; a class enters when it is defined
     registry: ClassVar[list[type[Kernel]]] = []
     #: what a point is: "vectors", "nonnegative" (vectors ≥ 0), "objects", or "any"
     domain: str = "vectors"
@@ -53,24 +62,24 @@ class Kernel:
     #: why this kernel is positive definite if those it is made of are, or None
     closure: str | None = None
 
-    #: other names of parameters, which are taken and never given back: ``{"lam": "gamma"}``
+    #: other names that the constructor takes for parameters, and never gives back: ``{"lam": "gamma"}``
     aliases: ClassVar[dict[str, str]] = {}
 
     #: whether its numbers, and those of its parts, are leaves of the formula and do not shape it
     holds_numbers_as_leaves: ClassVar[bool] = True
 
-    _parameters: ClassVar[dict[str, Parameter]] = {}
+    parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
 
     # --- construction and parameters -------------------------------------------------------------
 
     def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
-        cls._parameters = {**cls._parameters, **own}
+        cls.parameters = MappingProxyType({**cls.parameters, **own})
         if "__init__" not in vars(cls):
             keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
             cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-                [inspect.Parameter(n, keyword, default=p.default) for n, p in cls._parameters.items()]
+                [inspect.Parameter(n, keyword, default=p.default) for n, p in cls.parameters.items()]
             )
         if "expression" in vars(cls) and "holds_numbers_as_leaves" not in vars(cls):
             cls.holds_numbers_as_leaves = False
@@ -79,11 +88,11 @@ class Kernel:
             Kernel.registry.append(cls)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = dict(zip(self._parameters, values, strict=False))
+        given = dict(zip(self.parameters, values, strict=False))
         named = self._by_own_names(named)
-        if len(values) > len(given) or not named.keys() <= self._parameters.keys() - given.keys():
+        if len(values) > len(given) or not named.keys() <= self.parameters.keys() - given.keys():
             self._refuse(values, named)
-        defaults = {name: parameter.default for name, parameter in self._parameters.items()}
+        defaults = {name: parameter.default for name, parameter in self.parameters.items()}
         self._assign(defaults | given | named)
 
     def _refuse(self, values: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -108,8 +117,8 @@ class Kernel:
         vars(self).update(values)
         try:
             for name, value in values.items():
-                if name in self._parameters:
-                    self._parameters[name].check(name, value)
+                if name in self.parameters:
+                    self.parameters[name].check(name, value)
             self.check()
             require_shallow(self)
         except Exception:
@@ -120,7 +129,7 @@ class Kernel:
     def check(self) -> None:
         """Checks that involve more than one parameter; overridden where there are any."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
             f"kernels are immutable: build {type(self).__name__}({name}=…) anew, or use set_params({name}=…)"
         )
@@ -192,7 +201,7 @@ class Kernel:
         return copy
 
     def _names(self) -> tuple[str, ...]:
-        return tuple(self._parameters)
+        return tuple(self.parameters)
 
     # --- identity ----------------------------------------------------------------------------------
 
@@ -211,7 +220,7 @@ class Kernel:
 
     # --- the formula ---------------------------------------------------------------------------------
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         """The kernel as a formula of a pair of points."""
         raise NotImplementedError(f"{type(self).__name__} must define formula(self, pair)")
 
@@ -220,13 +229,13 @@ class Kernel:
         pair = pair or Pair()
         if self.domain == "nonnegative":
             pair = replace(pair, view=replace(pair.view, nonnegative_for=type(self).__name__))
-        symbolic = object.__new__(type(self))  # the same kernel, its numbers replaced by leaves
+        symbolic = object.__new__(type(self))  # This is the same kernel, with leaves for its numbers.
         for name in self._names():
-            value, parameter = vars(self)[name], self._parameters[name]
+            value, parameter = vars(self)[name], self.parameters[name]
             if parameter.per_column is not None and is_vector(value):
                 factors = np.asarray(value, dtype=float) ** parameter.per_column
                 pair = pair.through(Scaling(tuple(factors.tolist()), (*pair.path, name)))
-                value = Number(1.0)  # the columns are scaled instead
+                value = Number(1.0)  # The columns are scaled instead.
             elif isinstance(value, str) and value in parameter.words:
                 raise InputError(
                     f"{name}={value!r} of {self!r} waits for data: call kernel.resolve(X) first, "
@@ -268,7 +277,7 @@ class Kernel:
 
     # --- parameters taken from the data --------------------------------------------------------------
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         """The kernel with every word ("median", "scale", …) replaced by its value on the data X.
 
         ``weight``, one number per point, counts a point of weight 2 as if it were there twice.
@@ -282,7 +291,7 @@ class Kernel:
         values = self.get_params(deep=False)
         for name, child in self.children().items():
             values[name] = child.resolve(X, weight)
-        for name, parameter in self._parameters.items():
+        for name, parameter in self.parameters.items():
             if isinstance(values[name], str) and values[name] in parameter.words:
                 values[name] = self.from_data(name, values[name], X, weight)
         return type(self)(**values)
@@ -291,11 +300,11 @@ class Kernel:
         """Whether no parameter waits for data."""
         words = (
             isinstance(vars(self)[name], str) and vars(self)[name] in parameter.words
-            for name, parameter in self._parameters.items()
+            for name, parameter in self.parameters.items()
         )
         return not any(words) and all(child.is_resolved() for child in self.children().values())
 
-    def from_data(self, name: str, word: str, X: Any, weight: Any = None) -> float:
+    def from_data(self, name: str, word: str, X: Points, weight: Weights = None) -> float:
         """The value a word stands for; see ``mercer.kernels.heuristics``."""
         from mercer.kernels import heuristics
 
@@ -303,7 +312,7 @@ class Kernel:
 
     # --- evaluation ----------------------------------------------------------------------------------
 
-    def __call__(self, X: Any, Y: Any = None) -> Any:  # (n, m); a number for two single points
+    def __call__(self, X: Points, Y: Points | None = None) -> Any:  # (n, m); a number for two single points
         """The dense matrix k(xᵢ, yⱼ); ``Gram(k, X, Y)`` is the lazy one.
 
         With Y, either side may be a single point: a flat list of numbers, a text, a graph, a dict (see
@@ -345,7 +354,7 @@ class Kernel:
         plain = (value.item() if isinstance(value, np.generic) else value for value in inputs)
         return operations[ufunc.__name__](*plain)
 
-    def __add__(self, other: Any) -> Kernel:
+    def __add__(self, other: object) -> Kernel:
         from mercer.kernels.compose import Sum
         from mercer.kernels.vectors.dotproduct import Constant
 
@@ -353,22 +362,22 @@ class Kernel:
             return self if other == 0 else Sum(self, Constant(other))
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __radd__(self, other: Any) -> Kernel:
+    def __radd__(self, other: object) -> Kernel:
         from mercer.kernels.compose import Sum
         from mercer.kernels.vectors.dotproduct import Constant
 
         if not _is_scalar(other):
             return NotImplemented
-        return self if other == 0 else Sum(Constant(other), self)  # 0 + k: Python's sum() starts there
+        return self if other == 0 else Sum(Constant(other), self)  # Python's sum() starts with 0 + k.
 
-    def __mul__(self, other: Any) -> Kernel:
+    def __mul__(self, other: object) -> Kernel:
         from mercer.kernels.compose import Product, Scaled
 
         if _is_scalar(other):
             return Scaled(other, self)
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __rmul__(self, other: Any) -> Kernel:
+    def __rmul__(self, other: object) -> Kernel:
         from mercer.kernels.compose import Scaled
 
         return Scaled(other, self) if _is_scalar(other) else NotImplemented
@@ -385,7 +394,7 @@ class Kernel:
 
         return Power(self, exponent)
 
-    def __sub__(self, other: Any) -> Kernel:
+    def __sub__(self, other: object) -> Kernel:
         raise InputError(
             "the difference of two kernels is not a kernel, and the negative of one is none: kernels may be "
             f"added, multiplied, and scaled by numbers that are zero or more, got - on {self!r}"
@@ -420,7 +429,7 @@ class Kernel:
 
         return Normalized(self)
 
-    def centered(self, reference: Any = None) -> Kernel:
+    def centered(self, reference: Points | None = None) -> Kernel:
         """k with its features centred on the mean of the reference points (at fit: the training data)."""
         from mercer.kernels.compose import Centered
 
@@ -444,11 +453,11 @@ class _Part:
         return self._kernel.expression(pair.below(self._name))
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """A parameter's value as one would write it."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"<{' × '.join(map(str, value.shape))} array>"
@@ -467,7 +476,7 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or bool(np.all(a == b))
 
 
-def _fingerprint(value: Any) -> Any:
+def _fingerprint(value: object) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         return np.shape(value)
     try:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.data import points as data
 from mercer.data.scalars import is_number
+from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.depth import require_shallow
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 
-_MOST_COEFFICIENTS = 65  # of a polynomial: its formula is as deep as they are many
+_MOST_COEFFICIENTS = 65  # The formula of a polynomial is as deep as its coefficients are many.
 
 
 def _kernel() -> Any:
@@ -55,7 +56,7 @@ def _is_coefficient(value: Any) -> bool:
     return is_number(value) and value >= 0
 
 
-def _is_column(value: Any) -> bool:
+def _is_column(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, int | np.integer) and abs(int(value)) < 2**62)
 
 
@@ -81,7 +82,7 @@ class _Combination(_Composite):
                 raise InputError(
                     f"{type(self).__name__} combines kernels, got {term!r}: wrap a number in Constant"
                 )
-            # only what the operators built is flattened: clone must find the objects it passed
+            # Only what the operators built is flattened, for clone must find the objects that it passed.
             flat.extend(term.children().values() if terms and type(term) is type(self) else [term])
         if not flat:
             raise InputError(f"{type(self).__name__} needs kernels to combine: pass at least one")
@@ -215,7 +216,7 @@ class PolynomialOf(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         k = self.inner(pair or Pair())
         *rest, total = (wrap(float(c)) for c in self.coefficients)
-        for coefficient in reversed(rest):  # Horner
+        for coefficient in reversed(rest):  # Horner's rule
             total = total * k + coefficient
         return total
 
@@ -266,15 +267,15 @@ class Centered(_Unary):
     """
 
     kernel: Kernel = _kernel()
-    reference: Any = None
+    reference: Points | None = None
 
-    def __init__(self, kernel: Kernel, reference: Any = None) -> None:
+    def __init__(self, kernel: Kernel, reference: Points | None = None) -> None:
         self._assign({"kernel": kernel, "reference": reference})
 
     def _names(self) -> tuple[str, ...]:
         return ("kernel", "reference")
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         if self.reference is not None:
             return Centered(self.kernel.resolve(self.reference), self.reference)
         return Centered(self.kernel.resolve(X, weight), X)
@@ -316,12 +317,12 @@ class OnColumns(_Unary):
 
     @property
     def domain(self) -> str:  # type: ignore[override]
-        return "any"  # a table; the chosen columns are checked on their own
+        return "any"  # A point is a row of a table, whose chosen columns are checked alone.
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         return OnColumns(self.kernel.resolve(data.columns(X, list(self.columns)), weight), self.columns)
 
     def __repr__(self) -> str:
@@ -352,7 +353,7 @@ class Mapped(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Mapping(self.function)))
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         if self.is_resolved():
             return self
         return Mapped(self.kernel.resolve(Mapping(self.function)(X), weight), self.function)

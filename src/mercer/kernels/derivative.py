@@ -44,7 +44,7 @@ class Derivative(_Unary):
         match = _NAME.match(self.name)
         assert match is not None
         owner, down, last = _owner(self.kernel, match["path"])
-        parameter = owner._parameters.get(last) if _has_formula(owner) else None
+        parameter = owner.parameters.get(last) if _has_formula(owner) else None
         if parameter is None or not parameter.is_continuous(vars(owner)[last]):
             raise InputError(
                 f"{self.kernel!r} has no derivative by {self.name!r}: "
@@ -137,7 +137,7 @@ def differentiable(kernel: Kernel, prefix: str = "") -> Iterator[str]:
     """The parameters a kernel can be differentiated by."""
     if not _has_formula(kernel):
         return
-    for name, parameter in kernel._parameters.items():
+    for name, parameter in kernel.parameters.items():
         if vars(kernel)[name] is not None and parameter.is_continuous(vars(kernel)[name]):
             yield prefix + name
     for name, child in kernel.children().items():

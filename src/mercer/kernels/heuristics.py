@@ -8,56 +8,56 @@ Points may have weights: a point of weight 2 counts as if it were there twice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 from scipy.spatial.distance import pdist
 
 from mercer.data import points as data
+from mercer.data.sparse import dense, is_sparse
+from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
-_SAMPLE = 1000
-_BLOCK = 2**16  # numbers that are looked at together
+_POINTS_SAMPLED = 1000  # half a million distances, whose median is hardly uncertain
+_NUMBERS_AT_ONCE = 2**16  # half a megabyte in float64, which fits into caches
 
 
-def value(kernel: Kernel, name: str, word: str, X: Any, weight: Any = None) -> float:
+def value(kernel: Kernel, name: str, word: str, X: Points, weight: Weights = None) -> float:
     """The number that ``name=word`` of the kernel stands for on the data X."""
-    X = data.as_vectors(X)
-    if weight is not None:
-        present = np.flatnonzero(weight)
-        X, weight = X[present], np.asarray(weight, dtype=np.float64)[present]
+    rows, counts = data.as_vectors(X), None if weight is None else np.asarray(weight, dtype=np.float64)
+    if counts is not None:
+        present = np.flatnonzero(counts)
+        rows, counts = rows[present], counts[present]
     if word == "median":
         return median_distance(
-            X, "cityblock" if getattr(kernel, "norm", 2) in (1, "l1") else "euclidean", weight
+            rows, "cityblock" if getattr(kernel, "norm", 2) in (1, "l1") else "euclidean", counts
         )
     if word == "auto":
-        return 1.0 / X.shape[1]
+        return 1.0 / rows.shape[1]
     if word == "scale":
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = _variance(X, weight)
+            variance = _variance(rows, counts)
         if not np.isfinite(variance):
             raise InputError(
-                f"{name}='scale' takes the variance of the data, and values as large as {abs(X).max():.3g} "
-                "overflow when squared: rescale the columns, for example with StandardScaler"
+                f"{name}='scale' takes the variance of the data, and values as large as {abs(rows).max():.3g}"
+                " overflow when squared: rescale the columns, for example with StandardScaler"
             )
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
     raise InputError(f"{name}={word!r} has no meaning for {type(kernel).__name__}")
 
 
-def median_distance(X: Any, metric: str = "euclidean", weight: Any = None) -> float:
+def median_distance(X: data.Vectors, metric: str = "euclidean", weight: np.ndarray | None = None) -> float:
     """The median distance of two different points, from evenly spaced rows when there are many.
 
     Deterministic. Falls back to the mean positive distance when most points coincide, and to 1
     when all of them do.
     """
     n = X.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(int))
-    sample = X[rows].toarray() if sparse.issparse(X) else X[rows]
-    distances = pdist(np.asarray(sample, dtype=np.float64), metric)
+    rows = np.unique(np.linspace(0, n - 1, min(n, _POINTS_SAMPLED)).astype(int))
+    distances = pdist(np.asarray(dense(X[rows]), dtype=np.float64), metric)
     if distances.size == 0 or not np.any(distances > 0):
         return 1.0
     if weight is None:
@@ -65,7 +65,7 @@ def median_distance(X: Any, metric: str = "euclidean", weight: Any = None) -> fl
         return median if median > 0 else float(distances[distances > 0].mean())
     i, j = np.triu_indices(len(rows), 1)
     pairs = weight[rows][i] * weight[rows][j]
-    # a point of weight w is a pair with itself w(w-1)/2 times
+    # A point of weight w stands for w equal points, which are w(w-1)/2 pairs at distance 0.
     twins = float(np.maximum(weight[rows] * (weight[rows] - 1), 0.0).sum()) / 2
     median = _weighted_median(np.append(distances, 0.0), np.append(pairs, twins))
     return median if median > 0 else float(distances @ pairs / pairs[distances > 0].sum())
@@ -81,16 +81,16 @@ def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[low] + values[min(high, len(values) - 1)]) / 2
 
 
-def _variance(X: Any, weight: Any = None) -> float:
+def _variance(X: data.Vectors, weight: np.ndarray | None = None) -> float:
     """The variance of all entries, where rows count by their weight."""
     n, d = X.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
-    if sparse.issparse(X):
+    if is_sparse(X):
         mean = float(share @ (X @ np.ones(d))) / d
         return float(share @ (X.multiply(X) @ np.ones(d))) / d - mean * mean
     mean = float((share * X.mean(axis=1, dtype=np.float64)).sum())
     total = 0.0
-    step = max(1, _BLOCK // d)  # a float64 copy of all of X would cost more than what is done with it
+    step = max(1, _NUMBERS_AT_ONCE // d)  # A float64 copy of all of X would cost more than the sums.
     for start in range(0, n, step):
         part = X[start : start + step] - np.float64(mean)
         total += float((share[start : start + step] * np.einsum("ij,ij->i", part, part)).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
@@ -12,7 +12,10 @@ from mercer.kernels.vectors.dotproduct import Cosine, Linear, Polynomial, Sigmoi
 from mercer.kernels.vectors.histogram import ChiSquared, Min
 from mercer.kernels.vectors.stationary import Gaussian, Laplacian
 
-__all__ = ["as_kernel"]
+__all__ = ["KernelLike", "as_kernel"]
+
+#: what stands for a kernel: the object, a name such as "rbf" or "precomputed", or a function of two points
+KernelLike: TypeAlias = "Kernel | str | Callable[..., float]"
 
 NAMES: dict[str, Callable[[Any, Any, Any], Kernel]] = {
     "linear": lambda gamma, degree, coef0: Linear(),
@@ -29,7 +32,7 @@ NAMES: dict[str, Callable[[Any, Any, Any], Kernel]] = {
 }
 
 
-def as_kernel(kernel: Any, gamma: Any = "scale", degree: int = 3, coef0: float = 0.0) -> Kernel:
+def as_kernel(kernel: KernelLike, gamma: Any = "scale", degree: int = 3, coef0: float = 0.0) -> Kernel:
     """A kernel object from an object, a scikit-learn-style string, or a function of two points.
 
     >>> as_kernel("rbf", gamma=0.5)
@@ -37,7 +40,7 @@ def as_kernel(kernel: Any, gamma: Any = "scale", degree: int = 3, coef0: float =
     """
     if isinstance(kernel, Kernel):
         return kernel
-    if gamma is None:  # as in scikit-learn's kernel functions
+    if gamma is None:  # scikit-learn's kernel functions take None so.
         gamma = "auto"
     if isinstance(kernel, str) and kernel in NAMES:
         return NAMES[kernel](gamma, degree, coef0)

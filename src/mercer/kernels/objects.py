@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Objects, Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
@@ -31,13 +31,13 @@ class FromFunction(Kernel):
     """
 
     domain = "objects"
-    is_slow = True  # a Gram of it says so
+    is_slow = True  # A Gram of this kernel says so.
     function: Any = fixed(None, "a function of two objects", callable, "f such that f(x, y) is a number")
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return (pair or Pair()).external(self)
 
-    def pairs(self, X: Sequence[Any], Y: Sequence[Any] | None) -> np.ndarray:  # (n, m)
+    def pairs(self, X: Objects, Y: Objects | None) -> np.ndarray:  # (n, m)
         """The matrix of values; Y = None means X with itself, each pair computed once."""
         if Y is None:
             K = np.empty((len(X), len(X)))
@@ -47,10 +47,10 @@ class FromFunction(Kernel):
             return K
         return np.array([[self._value(x, y) for y in Y] for x in X], dtype=float).reshape(len(X), len(Y))
 
-    def self_pairs(self, X: Sequence[Any]) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Objects) -> np.ndarray:  # (n,)
         return np.array([self._value(x, x) for x in X], dtype=float)
 
-    def _value(self, x: Any, y: Any) -> float:
+    def _value(self, x: Any, y: Targets) -> float:
         value = self.function(x, y)
         try:
             number = float(value)
@@ -61,9 +61,9 @@ class FromFunction(Kernel):
         return number
 
 
-_ROWS = 1024  # of a matrix, looked at together
-#: shares of the largest entry that kᵢⱼ and kⱼᵢ may differ by. Sums in float32 are off by some 2⁻²⁴ for each
-#: of a few terms, also where they were written down in float64; those kept in float32 may be by its √ε
+_ROWS_AT_ONCE = 1024  # rows of a matrix that are checked together, to keep temporary arrays small
+#: kᵢⱼ and kⱼᵢ may differ by these shares of the largest entry. Sums in float32 are off by some 2⁻²⁴ for each
+#: of a few terms, also where they were then stored in float64; a matrix in float32 may be off by its √ε.
 _SLACK, _SLACK_SINGLE = 16 * 2.0**-23, 2.0**-11.5
 
 
@@ -96,8 +96,8 @@ class Precomputed(Kernel):
         K = np.asarray(self.matrix)
         if K.dtype.kind not in "fiub":
             raise InputError(f"matrix must hold real numbers, got {K.dtype}: pass an array of floats")
-        for start in range(0, len(K), _ROWS):
-            if not np.isfinite(K[start : start + _ROWS]).all():
+        for start in range(0, len(K), _ROWS_AT_ONCE):
+            if not np.isfinite(K[start : start + _ROWS_AT_ONCE]).all():
                 raise InputError(
                     "matrix must be finite, got NaN or infinite kernel values: leave those points out"
                 )
@@ -118,7 +118,7 @@ class Precomputed(Kernel):
             )
         return np.asarray(self.matrix)
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:
+    def pairs(self, X: Points, Y: Points | None) -> np.ndarray:
         rows, columns = np.asarray(X), np.asarray(X if Y is None else Y)
         if rows.ndim == 1 and columns.ndim == 1:
             K = self._matrix()
@@ -132,7 +132,7 @@ class Precomputed(Kernel):
             "at least one side must be indices into the training set"
         )
 
-    def self_pairs(self, X: Any) -> np.ndarray:
+    def self_pairs(self, X: Points) -> np.ndarray:
         index = np.asarray(X)
         if index.ndim != 1:
             raise InputError("k(x, x) of a new point is not in its row of kernel values")
@@ -147,8 +147,8 @@ def asymmetry(K: np.ndarray) -> tuple[float, float, tuple[int, int]]:
     (0.5, 4.0, (0, 1))
     """
     most, largest, place = 0.0, 0.0, (0, 0)
-    for start in range(0, len(K), _ROWS):
-        rows, columns = K[start : start + _ROWS], K[:, start : start + _ROWS].T
+    for start in range(0, len(K), _ROWS_AT_ONCE):
+        rows, columns = K[start : start + _ROWS_AT_ONCE], K[:, start : start + _ROWS_AT_ONCE].T
         apart = np.abs(rows - columns) if K.dtype.kind == "f" else np.abs(rows.astype(float) - columns)
         largest = max(largest, float(np.abs(rows).max()))
         at = int(apart.argmax())

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 
 __all__ = ["as_list", "is_one_object", "require_one_length", "width_of"]
 
 
-def as_list(domain: str, X: Any, width: int | None = None) -> tuple[Any, bool]:
+def as_list(domain: str, X: Points, width: int | None = None) -> tuple[Any, bool]:
     """The points as a list of them, and whether X was a single one.
 
     ``width`` is the number of columns of the points on the other side; a flat list of another length is
@@ -38,7 +39,7 @@ def as_list(domain: str, X: Any, width: int | None = None) -> tuple[Any, bool]:
     return ([X], True) if is_one_object(X) else (X, False)
 
 
-def require_one_length(domain: str, X: Any, Y: Any) -> None:
+def require_one_length(domain: str, X: Points, Y: Points) -> None:
     """Refuse two single vectors of different lengths.
 
     >>> require_one_length("vectors", [1, 2], [1, 2, 3])
@@ -77,12 +78,12 @@ def _as_row(X: Any) -> Any:  # (1, d), or None where X is no single vector
         return np.array([X]) if is_flat else None
     if getattr(X, "ndim", None) not in (0, 1) or np.size(X) == 0:
         return None
-    if not hasattr(X, "reshape"):  # a row of a data frame
+    if not hasattr(X, "reshape"):  # This is a row of a data frame.
         X = X.to_numpy()
     return X.reshape(1, -1)
 
 
-def is_one_object(X: Any) -> bool:
+def is_one_object(X: object) -> bool:
     """Whether X is one object and no list of them.
 
     >>> is_one_object({"to": 2, "be": 1}), is_one_object(("to", "be"))

@@ -22,8 +22,8 @@ from mercer.kernels.formula.expression import is_whole
 __all__ = ["Parameter", "choice", "fixed", "nonnegative", "positive", "real", "whole"]
 
 
-#: whole numbers that compiled code can count to
-_LARGEST = 2**62
+#: the largest whole number that compiled code, which counts in int64, takes
+_LARGEST_WHOLE = 2**62
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,22 @@ class Parameter:
     per_column: float | None = None
     optional: bool = False
 
-    def check(self, name: str, value: Any) -> None:
+    def check(self, name: str, value: object) -> None:
         if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
             return
         if self.per_column is not None and is_vector(value):
             entries = np.asarray(value)
-            different = np.unique(entries) if entries.dtype.kind in "iuf" else entries  # there may be many
+            # There may be many entries and few values.
+            different = np.unique(entries) if entries.dtype.kind in "iuf" else entries
             if entries.ndim == 1 and entries.size and all(self.accepts(entry) for entry in different):
                 return
         elif self.accepts(value):
             return
-        size = f", of at most {_LARGEST:.2g}" if isinstance(value, int) and abs(value) > _LARGEST else ""
+        size = (
+            f", of at most {_LARGEST_WHOLE:.2g}"
+            if isinstance(value, int) and abs(value) > _LARGEST_WHOLE
+            else ""
+        )
         words = "".join(f", or {word!r} to take it from the data" for word in self.words)
         raise InputError(
             f"{name} must be {self.requirement}{size}, got {shown(value)}: pass {self.remedy}{words}"
@@ -67,7 +72,7 @@ class Parameter:
         return self.symbolic and (not is_number or self.accepts(float(value) * (1 + 1e-9)))
 
 
-def is_vector(value: Any) -> bool:
+def is_vector(value: object) -> bool:
     """Whether a parameter's value is one number per column."""
     return isinstance(value, list | tuple | np.ndarray) and np.ndim(value) > 0
 
@@ -80,11 +85,7 @@ def positive(default: Any = 1.0, **options: Any) -> Any:
 def nonnegative(default: Any = 0.0, **options: Any) -> Any:
     """A number ≥ 0."""
     return Parameter(
-        default,
-        "non-negative",
-        lambda v: is_number(v) and v >= 0,
-        "a number that is zero or more",
-        **options,
+        default, "non-negative", lambda v: is_number(v) and v >= 0, "a number that is zero or more", **options
     )
 
 
@@ -95,7 +96,7 @@ def real(default: Any = 0.0, **options: Any) -> Any:
 
 def whole(default: Any, minimum: int = 1, maximum: int | None = None, **options: Any) -> Any:
     """A whole number ≥ minimum, and ≤ maximum where more would only take time, or all of it."""
-    largest = _LARGEST if maximum is None else maximum
+    largest = _LARGEST_WHOLE if maximum is None else maximum
     return Parameter(
         default,
         f"a whole number of at least {minimum}" + (f" and at most {maximum}" if maximum is not None else ""),

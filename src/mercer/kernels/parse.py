@@ -19,7 +19,7 @@ import inspect
 import math
 import operator
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
@@ -32,15 +32,12 @@ from mercer.kernels.parameters import Parameter
 
 __all__ = ["kernel_names", "parse_kernel"]
 
-_LENGTH = 4000  # characters of a text, at most
-_DEPTH = 40  # of brackets and operations inside each other
-_WIDTH = 76  # characters of the text that an error shows
+#: A line of text is a formula that somebody typed: longer or deeper ones are written in Python.
+_MOST_CHARACTERS, _DEEPEST_NESTING = 4000, 40
+_SHOWN_CHARACTERS = 76  # An error shows so many characters of the text: a line of a terminal.
 
 #: kernels that ``repr`` prints by name and that are not among the public names
-_COMPOSED = {
-    "PolynomialOf": "mercer.kernels.compose",
-    "Derivative": "mercer.kernels.derivative",
-}
+_COMPOSED = {"PolynomialOf": "mercer.kernels.compose", "Derivative": "mercer.kernels.derivative"}
 #: scikit-learn's names that are no class of ours, with the order of what may stand in their brackets
 _SKLEARN = {"rbf": ("gamma",), "poly": ("degree", "coef0", "gamma"), "chi2": ("gamma",)}
 #: scikit-learn's words for parameters that have other names here
@@ -90,9 +87,10 @@ def parse_kernel(text: str, follow_data: bool = True, *, signs: bool = False) ->
     line = text.replace("\n", " ").replace("\r", " ").strip()
     if not line:
         raise InputError("the text of the kernel is empty: pass one such as 'gaussian(sigma=median)'")
-    if len(line) > _LENGTH:
+    if len(line) > _MOST_CHARACTERS:
         raise InputError(
-            f"the text of the kernel has {len(line):,} characters, more than {_LENGTH:,}: write it in Python"
+            f"the text of the kernel has {len(line):,} characters, more than {_MOST_CHARACTERS:,}: "
+            "write it in Python"
         )
     reader = _Reader(line, follow_data, signs)
     found = reader.expression(reader.tree.body, 0)
@@ -108,7 +106,7 @@ def kernel_names() -> dict[str, str]:
     >>> kernel_names()["bagofwords"], kernel_names()["rbf"]
     ('BagOfWords', 'rbf')
     """
-    import mercer  # the public names; nothing is loaded
+    import mercer  # This loads the public names only.
 
     names = {}
     for name in mercer.__all__:
@@ -153,7 +151,8 @@ class _Reader:
         self.names = kernel_names()
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of escapes in patterns, of numbers that touch a word
+                # Escapes in patterns and numbers that touch a word would warn.
+                warnings.simplefilter("ignore")
                 self.tree = ast.parse(line, mode="eval")
         except SyntaxError as error:
             start = min(max((error.offset or 1) - 1, 0), len(line))
@@ -172,12 +171,13 @@ class _Reader:
         """An error that points at a place of the text."""
         raw = self.line.encode()
         ends = (getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None) or len(raw))
-        start, stop = (len(raw[:end].decode(errors="ignore")) for end in ends)  # Python counts bytes
+        # Python counts bytes, not characters.
+        start, stop = (len(raw[:end].decode(errors="ignore")) for end in ends)
         self._fail(start, stop, what)
 
     def _fail(self, start: int, stop: int, what: str) -> NoReturn:
-        first = max(0, min(start - _WIDTH // 2, len(self.line) - _WIDTH))
-        last = min(len(self.line), first + _WIDTH)
+        first = max(0, min(start - _SHOWN_CHARACTERS // 2, len(self.line) - _SHOWN_CHARACTERS))
+        last = min(len(self.line), first + _SHOWN_CHARACTERS)
         before, after = "…" if first else "", "…" if last < len(self.line) else ""
         marks = "^" * max(1, min(stop, last) - start)
         shown = "".join(letter if letter.isprintable() else "?" for letter in self.line[first:last])
@@ -196,15 +196,18 @@ class _Reader:
             self.refuse(node, "a number is too large")
         except RecursionError:
             self.refuse(node, "it is nested too deeply: write the kernel in Python")
-        except (TypeError, ValueError) as error:  # a parameter that the kernel refuses, in its own words
+        except (TypeError, ValueError) as error:  # The kernel refuses a parameter in its own words.
             self.refuse(node, str(error))
 
     # --- expressions -------------------------------------------------------------------------------------
 
+    def _require_shallow(self, node: ast.AST, depth: int) -> None:
+        if depth > _DEEPEST_NESTING:
+            self.refuse(node, f"it is nested more than {_DEEPEST_NESTING} deep: write the kernel in Python")
+
     def expression(self, node: ast.AST, depth: int) -> Any:
         """A kernel or a number."""
-        if depth > _DEPTH:
-            self.refuse(node, f"it is nested more than {_DEPTH} deep: write the kernel in Python")
+        self._require_shallow(node, depth)
         match node:
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 return number
@@ -246,7 +249,7 @@ class _Reader:
         if isinstance(op, ast.Pow) and isinstance(right, Kernel):
             self.refuse(node, "the exponent of a kernel is a number")
         if isinstance(op, ast.Pow) and not isinstance(left, Kernel):
-            left, right = float(left), float(right)  # whole numbers would grow without bound
+            left, right = float(left), float(right)  # Whole numbers would grow without bound.
         if self._signs:
             compute, left, right = _signed(op, compute, left, right)
         value = self._attempt(node, compute, left, right)
@@ -291,14 +294,14 @@ class _Reader:
         several = any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters.values())
         order = tuple(parameters) if not several else ()
         synonyms = {**_SYNONYMS.get(kind.__name__, {}), **kind.aliases}
-        given = self._arguments(node, order, kind._parameters, synonyms, depth)
+        given = self._arguments(node, order, kind.parameters, synonyms, depth)
         return self._attempt(node, kind, **given)
 
     def _arguments(
         self,
         node: ast.Call,
         order: tuple[str, ...],
-        declared: dict[str, Parameter],
+        declared: Mapping[str, Parameter],
         synonyms: dict[str, str],
         depth: int,
     ) -> dict[str, Any]:
@@ -351,15 +354,15 @@ class _Reader:
 
     def value(self, node: ast.AST, parameter: Parameter | None, name: str, depth: int) -> Any:
         """A number, a word, a list, a dict or a kernel; ``parameter`` decides what a bare name is."""
-        if depth > _DEPTH:
-            self.refuse(node, f"it is nested more than {_DEPTH} deep: write the kernel in Python")
+        self._require_shallow(node, depth)
         match node:
             case ast.Constant(value=str() | bool() | None as plain):
                 return plain
             case ast.Name(id=word):
                 return self._word(node, word, parameter, name)
             case ast.BinOp(left=ast.Name(id=first), op=ast.Sub(), right=ast.Name(id=second)):
-                return self._word(node, f"{first}-{second}", parameter, name)  # a word such as tf-idf
+                # This is a word such as tf-idf.
+                return self._word(node, f"{first}-{second}", parameter, name)
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 inner = parameter if parameter is _ANY else None
                 values = [self.value(item, inner, name, depth + 1) for item in items]
@@ -391,7 +394,7 @@ def _key(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> Any:
     return value
 
 

@@ -23,6 +23,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Encoded, Objects
 from mercer.errors import InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
@@ -47,7 +48,7 @@ class FeatureKernel(Kernel, abstract=True):
 
     domain = "objects"
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:  # (n, features)
+    def features(self, X: Objects) -> sparse.csr_array:  # (n, features)
         """Φ of every object; columns are numbered anew by each call."""
         raise NotImplementedError(f"{type(self).__name__} must define features(self, X)")
 
@@ -60,18 +61,18 @@ class ObjectKernel(Kernel, abstract=True):
 
     domain = "objects"
 
-    def encode(self, X: Sequence[Any]) -> Any:
+    def encode(self, X: Objects) -> Encoded:
         """The objects in a container with ``shape``, ``len`` and rows to be taken by slice or index."""
         raise NotImplementedError(f"{type(self).__name__} must define encode(self, X)")
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m) float64
+    def pairs(self, X: Encoded, Y: Encoded | None) -> np.ndarray:  # (n, m) float64
         """The matrix of values of encoded objects; Y = None means X with itself, a symmetric matrix.
 
         Called from several threads at once, on parts of the whole.
         """
         raise NotImplementedError(f"{type(self).__name__} must define pairs(self, X, Y)")
 
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Encoded) -> np.ndarray:  # (n,)
         """k(x, x) of encoded objects."""
         raise NotImplementedError(f"{type(self).__name__} must define self_pairs(self, X)")
 
@@ -173,7 +174,7 @@ class Ragged(Ranges):
         return self.values[self.starts[i] : self.stops[i]]
 
 
-def encode_sequences(X: Sequence[Any]) -> Ragged:
+def encode_sequences(X: Objects) -> Ragged:
     """Texts, or other sequences of hashables, as numbers 0, 1, … for their letters: equal ones are equal.
 
     >>> encode_sequences(["aba", "c"]).values

@@ -26,11 +26,11 @@ from mercer.kernels.columns.table import ColumnKernel
 from mercer.kernels.compose import Normalized, OnColumns, Product, Scaled, Sum
 from mercer.kernels.parameters import is_vector
 
-__all__ = ["do_tell", "has_scales", "in_words", "scales", "short_name", "tells_apart"]
+__all__ = ["do_tell", "has_scales", "in_words", "per_column", "scales", "short_name", "tells_apart"]
 
-_LISTED = 3  # columns that are named
-#: times the median from which a column stands out. A column of zeros and two ones, the rarest that is kept,
-#: has a spread with a relative standard error of 1/(2√2) from sample to sample: this is nearly three of them
+_COLUMNS_LISTED = 3  # columns that a sentence names
+#: A column stands out from this multiple of the median on. A column of zeros and two ones, the rarest that is
+#: kept, has a spread with a relative standard error of 1/(2√2) between samples: this is nearly three of them.
 _STANDS_OUT = 2.0
 _LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{4,}(e[+-]?\d+)?(?![\w.])")
 
@@ -52,7 +52,7 @@ def in_words(kernel: Kernel, names: Sequence[str] | None = None) -> str:
     for part in kernel.parts():
         if part.domain == "objects" and not part.children():
             shown = shown.replace(repr(part), _without_defaults(part), 1)
-    for name, value, _ in _per_column(kernel):
+    for name, value, _ in per_column(kernel):
         low, high = f"{np.min(value):.4g}", f"{np.max(value):.4g}"
         which = f"{low} of each" if low == high else f"{low} to {high}, one of each"
         words = f"{name}=<{which} of {len(value)} columns>"
@@ -64,7 +64,7 @@ def _without_defaults(kernel: Kernel) -> str:
     given = {
         name: value
         for name, value in kernel.get_params(deep=False).items()
-        if name not in kernel._parameters or text(value) != text(kernel._parameters[name].default)
+        if name not in kernel.parameters or text(value) != text(kernel.parameters[name].default)
     }
     return f"{type(kernel).__name__}({', '.join(f'{name}={text(value)}' for name, value in given.items())})"
 
@@ -84,7 +84,7 @@ def scales(kernel: Kernel, columns: int) -> dict[str, np.ndarray]:
     >>> scales(Gaussian(sigma=[2.0, 4.0]), 2), scales(Gaussian(sigma=2.0), 2)
     ({'sigma': array([2., 4.])}, {})
     """
-    every = ((name, np.asarray(value, dtype=np.float64)) for name, value, _ in _per_column(kernel))
+    every = ((name, np.asarray(value, dtype=np.float64)) for name, value, _ in per_column(kernel))
     return {name: values for name, values in every if len(values) == columns}
 
 
@@ -95,13 +95,13 @@ def has_scales(kernel: Any) -> bool:
     >>> has_scales(Linear() + Gaussian(sigma=[1.0, 2.0])), has_scales(Gaussian(sigma=1.0)), has_scales("auto")
     (True, False, False)
     """
-    return isinstance(kernel, Kernel) and any(True for _ in _per_column(kernel))
+    return isinstance(kernel, Kernel) and any(True for _ in per_column(kernel))
 
 
 def tells_apart(
     kernel: Kernel,
     names: Sequence[str],
-    most: int = _LISTED,
+    most: int = _COLUMNS_LISTED,
     *,
     spread: Any = None,
     sources: Sequence[str] | None = None,
@@ -120,7 +120,7 @@ def tells_apart(
     >>> tells_apart(k, ["a", "b", "c"], spread=[1.0, 4.0, 2.0])
     ''
     """
-    for _, value, power in _per_column(kernel):
+    for _, value, power in per_column(kernel):
         if not 1 < len(value) <= len(names):
             continue
         factors = np.asarray(value, dtype=np.float64) ** power
@@ -189,7 +189,7 @@ def _bracketed(kernel: Kernel) -> str:
 
 def _shape(kernel: Kernel) -> Iterator[tuple[str, int]]:
     """Whole numbers that shape the formula and are not the usual ones: degrees, lengths of words."""
-    for name, parameter in kernel._parameters.items():
+    for name, parameter in kernel.parameters.items():
         value: Any = vars(kernel).get(name)
         is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         is_shape = is_whole and not parameter.accepts(1.5)
@@ -213,10 +213,10 @@ def _which(key: Any, names: Sequence[str] | None) -> str:
     return f"{len(called)} columns" if len(called) > 2 else ", ".join(map(repr, called))
 
 
-def _per_column(kernel: Kernel) -> Iterator[tuple[str, Any, float]]:
-    """Name, the value for each column, and p such that a column is multiplied by value**p."""
+def per_column(kernel: Kernel) -> Iterator[tuple[str, Any, float]]:
+    """The parameters with a value per column: name, values, and p: a column is multiplied by value**p."""
     for part in kernel.parts():
-        for name, parameter in part._parameters.items():
-            value: Any = vars(part).get(name)
+        for name, parameter in part.parameters.items():
+            value: object = vars(part).get(name)
             if parameter.per_column is not None and is_vector(value):
                 yield name, value, parameter.per_column

@@ -69,7 +69,7 @@ def as_loss(given: Any, **parameters: Any) -> Loss:
             f"loss must be an object, got the class {given.__name__}: pass {given.__name__}()"
         )
     if isinstance(given, Loss):
-        return copy(given)  # the check of the targets writes into it
+        return copy(given)  # The check of the targets writes into it.
     if isinstance(given, tuple) and len(given) == 2:
         return OwnLoss(*given)
     if hasattr(given, "value"):

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mercer.data.types import Reals
 from mercer.errors import InputError, shown
 
 __all__ = ["Loss"]
@@ -31,10 +32,10 @@ class Loss:
     registry: ClassVar[dict[str, type[Loss]]] = {}
     name: ClassVar[str] = ""
     parameters: ClassVar[tuple[str, ...]] = ()
-    #: whether it takes labels y = ±1 (as a function of the margin y f), and whether any real target
+    #: whether it takes labels y = ±1 (as a function of the margin y f), and whether it takes any real target
     for_labels: ClassVar[bool] = False
     for_targets: ClassVar[bool] = False
-    #: whether L' is continuous; curvature may still jump (Huber)
+    #: whether L' is continuous; the curvature may jump all the same (Huber)
     smooth: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -62,11 +63,11 @@ class Loss:
         """The least and the largest s with L*(y, s) < ∞."""
         raise NotImplementedError
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         """argmin_z t L(y, z) + ½ (z − u)²."""
         raise NotImplementedError
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         """d prox_t(y, u) / du, between 0 and 1; one of its limits where it jumps."""
         raise NotImplementedError
 
@@ -78,7 +79,7 @@ class Loss:
         return f"{type(self).__name__}({shown})"
 
 
-def within(s: np.ndarray, low: Any, high: Any, value: np.ndarray) -> np.ndarray:
+def within(s: np.ndarray, low: Reals, high: Reals, value: np.ndarray) -> np.ndarray:
     """The value where low ≤ s ≤ high, else infinity: the usual shape of a conjugate."""
     return np.where((s >= low) & (s <= high), value, np.inf)
 

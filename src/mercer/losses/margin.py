@@ -6,11 +6,12 @@ that of ℓ at y u.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import entr, expit
 
+from mercer.data.types import Reals
 from mercer.losses.base import Loss, within
 
 __all__ = ["Hinge", "Logistic", "SquaredHinge"]
@@ -50,11 +51,11 @@ class Hinge(_Margin):
     def conjugate(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
         return within(y * s, -1.0, 0.0, y * s)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         m = y * u
         return y * np.where(m >= 1.0, m, np.minimum(m + t, 1.0))
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         m = y * u
         return np.where((m > 1.0 - t) & (m < 1.0), 0.0, 1.0)
 
@@ -78,11 +79,11 @@ class SquaredHinge(_Margin):
     def conjugate(self, y: np.ndarray, s: np.ndarray) -> np.ndarray:
         return within(y * s, -np.inf, 0.0, y * s + s * s / 4)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         m = y * u
         return y * np.where(m >= 1.0, m, (m + 2 * t) / (1 + 2 * t))
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         return np.where(y * u >= 1.0, 1.0, 1 / (1 + 2 * t))
 
 
@@ -110,7 +111,7 @@ class Logistic(_Margin):
         p = np.clip(-y * s, 0.0, 1.0)
         return within(y * s, -1.0, 0.0, -entr(p) - entr(1.0 - p))
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         """By Newton's method on z + t L'(z) = u, kept in the bracket u − t L'(u) … u by bisection."""
         low, high = np.sort([u, u - t * self.derivative(y, u)], axis=0)
         z, size = 0.5 * (low + high), np.inf
@@ -127,5 +128,5 @@ class Logistic(_Margin):
                 break
         return z
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         return 1 / (1 + t * self.curvature(y, self.prox(y, u, t)))

@@ -18,22 +18,24 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Reals
 from mercer.errors import InputError, InputTypeError
 from mercer.losses.base import Loss
 
 __all__ = ["OwnLoss"]
 
-_STEP = 6e-6  # about eps^(1/3): balances the rounding and the truncation of central differences
+_DIFFERENCE_STEP = 6e-6  # about eps^(1/3), which balances rounding and truncation of central differences
 _GOLDEN = (np.sqrt(5.0) - 1) / 2
-#: where slopes count as those at infinity, in units of 1 + |y|; nearer where they overflow
-_FAR = (1e6, 1e4, 300.0, 30.0, 3.0, 0.3, 0.0)
+#: The slopes at infinity are those at the first of these places, in units of 1 + |y|, that does not overflow.
+_FAR_PLACES = (1e6, 1e4, 300.0, 30.0, 3.0, 0.3, 0.0)
 
-_SIDE = 1e-4  # about eps^(1/4): the same for second differences
+_SECOND_STEP = 1e-4  # about eps^(1/4), which balances the same for second differences
 _EPS = float(np.finfo(np.float64).eps)
 
 Function = Callable[[np.ndarray, np.ndarray], Any]
 
-_quiet = np.errstate(all="ignore")  # far out a convex function may overflow: those values lose comparisons
+# Far out a convex function may overflow, and such a value loses every comparison.
+_quiet = np.errstate(all="ignore")
 
 
 class OwnLoss(Loss):
@@ -82,15 +84,15 @@ class OwnLoss(Loss):
     def derivative(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         if self._derivative is not None:
             return self._call(self._derivative, "derivative", y, f)
-        h = _STEP * np.maximum(1.0, np.abs(f))
+        h = _DIFFERENCE_STEP * np.maximum(1.0, np.abs(f))
         return _difference(self.value(y, f + h), self.value(y, f - h), h)
 
     @_quiet
     def curvature(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         if self._curvature is not None:
             return self._call(self._curvature, "curvature", y, f)
-        # of values the second difference needs a step of eps^(1/4), of derivatives eps^(1/3)
-        h = (_STEP if self._derivative is not None else 2e-4) * np.maximum(1.0, np.abs(f))
+        # A second difference of values needs a step of eps^(1/4), a difference of derivatives eps^(1/3).
+        h = (_DIFFERENCE_STEP if self._derivative is not None else 2e-4) * np.maximum(1.0, np.abs(f))
         return np.maximum(_difference(self.derivative(y, f + h), self.derivative(y, f - h), h), 0.0)
 
     @_quiet
@@ -98,7 +100,7 @@ class OwnLoss(Loss):
         ends = []
         for sign in (-1.0, 1.0):
             slope = np.full(np.shape(y), np.nan)
-            for far in _FAR:
+            for far in _FAR_PLACES:
                 open_ = ~np.isfinite(slope)
                 if not open_.any():
                     break
@@ -117,9 +119,9 @@ class OwnLoss(Loss):
         return np.where(found_low & found_high, best, np.inf)
 
     @_quiet
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         slope = t * self.derivative(y, u)
-        pad = 2 * _STEP * np.maximum(1.0, np.abs(u)) if self._derivative is None else 0.0
+        pad = 2 * _DIFFERENCE_STEP * np.maximum(1.0, np.abs(u)) if self._derivative is None else 0.0
         low, high = np.minimum(u, u - slope) - pad, np.maximum(u, u - slope) + pad
         return self._least(
             lambda z: t * self.value(y, z) + 0.5 * (z - u) ** 2,
@@ -129,13 +131,13 @@ class OwnLoss(Loss):
         )
 
     @_quiet
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         """0 where prox is at a kink, where u may move and prox stays; else 1 / (1 + t L'').
 
         Slopes and curvatures of each side, from values on that side alone, see a kink as sharp as it is.
         """
         z = self.prox(y, u, t)
-        h = _SIDE * np.maximum(1.0, np.abs(z))
+        h = _SECOND_STEP * np.maximum(1.0, np.abs(z))
         here, noise = self.value(y, z), 0.0
         slopes, bends = [], []
         for step in (-h, h):
@@ -156,7 +158,7 @@ class OwnLoss(Loss):
         y = np.unique(y)
         y = y[np.linspace(0, len(y) - 1, min(len(y), 200)).astype(int)][:, None]
         spread = max(float(np.ptp(y)), 1.0)
-        # off round numbers, where kinks would hide at the ends of an interval
+        # The places are no round numbers: a kink there would lie at the end of an interval and not be seen.
         steps = spread * np.concatenate([[0.0], 0.97312 * np.logspace(-3, 1.5, 19)])
         steps = np.concatenate([-steps[:0:-1], steps])
         grid = np.concatenate([y + steps, np.broadcast_to(1.02713 * steps, (len(y), len(steps)))], axis=1)
@@ -174,7 +176,7 @@ class OwnLoss(Loss):
         if self._derivative is not None:
             self._require_derivative(targets, grid, value)
         if self._given_smooth is None:
-            self.smooth = not self._has_kink(targets[:, ::2], grid[:, ::2])  # without the midpoints
+            self.smooth = not self._has_kink(targets[:, ::2], grid[:, ::2])  # The midpoints are left out.
 
     def _require_convex(self, y: np.ndarray, grid: np.ndarray, value: np.ndarray) -> None:
         """No value above the chord of its neighbours on the grid."""
@@ -260,8 +262,8 @@ class OwnLoss(Loss):
         at = 0.5 * (a + b)
         if self._derivative is not None:
             return at
-        # differences smear a kink over ±h: look there again, at values
-        reach = 4 * _STEP * np.maximum(1.0, np.abs(at))
+        # Differences smear a kink over ±h, so that values decide there.
+        reach = 4 * _DIFFERENCE_STEP * np.maximum(1.0, np.abs(at))
         a, b = np.maximum(low, at - reach), np.minimum(high, at + reach)
         for _ in range(60):
             left, right = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)
@@ -278,7 +280,8 @@ class OwnLoss(Loss):
         return np.asarray(function(y.ravel(), f.ravel())).reshape(f.shape)
 
     def _call(self, function: Function, what: str, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        y, f = np.array(y, dtype=float), np.array(f, dtype=float)  # the function may write into its own
+        # The function may write into its arguments.
+        y, f = np.array(y, dtype=float), np.array(f, dtype=float)
         try:
             with np.errstate(all="ignore"):
                 result = np.asarray(function(y, f), dtype=float)

@@ -5,12 +5,13 @@ With ℓ(r) = L(y, f): L*(y, s) = s y + ℓ*(s), and prox_t(y, u) is y plus that
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import wrightomega, xlogy
 
 from mercer.data.scalars import is_number
+from mercer.data.types import Reals
 from mercer.errors import InputError
 from mercer.losses.base import Loss, require, within
 
@@ -51,10 +52,10 @@ class Squared(Loss):
     def domain(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(y, -np.inf), np.full_like(y, np.inf)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         return (u + 2 * t * y) / (1 + 2 * t)
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         return np.broadcast_to(1 / (1 + 2 * np.asarray(t)), u.shape)
 
 
@@ -95,12 +96,12 @@ class Quantile(Loss):
         down, up = self._slopes()
         return np.full_like(y, down), np.full_like(y, up)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         down, up = self._slopes()
         r = u - y
         return np.where(r > t * up, u - t * up, np.where(r < t * down, u - t * down, y))
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         down, up = self._slopes()
         r = u - y
         return np.where((r > t * down) & (r < t * up), 0.0, 1.0)
@@ -151,11 +152,11 @@ class Huber(Loss):
     def domain(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(y, -self.delta), np.full_like(y, self.delta)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         r = u - y
         return u - t * np.clip(r / (1 + t), -self.delta, self.delta)
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         return np.where(np.abs(u - y) < self.delta * (1 + t), 1 / (1 + t), 1.0)
 
 
@@ -185,12 +186,12 @@ class EpsilonInsensitive(Loss):
     def domain(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(y, -1.0), np.full_like(y, 1.0)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         r = u - y
         size = np.abs(r)
         return y + np.sign(r) * np.minimum(size, np.maximum(size - t, self.epsilon))
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         size = np.abs(u - y)
         return np.where((size > self.epsilon) & (size < self.epsilon + t), 0.0, 1.0)
 
@@ -216,14 +217,14 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
     def domain(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(y, -np.inf), np.full_like(y, np.inf)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         r = u - y
         size = np.abs(r)
         return y + np.sign(r) * np.where(
             size > self.epsilon, (size + 2 * t * self.epsilon) / (1 + 2 * t), size
         )
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         return np.where(np.abs(u - y) > self.epsilon, 1 / (1 + 2 * t), 1.0)
 
 
@@ -254,11 +255,11 @@ class Poisson(Loss):
     def domain(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return -y, np.full_like(y, np.inf)
 
-    def prox(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
-        a = u + t * y  # z + t e^z = a, that is z = a − ω(a + log t), ω Wright's function
+    def prox(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
+        a = u + t * y  # z + t e^z = a is solved by z = a − ω(a + log t), with Wright's ω.
         return a - wrightomega(a + np.log(t)).real
 
-    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Any) -> np.ndarray:
+    def prox_slope(self, y: np.ndarray, u: np.ndarray, t: Reals) -> np.ndarray:
         return 1 / (1 + wrightomega(u + t * y + np.log(t)).real)
 
     def check_targets(self, y: np.ndarray) -> None:
@@ -270,5 +271,6 @@ class Poisson(Loss):
 
 
 def _exp(f: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # an infinite loss is a right answer; line searches step back from it
+    # An infinite loss is a correct value, from which line searches step back.
+    with np.errstate(over="ignore"):
         return np.exp(f)

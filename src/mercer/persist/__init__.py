@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.data.types import Model
 from mercer.errors import InputError
 from mercer.persist import archive, envelope
 from mercer.persist.known import trust
@@ -25,7 +26,7 @@ from mercer.persist.walk import pack, unpack
 __all__ = ["describe", "load", "save", "trusted_types"]
 
 
-def save(model: Any, path: Any, *, trusted: Any = ()) -> None:
+def save(model: Model, path: Any, *, trusted: Any = ()) -> None:
     """Write a model to a file: an estimator, a pipeline, a kernel, an Expansion, or a dict of such.
 
     Parameters
@@ -46,7 +47,7 @@ def save(model: Any, path: Any, *, trusted: Any = ()) -> None:
     place = envelope.as_path(path)
     try:
         payload = archive.write(pack(model, own))
-        archive.audit(payload, own)  # what is written can be read
+        archive.audit(payload, own)  # What is written can then be read.
     except (InputError, ImportError):
         raise
     except RecursionError:

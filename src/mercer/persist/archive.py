@@ -25,7 +25,7 @@ __all__ = ["audit", "read", "write"]
 
 _PLAIN = {"dict": "DictNode", "list": "ListNode", "tuple": "TupleNode"}
 _KEYS = {"str", "int", "float", "bool"}  # types that skops notes for the keys of a dict
-_OLDEST = 2  # protocol of skops
+_OLDEST_PROTOCOL = 2  # the oldest protocol of skops whose nodes are known here
 
 
 def _skops() -> Any:
@@ -48,7 +48,7 @@ def audit(payload: bytes, trusted: dict[str, Any]) -> set[str]:
     with ZipFile(io.BytesIO(payload)) as archive:
         _check_members(archive, len(payload))
         schema = json.loads(archive.read("schema.json"))
-    if type(schema.get("protocol")) is not int or schema["protocol"] < _OLDEST:
+    if type(schema.get("protocol")) is not int or schema["protocol"] < _OLDEST_PROTOCOL:
         raise ValueError(f"skops's protocol is {schema.get('protocol')!r}")
     found: set[str] = set()
     owners: dict[Any, Any] = {}
@@ -60,7 +60,7 @@ def audit(payload: bytes, trusted: dict[str, Any]) -> set[str]:
             found |= _check_node(part, trusted)
             number = part.get("__id__")
             if lengths.setdefault(number, length) != length and number is not None:
-                raise ValueError("a node stands for a longer one")  # which skops would follow every time
+                raise ValueError("a node stands for a longer one")  # skops would follow it every time.
         if part.get("__loader__") == "NdArrayNode":
             _check_owner(part, owners)
     return found
@@ -70,7 +70,7 @@ def _parts(schema: Any) -> list[tuple[Any, int]]:
     """All that is in a JSON document, each with the number of things in it."""
     parts: list[Any] = [schema]
     parents = [-1]
-    for i, part in enumerate(parts):  # which grows meanwhile
+    for i, part in enumerate(parts):  # The list grows meanwhile.
         inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
         parts.extend(inner)
         parents.extend([i] * len(inner))

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Model
 from mercer.errors import InputError
 from mercer.expansion import Expansion
 from mercer.features.email.vocabulary import Vocabulary
@@ -25,7 +26,7 @@ from mercer.persist.sizes import mismatch
 
 __all__ = ["MOST_KERNELS", "check", "check_reads_nothing", "check_size"]
 
-#: that one kernel may be made of, each counted as often as it is used
+#: the number of kernels that one kernel may be made of, each counted as often as it is used
 MOST_KERNELS = 10_000
 _MOST_JOBS = 1024
 
@@ -74,8 +75,8 @@ def _check_kernel(kernel: Kernel) -> None:
     """The checks that the constructor makes."""
     _require(kernel, *kernel._names())
     for name in kernel._names():
-        if name in kernel._parameters:
-            kernel._parameters[name].check(name, vars(kernel)[name])
+        if name in kernel.parameters:
+            kernel.parameters[name].check(name, vars(kernel)[name])
     kernel.check()
     require_shallow(kernel)
 
@@ -106,7 +107,7 @@ def _check_expansion(f: Expansion) -> None:
             view(data.take(f.anchors, slice(0, 1)))
 
 
-def _check_parameters(model: Any) -> None:
+def _check_parameters(model: Model) -> None:
     """The checks that a fit begins with, of every estimator that has any."""
     is_stated = type(model)._validate_params is not BaseEstimator._validate_params
     if not is_stated and not hasattr(model, "_parameter_constraints"):
@@ -120,7 +121,7 @@ def _check_parameters(model: Any) -> None:
         ) from None
 
 
-def check_reads_nothing(model: Any) -> None:
+def check_reads_nothing(model: Model) -> None:
     """Refuse an estimator of scikit-learn that would open files that a model file names, or start a crowd."""
     if not type(model).__module__.startswith("sklearn."):
         return
@@ -152,11 +153,11 @@ def _check_vocabulary(known: Vocabulary) -> None:
         raise _damaged(known, "has not one weight for each of its columns")
 
 
-def _check_mails(model: Any) -> None:
+def _check_mails(model: Model) -> None:
     """That a filter of mails has a coefficient for each known element of each aspect."""
-    parts = [vars(model).get(name) for name in ("vocabularies_", "coef_", "weights_")]
+    parts: list[Any] = [vars(model).get(name) for name in ("vocabularies_", "coef_", "weights_")]
     if parts[0] is None:
-        return  # not fitted
+        return  # The filter is not fitted.
     if not all(isinstance(part, dict) for part in parts) or len({frozenset(part) for part in parts}) != 1:
         raise _damaged(model, "has not the same aspects everywhere")
     for name, coef in model.coef_.items():
@@ -171,7 +172,7 @@ def _check_mails(model: Any) -> None:
         raise _damaged(model, "has not two classes with a threshold between them")
 
 
-def _check_fitted(model: Any) -> None:
+def _check_fitted(model: Model) -> None:
     """The attributes that predictions of any estimator rely on."""
     found = vars(model)
     kinds: dict[str, Any] = {"n_features_in_": Integral, "classes_": np.ndarray | list}
@@ -182,7 +183,7 @@ def _check_fitted(model: Any) -> None:
             raise _damaged(model, f"has a {type(found[name]).__name__} as {name}")
     f, width = found.get("expansion_"), found.get("n_features_in_")
     shape: tuple[int, ...] = getattr(f.anchors, "shape", ()) if isinstance(f, Expansion) else ()
-    is_direct = found.get("features_") is None  # else the points are what the features make of the columns
+    is_direct = found.get("features_") is None  # Otherwise the features make the points of the columns.
     if width is not None and is_direct and len(shape) == 2 and width != shape[1]:
         raise _damaged(model, f"was fitted to {width} columns, and its points have {shape[1]}")
     if isinstance(f, Expansion) and "kernel_" in found and found["kernel_"] != f.kernel:
@@ -194,14 +195,14 @@ def _check_fitted(model: Any) -> None:
         _check_mails(model)
 
 
-def _check_inner(model: Any, inner: Any) -> None:
+def _check_inner(model: Model, inner: Any) -> None:
     """That a model in a model has the same classes, and as many columns as the features make."""
     if not isinstance(inner, BaseEstimator):
         return
     found, classes, width = vars(model), *(vars(inner).get(name) for name in ("classes_", "n_features_in_"))
     if classes is not None and "classes_" in found and not np.array_equal(found["classes_"], classes):
         raise _damaged(model, "has other classes than the model in it")
-    features = found.get("features_")
+    features: Any = found.get("features_")
     is_known = type(features).__name__ == "TableFeatures"
     made = len(features.get_feature_names_out()) if is_known else width
     if width is not None and made != width:

@@ -24,13 +24,13 @@ from mercer.runtime.files import write_whole
 
 __all__ = ["FORMAT", "as_path", "later", "read", "write"]
 
-#: counted up when a file could not be read any more by the mercer before
+#: This number grows when an earlier mercer could not read the files any more.
 FORMAT = 2
-#: the first that can be read: earlier models do not know the order of their dates, or count columns otherwise
-_OLDEST = 2
+#: Models of earlier formats do not know the order of their dates, or count columns in another way.
+_OLDEST_FORMAT = 2
 
 _FIRST = re.compile(rb"mercer model ([1-9][0-9]{0,5})\n")
-_LINE = 64  # bytes of the first line and of the checksum, at most
+_FIRST_LINE_BYTES = 64  # The first line, with the checksum, is shorter.
 _OTHERS = {
     b"PK": "a zip archive",
     b"\x80": "a pickle",
@@ -98,7 +98,7 @@ def read(path: Path) -> tuple[dict[str, Any], bytes]:
         if not path.is_file():
             raise InputError(f"{str(path)!r} is no file: pass the path of one that mercer.save has written")
         with open(path, "rb") as file:
-            head = file.read(_LINE)
+            head = file.read(_FIRST_LINE_BYTES)
             first = _FIRST.match(head)
             if first is None:
                 _refuse_foreign(path, head)
@@ -107,10 +107,10 @@ def read(path: Path) -> tuple[dict[str, Any], bytes]:
                     f"{str(path)!r} has format {int(first[1])}, and this mercer reads them up to {FORMAT}: "
                     "it was written by a later version; upgrade mercer"
                 )
-            if int(first[1]) < _OLDEST:
+            if int(first[1]) < _OLDEST_FORMAT:
                 raise InputError(
-                    f"{str(path)!r} has format {int(first[1])}, and this mercer reads those from {_OLDEST}: "
-                    "it was written by an earlier version; train the model again"
+                    f"{str(path)!r} has format {int(first[1])}, and this mercer reads those from "
+                    f"{_OLDEST_FORMAT}: it was written by an earlier version; train the model again"
                 )
             file.seek(first.end())
             checksum = file.read(65)

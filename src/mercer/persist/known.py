@@ -35,16 +35,16 @@ _HOMES = frozenset((
     "certify", "estimators", "expansion", "features", "kernels", "losses", "persist", "report", "selection",
     "solvers", "tables", "testing",
 ))
-#: modules of these that open files, or take files apart
+#: modules among these that open files, or take files apart
 _READERS = frozenset((
     "mercer.features.email.boxes", "mercer.kernels.graphs.many", "mercer.persist.archive",
     "mercer.persist.envelope", "mercer.persist.imports", "mercer.persist.walk", "mercer.solvers.control",
     "mercer.tables.arrays", "mercer.tables.formats", "mercer.tables.frames", "mercer.tables.source",
 ))
-#: modules that have classes to be named, and functions that open files
+#: modules whose classes may be named, and whose functions open files
 _READING_FUNCTIONS = frozenset(("mercer.features.email",))
 # fmt: on
-#: scikit-learn's classes: those that inherit from one of these, and those below
+#: Of scikit-learn, the classes that inherit from one of these may be named, and those below.
 _BASES = frozenset(
     {
         "sklearn.base.BaseEstimator",
@@ -70,7 +70,7 @@ _FUNCTIONS = (
     "sklearn.feature_selection.",
     "sklearn.metrics.",
 )
-#: functions of numpy that are no ufuncs, and compute
+#: functions of numpy that are no ufuncs and do nothing but compute
 # fmt: off
 _NUMPY = frozenset((
     "amax", "amin", "around", "atleast_2d", "average", "clip", "cumsum", "diff", "dot", "einsum",
@@ -155,7 +155,7 @@ def _find(module: str, name: str, load: bool = False) -> Any:
 # --- functions -------------------------------------------------------------------------------------------
 
 
-def is_function(value: Any) -> bool:
+def is_function(value: object) -> bool:
     """Whether it is a function or a method, of Python, of numpy or compiled."""
     kinds = (FunctionType, BuiltinFunctionType, MethodType, np.ufunc, type(np.fliplr))
     return isinstance(value, kinds)

@@ -19,11 +19,11 @@ from mercer.errors import InputError, shown
 
 __all__ = ["check_pattern", "is_quick"]
 
-_LONGEST = 200  # characters of an expression
-_MOST_WAYS = 16  # in which parts of a few lengths can share a text
+_LONGEST_PATTERN = 200  # characters: more than a pattern of words needs
+_MOST_WAYS = 16  # in how many ways parts of several lengths can share a text: a factor of the time
 
 _FLAGS = re.compile(r"\(\?[aiu]{1,3}\)")
-#: a place, or a letter and how often: a class, a set in brackets, a letter
+#: a place in a text, or a letter (a class, a set in brackets, one letter) and how often it may come
 _PART = re.compile(
     r"\\[bB]|[\^$]"
     r"|(?:\\[wWdDsS]|\\[^A-Za-z0-9]|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\()\[\]{}|*+?^$])"
@@ -33,7 +33,7 @@ _PART = re.compile(
 
 def is_quick(pattern: str) -> bool:
     """Whether an expression is one of those; others may be harmless too, but that is hard to tell."""
-    if len(pattern) > _LONGEST:
+    if len(pattern) > _LONGEST_PATTERN:
         return False
     flags = _FLAGS.match(pattern)
     place = flags.end() if flags else 0

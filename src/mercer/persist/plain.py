@@ -52,8 +52,9 @@ from mercer.persist.rebuild import (
 
 __all__ = ["Plain", "decode", "encode", "is_array", "refuse"]
 
-_SHORT = 2000  # characters of tokens that stay a text, in the schema
-_LARGE = 1 << 16  # bytes from which an array has a file of its own: once, wherever it is in the model
+_INLINE_CHARACTERS = 2000  # Tokens of up to so many characters stay a text in the schema.
+#: An array of at least so many bytes has a file of its own, written once, wherever it is in the model.
+_OWN_FILE_BYTES = 1 << 16
 _SCALARS = frozenset({type(None), bool, int, float, str})
 _CONSTANTS = {"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf}
 
@@ -65,12 +66,12 @@ class Plain:
         self.tokens, self.content, self.objects = tokens, content, objects
 
 
-def refuse(value: Any) -> Any:
-    """What is done with an object that is not plain data, where nobody knows better."""
+def refuse(value: object) -> Any:
+    """Refuse an object that is not plain data."""
     raise InputError(f"a model file cannot hold a {type(value).__name__}")
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Whether it is an array that is stored byte for byte."""
     return type(value) is np.ndarray and not value.dtype.hasobject and value.dtype.itemsize > 0
 
@@ -84,7 +85,7 @@ def encode(value: Any, pack: Callable[[Any], Any], trusted: Any = ()) -> Plain:
     content: list[bytes] = []
     objects: list[Any] = []
     waiting = [value]
-    inside: set[int] = set()  # addresses of what is open
+    inside: set[int] = set()  # the addresses of the containers that are open
     while waiting:
         item = waiting.pop()
         kind = type(item)
@@ -95,7 +96,7 @@ def encode(value: Any, pack: Callable[[Any], Any], trusted: Any = ()) -> Plain:
         elif kind is bytes or kind is bytearray:
             tokens.append([kind.__name__, len(item)])
             content.append(bytes(item))
-        elif is_array(item) and item.nbytes >= _LARGE:
+        elif is_array(item) and item.nbytes >= _OWN_FILE_BYTES:
             tokens.append(["object", len(objects)])
             objects.append(pack(item))
         elif (kind is np.ndarray or isinstance(item, np.generic)) and item.dtype.kind in NUMERIC:
@@ -122,14 +123,14 @@ def encode(value: Any, pack: Callable[[Any], Any], trusted: Any = ()) -> Plain:
         ) from None
     block = b"".join(content)
     return Plain(
-        text if len(text) <= _SHORT else np.frombuffer(text.encode(), np.uint8),
+        text if len(text) <= _INLINE_CHARACTERS else np.frombuffer(text.encode(), np.uint8),
         np.frombuffer(block, np.uint8) if block else None,
         objects,
     )
 
 
 class _End:
-    """Where something that was opened ends."""
+    """Marks the place where a container ends."""
 
     def __init__(self, address: int) -> None:
         self.address = address
@@ -143,7 +144,7 @@ def _container_parts(item: Any) -> tuple[list[Any], list[Any]] | None:
         name, items = DICTS[kind], [*item, *item.values()]
     else:
         return None
-    if _SCALARS.issuperset(map(type, items)):  # at the speed of the JSON writer
+    if _SCALARS.issuperset(map(type, items)):  # The JSON writer takes such a list as a whole.
         return [name, items], []
     return [name, len(items)], items
 
@@ -215,7 +216,7 @@ def decode(packed: Plain, unpack: Callable[[Any], Any], trusted: Any = ()) -> An
     end = len(content)
     stack: list[Any] = []
     room = Room(len(text) + len(content))
-    # children come before their parents; every NaN is one object, for code that looks objects up
+    # Children come before their parents. Every NaN is one object, for code that looks objects up.
     for token in reversed(json.loads(text, parse_constant=_CONSTANTS.__getitem__)):
         if type(token) is not list:
             stack.append(token)
@@ -225,7 +226,7 @@ def decode(packed: Plain, unpack: Callable[[Any], Any], trusted: Any = ()) -> An
             value, end = from_bytes(name, facts, content, end)
         elif name == "object":
             item = packed.objects[count(facts[0])]
-            if isinstance(item, Plain):  # never written so: data that hold data many times over
+            if isinstance(item, Plain):  # We never write this: nested packs could grow without bound.
                 raise ValueError("plain data in the place of an object")
             value = unpack(item)
         elif name in CONTAINERS:

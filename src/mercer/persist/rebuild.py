@@ -47,10 +47,11 @@ NUMERIC = frozenset("biufcSUmM")
 CONTAINERS: dict[str, Any] = {name: kind for kind, name in {**SEQUENCES, **DICTS}.items()}
 _MOMENT_NAMES: dict[str, Any] = {name: kind for kind, name in MOMENTS.items()}
 
-LONGEST_RANGE = 10_000  # numbers of a range, which has no bytes for them
-_LONGEST_EMPTY = 1 << 20  # rows or columns of what has no entries
-_LARGEST_ITEM = 1 << 16  # bytes of a number or a text where none is there
-_WIDEST = 1 << 24  # rows or columns of a sparse matrix that has fewer bytes than that
+#: A short file must not ask for much memory. These sizes have no bytes behind them in a file: the numbers of
+#: a range; rows or columns, and bytes per entry, of an empty array; rows or columns of a sparse matrix.
+LONGEST_RANGE = 10_000
+_LONGEST_EMPTY, _LARGEST_ITEM = 1 << 20, 1 << 16
+_WIDEST = 1 << 24
 
 
 class Room:
@@ -129,7 +130,7 @@ def from_bytes(name: str, facts: list[Any], content: memoryview, end: int) -> tu
         raise ValueError("more numbers than there are")
     require_length(shape, dtype.itemsize)
     flat = np.frombuffer(content[start:end], dtype) if start < end else np.empty(0, dtype)
-    # a copy: aligned, and one may write to it
+    # A copy is aligned, and one may write to it.
     array = np.array(flat.reshape(shape, order=order), order=order)
     return (array if name == "array" else array[()]), start
 
@@ -141,8 +142,8 @@ def _dtype(text: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _require(value: Any, *kinds: Any) -> Any:
-    """What is of one of these types, else an error: nothing is converted, or counted out."""
+def _require(value: object, *kinds: Any) -> Any:
+    """The value, if it is of one of these types; else an error, for nothing is converted or counted out."""
     if type(value) not in kinds:
         raise TypeError(f"a {type(value).__name__} in the place of a {kinds[0].__name__}")
     return value
@@ -174,7 +175,7 @@ def _sparse(kind: Any, shape: Any, *parts: Any) -> Any:
         raise ValueError(f"a sparse matrix of shape {shape}")
     require_width(shape, data)
     matrix = SPARSE[kind]((data, indices, indptr), shape=tuple(shape))
-    matrix.check_format(full_check=True)  # compiled code trusts the indices
+    matrix.check_format(full_check=True)  # Compiled code trusts the indices.
     return matrix
 
 
@@ -187,7 +188,7 @@ def is_named_tuple(kind: Any) -> bool:
 
 
 def rebuild(name: Any, facts: list[Any], stack: list[Any], trusted: Any, room: Room) -> Any:
-    """What a token stands for, of the values that came after it."""
+    """The object that a token stands for, made of the values that came after it."""
     if name == "missing":
         return None
     if name in _MOMENT_NAMES:
@@ -265,7 +266,7 @@ def _table(what: str, library: Any, names: Any, columns: Any) -> Any:
     def series(name: Any, values: np.ndarray) -> Any:
         _require(values, np.ndarray, np.ma.MaskedArray)
         if library == "pandas":
-            return frames.Series(values, name=name, dtype=values.dtype)  # texts stay objects
+            return frames.Series(values, name=name, dtype=values.dtype)  # Texts stay objects.
         return frames.Series(name, values.tolist() if values.dtype == object else values, strict=False)
 
     if what == "series":

@@ -23,12 +23,13 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Model
 from mercer.estimators.shared.origin import is_affine
 from mercer.expansion import Expansion
 
 __all__ = ["mismatch"]
 
-#: what a record of the search or of the training is, from which nothing is computed: it may have any length
+#: a record of the search or of the training, which may have any length: nothing is computed from it
 _RECORD = "record"
 # fmt: off
 _SHAPES: dict[str, dict[str, str]] = {
@@ -75,7 +76,7 @@ _SHAPES: dict[str, dict[str, str]] = {
 _WHOLE = re.compile(r"(?P<letters>[A-Za-z0-9*]*)(\((?P<last>[A-Z])\))?(<(?P<below>[A-Z]|n))?(?P<loose>~)?")
 
 
-def mismatch(model: Any) -> str | None:
+def mismatch(model: Model) -> str | None:
     """What does not fit together in a fitted estimator, or None.
 
     >>> from mercer import SVC
@@ -85,7 +86,7 @@ def mismatch(model: Any) -> str | None:
     >>> mismatch(model)
     'has 2 classes and 3 functions'
     """
-    found = vars(model)
+    found: Any = vars(model)
     if (wrong := _wrong_classes(found.get("classes_"))) is not None:
         return wrong
     sizes = _Sizes(model)
@@ -122,7 +123,7 @@ def _wrong_classes(classes: Any) -> str | None:
     return None if is_sorted else "has labels as classes_ that are not sorted, or twice there"
 
 
-def _has_functions(model: Any, C: int, F: int) -> bool:
+def _has_functions(model: Model, C: int, F: int) -> bool:
     """Whether F functions tell C classes apart: one for two classes, else one for each, or each pair."""
     bases = {base.__name__ for base in type(model).__mro__}
     if "KernelFisherDiscriminant" in bases:
@@ -148,7 +149,7 @@ def _wrong_support(found: dict[str, Any], sizes: dict[str, int]) -> str | None:
 class _Sizes:
     """The sizes of one model, by letter; those that nothing has told yet are what is met first."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Model) -> None:
         found = vars(model)
         self.bases = {base.__name__ for base in type(model).__mro__}
         self.known: dict[str, int] = {}
@@ -161,7 +162,8 @@ class _Sizes:
             self.known["d"] = int(width)
         if isinstance(f, Expansion):
             self.known["F"] = int(np.prod(f.coef.shape[1:]))
-            if "SupportMixin" in self.bases or not is_affine(f.kernel):  # else the anchors may be w alone
+            # Otherwise the anchors may be w alone.
+            if "SupportMixin" in self.bases or not is_affine(f.kernel):
                 self.known["n"] = data.n_points(f.anchors)
             self._is_one = f.coef.ndim == 1
             C = self.known.get("C", 2)
@@ -173,7 +175,7 @@ class _Sizes:
         if isinstance(seen, int):
             self.known["T"] = seen
 
-    def wrong(self, value: Any, wanted: str) -> str | None:
+    def wrong(self, value: object, wanted: str) -> str | None:
         """What is wrong with an attribute, in words, or None."""
         if wanted == _RECORD:
             return None
@@ -219,7 +221,7 @@ class _Sizes:
         if shape is None and not isinstance(value, list | tuple):
             return f"a {type(value).__name__}"
         if shape == (0, 0) and self._is_pairwise:
-            return None  # kernel values stand for the points
+            return None  # Kernel values stand for the points.
         length = len(value) if shape is None else shape[0] if shape else -1
         if length != self._size(letter, length):
             return f"{length} {'points' if what == 'pts' else what}"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from mercer.data.types import Model
 from mercer.errors import InputError
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.expansion import Expansion
@@ -29,7 +30,7 @@ _SCALARS = (bool, int, float, str)
 _PLACES = {"checkpoint": None, "resume": False}
 
 
-def pack(model: Any, trusted: dict[str, Any]) -> Any:
+def pack(model: Model, trusted: dict[str, Any]) -> Any:
     """The model in a form that skops can store."""
     return _Packer(trusted).pack(model, "model")
 
@@ -42,12 +43,11 @@ def unpack(packed: Any, trusted: dict[str, Any]) -> Any:
 class _Packer:
     def __init__(self, trusted: dict[str, Any]) -> None:
         self._trusted = trusted
-        self._done: dict[
-            int, tuple[Any, Any]
-        ] = {}  # what was packed is kept: its address must not be used again
-        self._sizes: dict[int, int] = {}  # of kernels, by address
+        # What was packed is kept, so that its address is not used again.
+        self._done: dict[int, tuple[Any, Any]] = {}
+        self._sizes: dict[int, int] = {}  # the sizes of kernels, by address
 
-    def pack(self, value: Any, where: str) -> Any:
+    def pack(self, value: object, where: str) -> Any:
         if isinstance(value, StrEnum):
             value = str(value)
         if value is None or (type(value) in _SCALARS and not _is_huge(value)):
@@ -68,7 +68,7 @@ class _Packer:
         self._done[id(value)] = (value, packed)
         return packed
 
-    def _object(self, value: Any, where: str) -> Any:
+    def _object(self, value: object, where: str) -> Any:
         """Something in a container that is not plain data."""
         kind = type(value)
         if kind is np.random.RandomState or is_array(value):
@@ -81,7 +81,7 @@ class _Packer:
             )
         return self.pack(value, where)
 
-    def _copy(self, value: Any, where: str) -> Any:
+    def _copy(self, value: object, where: str) -> Any:
         copy = object.__new__(type(value))
         self._done[id(value)] = (value, copy)
         names = value._names() if isinstance(value, Kernel) else tuple(vars(value))
@@ -96,7 +96,7 @@ class _Packer:
         return copy
 
 
-def _without_places(value: Any, parts: dict[str, Any]) -> dict[str, Any]:
+def _without_places(value: object, parts: dict[str, Any]) -> dict[str, Any]:
     """The attributes, without the file that a fit would write its state to: a stranger shall not name one.
 
     A function is stored without what it has prepared.
@@ -108,7 +108,7 @@ def _without_places(value: Any, parts: dict[str, Any]) -> dict[str, Any]:
     return parts | {name: none for name, none in _PLACES.items() if name in parts}
 
 
-def _is_huge(value: Any) -> bool:
+def _is_huge(value: object) -> bool:
     """Whether it is a whole number that Python would not print."""
     return type(value) is int and value.bit_length() > 14_000
 
@@ -117,9 +117,9 @@ class _Unpacker:
     def __init__(self, trusted: dict[str, Any]) -> None:
         self._trusted = trusted
         self._done: dict[int, tuple[Any, Any]] = {}
-        self._sizes: dict[int, int] = {}  # of kernels, by address
+        self._sizes: dict[int, int] = {}  # the sizes of kernels, by address
 
-    def unpack(self, value: Any) -> Any:
+    def unpack(self, value: object) -> Any:
         if id(value) in self._done:
             return self._done[id(value)][1]
         if isinstance(value, Plain):

@@ -8,15 +8,16 @@ that was fitted to them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Frame, Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["RegressionBandDisplay", "error_quantile"]
 
@@ -62,9 +63,9 @@ class RegressionBandDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any,
+        model: Model,
+        X: Points,
+        y: Targets,
         *,
         level: float = 0.9,
         errors: str = "auto",
@@ -72,9 +73,9 @@ class RegressionBandDisplay(Display):
         most: int = 1000,
         names: Any = None,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
-        """Of a fitted regressor and data with one column.
+        ax: Axes = None,
+    ) -> Self:
+        """The display of a fitted regressor and data with one column.
 
         ``errors`` is "left out", "residuals", or "auto": left out where the model knows them.
 
@@ -99,8 +100,9 @@ class RegressionBandDisplay(Display):
         x = np.linspace(rows.min(), rows.max(), grid)
         places: Any = x[:, None]
         if hasattr(X, "columns"):
-            places = type(X)({X.columns[0]: x})
-            names = (X.columns[0], "y") if names is None else names
+            frame: Frame = X
+            places = type(frame)({frame.columns[0]: x})
+            names = (frame.columns[0], "y") if names is None else names
         some = sample(len(rows), most, seed)
         shown = cls(
             x,
@@ -114,7 +116,7 @@ class RegressionBandDisplay(Display):
         )
         return shown.plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         if np.isfinite(self.width):
             label = f"{self.level:.0%} by {'errors left out' if self.source == 'left out' else 'residuals'}"
             ax.fill_between(
@@ -131,14 +133,13 @@ class RegressionBandDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         text = f"The learned function of {self.names[0]} over {len(self.points):,} points"
         return (
             f"{text}, with a band of ± {self.width:.3g} that holds {self.level:.0%} of {self.source} errors."
         )
 
 
-def _errors(found: FittedModel, X: Any, targets: np.ndarray, which: str) -> tuple[np.ndarray, str]:
+def _errors(found: FittedModel, X: Points, targets: np.ndarray, which: str) -> tuple[np.ndarray, str]:
     if which not in ("auto", "left out", "residuals"):
         raise InputError(f"errors must be 'auto', 'left out' or 'residuals', got {which!r}")
     if which != "residuals":

@@ -3,18 +3,19 @@ r"""Where a classifier changes its mind, and how wide the street is; of a regres
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of
 from mercer.plots.plane import Plane, normal_plane, principal_plane
 from mercer.plots.regions import Regions
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["DecisionBoundaryDisplay"]
 
@@ -56,18 +57,18 @@ class DecisionBoundaryDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
+        model: Model,
+        X: Points,
+        y: Targets | None = None,
         *,
         plane: str = "auto",
         names: Any = None,
         grid: int = 150,
         most: int = 500,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
-        """Of a fitted model, alone or at the end of a pipeline, and points to show.
+        ax: Axes = None,
+    ) -> Self:
+        """The display of a fitted model, alone or at the end of a pipeline, and points to show.
 
         ``plane`` is "features" for data with two columns; "principal" for the plane in feature space along
         which the points vary most, for any kernel and any objects; "normal", for two classes, for that of
@@ -113,11 +114,11 @@ class DecisionBoundaryDisplay(Display):
     @classmethod
     def _on_features(
         cls, found: FittedModel, rows: np.ndarray, some: Any, names: Any, grid: int, common: dict[str, Any]
-    ) -> Any:
+    ) -> Self:
         horizontal, vertical = _grid(rows, grid)
         places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
         flat: Any = places.reshape(-1, 2)
-        if hasattr(some, "columns"):  # a data frame of either library, whose names the model knows
+        if hasattr(some, "columns"):  # This is a data frame, whose names the model knows.
             flat = type(some)({name: flat[:, j] for j, name in enumerate(some.columns)})
             names = list(some.columns) if names is None else names
         there = found.values(found.points(flat)).reshape(*places.shape[:2], -1)
@@ -133,8 +134,8 @@ class DecisionBoundaryDisplay(Display):
 
     @classmethod
     def _on_plane(
-        cls, found: FittedModel, points: Any, normal: bool, grid: int, common: dict[str, Any]
-    ) -> Any:
+        cls, found: FittedModel, points: Points, normal: bool, grid: int, common: dict[str, Any]
+    ) -> Self:
         K = np.asarray(Gram(found.kernel, points, cache=0).dense(), dtype=np.float64)
         F = found.values(points)
         if normal and F.shape[1] != 1:
@@ -155,12 +156,12 @@ class DecisionBoundaryDisplay(Display):
             **common,
         )
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         box = (self.horizontal[0], self.horizontal[-1], self.vertical[0], self.vertical[-1])
         if self.regions is not None:
             count = len(self.classes) if self.classes is not None else 2
             painted = self.regions if self.functions is None else self.functions.refined().codes()
-            # numbered by class, one colour each: nothing is blended between two of them
+            # Regions are numbered by class and have one colour each: no two colours are blended.
             ax.imshow(
                 painted, extent=_around(box, painted.shape), origin="lower", aspect="auto",
                 interpolation="nearest",
@@ -176,10 +177,10 @@ class DecisionBoundaryDisplay(Display):
         self._draw_points(ax)
         ax.set(xlim=box[:2], ylim=box[2:], xlabel=style.short(self.names[0], 60))
         ax.set_ylabel(style.short(self.names[1], 60))
-        style.few_ticks(ax, "x", 5)  # numbers such as -0.125 are wide
+        style.few_ticks(ax, "x", 5)  # Numbers such as -0.125 are wide.
         style.tidy(ax, grid=None)
 
-    def _draw_lines(self, ax: Any) -> None:
+    def _draw_lines(self, ax: Axes) -> None:
         ink = style.ink()
         if self.values is not None and self.regions is not None:
             low, high = float(self.values.min()), float(self.values.max())
@@ -202,26 +203,26 @@ class DecisionBoundaryDisplay(Display):
                 ax.contour(across, up, difference, levels=[0.0], linewidths=0.9, colors=ink)
             self._name_regions(ax)
 
-    def _name_regions(self, ax: Any) -> None:
+    def _name_regions(self, ax: Axes) -> None:
         """The label of each class in the middle of what it has: colours alone are not for everybody."""
         assert self.regions is not None
         for code in np.unique(self.regions):
             up, across = np.nonzero(self.regions == code)
             if len(up) < 0.01 * self.regions.size or self.classes is None:
                 continue
-            # of the cells of the region the one nearest to its mean: the mean itself may be outside
+            # The name stands on the cell nearest to the mean of its region, for the mean may be outside.
             middle = np.hypot(up - up.mean(), across - across.mean()).argmin()
             place = self.horizontal[across[middle]], self.vertical[up[middle]]
             look = {"fontsize": "large", "fontweight": "bold", "color": style.ink(), "zorder": 3}
             name = style.short(self.classes[code], 12)
             ax.text(*place, name, ha="center", va="center", path_effects=style.halo(), **look)
 
-    def _draw_points(self, ax: Any) -> None:
+    def _draw_points(self, ax: Axes) -> None:
         x, y = self.points.T
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
         if self.targets is None or self.classes is None:
             same: dict[str, Any] = {"color": style.ink()}
-            if self.targets is not None and self.values is not None:  # one scale for points and plane
+            if self.targets is not None and self.values is not None:  # Points and plane have one scale.
                 low, high = float(self.values.min()), float(self.values.max())
                 same = {"c": self.targets, "cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
             ax.scatter(x, y, s=size, edgecolors="white", linewidths=0.5, **same)
@@ -239,7 +240,6 @@ class DecisionBoundaryDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         what = f"{len(self.points):,} points along {self.names[0]} and {self.names[1]}"
         if self.regions is None:
             return f"{what}, over the values of the learned function."
@@ -259,7 +259,7 @@ def _looked_at(found: FittedModel, F: np.ndarray) -> tuple[np.ndarray | None, np
     """Values to draw lines of, and codes of the classes; of values of the functions, (h, w, functions)."""
     if found.is_regressor:
         return F[..., 0], None
-    if not found.is_classifier:  # one class: novel or typical
+    if not found.is_classifier:  # A machine of one class tells novel points from typical ones.
         return F[..., 0], (F[..., 0] > 0).astype(int)
     return (F[..., 0] if F.shape[-1] == 1 else None), found.codes(F)
 

@@ -3,32 +3,18 @@ r"""Whether probabilities mean what they say: of points given 80 %, are 80 % of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import betaincinv
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
+from mercer.selection.nested import share_interval
 
-__all__ = ["CalibrationDisplay", "share_interval"]
-
-
-def share_interval(hits: Any, total: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Clopper and Pearson's interval of a share, of hits among total: exact, and never too short.
-
-    >>> low, high = share_interval(0, 10)
-    >>> float(low), round(float(high), 4)
-    (0.0, 0.3085)
-    """
-    hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
-    rest = (1 - level) / 2
-    with np.errstate(invalid="ignore"):
-        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), total - hits + 1, rest), 0.0)
-        high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1e-9), 1 - rest), 1.0)
-    return low, high
+__all__ = ["CalibrationDisplay"]
 
 
 @dataclass
@@ -50,8 +36,8 @@ class CalibrationDisplay(Display):
     label: str
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None) -> Any:
-        """Of a fitted classifier with ``predict_proba`` and points it has not seen."""
+    def from_estimator(cls, model: Model, X: Points, y: Targets, *, bins: int = 10, ax: Axes = None) -> Self:
+        """The display of a fitted classifier with ``predict_proba`` and points it has not seen."""
         if not hasattr(model, "predict_proba"):
             raise InputError(
                 f"{type(model).__name__} gives no probabilities: fit SVC(probability=True) or "
@@ -60,8 +46,10 @@ class CalibrationDisplay(Display):
         return cls.from_predictions(y, model.predict_proba(X), classes=model.classes_, bins=bins, ax=ax)
 
     @classmethod
-    def from_predictions(cls, y: Any, P: Any, *, classes: Any, bins: int = 10, ax: Any = None) -> Any:
-        """Of labels and probabilities, (n, classes): of the second of two classes, else of the predicted one.
+    def from_predictions(cls, y: Targets, P: Any, *, classes: Any, bins: int = 10, ax: Axes = None) -> Self:
+        """The display of labels and probabilities, (n, classes).
+
+        Shown are those of the second of two classes, else of the predicted one.
 
         >>> y, P = np.array([0, 1, 1, 1]), np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
         >>> display = CalibrationDisplay.from_predictions(y, P, classes=[0, 1], bins=2)
@@ -89,7 +77,7 @@ class CalibrationDisplay(Display):
         """The mean distance of shares from probabilities, over points."""
         return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         start = min(0.0 if self.predicted.min() < 0.5 else 0.4, float(self.low.min()))
         ax.plot([0, 1], [0, 1], "--", color=style.ink(), linewidth=0.9, alpha=0.6, label="as it should be")
         ax.vlines(self.predicted, self.low, self.high, color=style.colour(0), linewidth=1.2, alpha=0.6)
@@ -100,7 +88,6 @@ class CalibrationDisplay(Display):
         style.legend(ax, loc="upper left")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         inside = int(np.count_nonzero((self.low <= self.predicted) & (self.predicted <= self.high)))
         text = (
             f"Predicted probabilities against shares that came true, in {len(self.counts)} bins: on average "

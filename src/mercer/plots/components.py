@@ -3,18 +3,19 @@ r"""Maps: points at their first two kernel principal components."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_kernel, as_labels, sample
 from mercer.plots.plane import principal_plane
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["KernelPCADisplay"]
 
@@ -39,16 +40,16 @@ class KernelPCADisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
+        model: Model,
+        X: Points,
+        y: Targets | None = None,
         *,
         components: tuple[int, int] = (0, 1),
         most: int = 1000,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
-        """Of a fitted KernelPCA, or of a pipeline that ends in one, and points to show."""
+        ax: Axes = None,
+    ) -> Self:
+        """The display of a fitted KernelPCA, or of a pipeline that ends in one, and points to show."""
         if not hasattr(model, "transform"):
             raise InputError(
                 f"the model must be a fitted KernelPCA, got {type(model).__name__}: for a classifier's or "
@@ -71,9 +72,16 @@ class KernelPCADisplay(Display):
 
     @classmethod
     def from_kernel(
-        cls, kernel: Kernel, X: Any, y: Any = None, *, most: int = 500, seed: int = 0, ax: Any = None
-    ) -> Any:
-        """Of a kernel on points X: the components are found here, on the points that are shown.
+        cls,
+        kernel: Kernel,
+        X: Points,
+        y: Targets | None = None,
+        *,
+        most: int = 500,
+        seed: int = 0,
+        ax: Axes = None,
+    ) -> Self:
+        """The display of a kernel on points X: the components are found here, on the points that are shown.
 
         >>> from mercer import Linear
         >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
@@ -89,7 +97,7 @@ class KernelPCADisplay(Display):
         plane = principal_plane(K, np.zeros((len(which), 1)))
         return cls(plane.coordinates, None if labels is None else labels[which], plane.shares).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         x, y = self.scores.T
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
         classes = _classes(self.targets)
@@ -116,7 +124,6 @@ class KernelPCADisplay(Display):
         style.tidy(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         text = f"{len(self.scores):,} points at two kernel principal components"
         if self.shares is not None:
             text += f", which hold {sum(self.shares):.0%} of the variance"

@@ -3,19 +3,20 @@ r"""Which classes are taken for which."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["ConfusionDisplay"]
 
-_NUMBERED = 15  # classes up to which the counts are written
+_CLASSES_NUMBERED = 15  # The counts of more classes would not fit into their cells.
 
 
 @dataclass
@@ -32,14 +33,14 @@ class ConfusionDisplay(Display):
     classes: tuple[str, ...]
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
-        """Of the predictions of a fitted model for points X: those it has not seen, to be honest."""
+    def from_estimator(cls, model: Model, X: Points, y: Targets, *, ax: Axes = None) -> Self:
+        """The display of the predictions of a fitted model, for points X that it should not have seen."""
         labels = getattr(model, "classes_", None)
         return cls.from_predictions(y, model.predict(X), labels=labels, ax=ax)
 
     @classmethod
-    def from_predictions(cls, y: Any, predictions: Any, *, labels: Any = None, ax: Any = None) -> Any:
-        """Of true and predicted labels.
+    def from_predictions(cls, y: Targets, predictions: Any, *, labels: Any = None, ax: Axes = None) -> Self:
+        """The display of true and predicted labels.
 
         >>> ConfusionDisplay.from_predictions(["a", "b", "b"], ["a", "b", "a"]).counts
         array([[1, 0],
@@ -52,13 +53,13 @@ class ConfusionDisplay(Display):
         kinds = np.unique(np.concatenate([true, predictions])) if labels is None else np.asarray(labels)
         return cls(confusion_matrix(true, predictions, labels=kinds), tuple(map(str, kinds))).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         count = len(self.classes)
         share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         image = ax.imshow(share, cmap=style.SEQUENTIAL, vmin=0.0, vmax=1.0)
-        if count <= _NUMBERED:
+        if count <= _CLASSES_NUMBERED:
             for i, j in np.argwhere(self.counts > 0):
-                # dark ink on the bright end of the map, white on the dark one
+                # Ink is dark on the bright end of the map, and white on the dark one.
                 ink = "#111111" if share[i, j] > 0.55 else "white"
                 size = "medium" if count <= 6 else "x-small"
                 ax.text(j, i, f"{self.counts[i, j]:,}", ha="center", va="center", color=ink, fontsize=size)
@@ -77,7 +78,6 @@ class ConfusionDisplay(Display):
         style.colour_bar(ax, image, "share of the true class")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         total, right = int(self.counts.sum()), int(np.trace(self.counts))
         text = f"{right:,} of {total:,} points are on the diagonal, predicted as what they are."
         wrong = self.counts - np.diag(np.diag(self.counts))

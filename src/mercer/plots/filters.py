@@ -7,6 +7,7 @@ with the weights wₐ and the rows φₐ of the aspects (`mercer.selection.mail`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from mercer.data.types import Model
 from mercer.expansion import Expansion
 from mercer.features.email import read
 from mercer.kernels.vectors.dotproduct import Linear
@@ -21,18 +23,18 @@ from mercer.kernels.vectors.dotproduct import Linear
 __all__ = ["FilterMachine", "FilterRows", "is_filter"]
 
 
-def is_filter(model: Any) -> bool:
+def is_filter(model: Model) -> bool:
     """Whether it is a fitted MailClassifier."""
     return hasattr(model, "vocabularies_") and hasattr(model, "weights_")
 
 
 class FilterRows(BaseEstimator):
-    """From messages to z(x)."""
+    """The step of a pipeline that takes messages to z(x)."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
 
-    def transform(self, X: Any) -> sparse.csr_array:  # (n, elements of all aspects)
+    def transform(self, X: Iterable[Any]) -> sparse.csr_array:  # (n, elements of all aspects)
         mails = [read(message) for message in X]
         rows = [
             np.sqrt(self.model.weights_[name]) * known.rows([getattr(mail, name) for mail in mails])
@@ -44,7 +46,7 @@ class FilterRows(BaseEstimator):
 class FilterMachine(ClassifierMixin, BaseEstimator):
     """What a filter has learned, as a function of z(x): positive for the second of its classes."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
         self.classes_, self.C, self.kernel_ = model.classes_, model.C_, Linear()
 

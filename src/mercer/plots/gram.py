@@ -3,20 +3,21 @@ r"""A Gram matrix as a picture: points ordered by class, so that a kernel which 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_kernel, as_labels, learned, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["GramDisplay"]
 
-_NAMED = 12  # classes that are named beside the matrix
+_CLASSES_NAMED = 12  # Beside the matrix there is room for so many names of classes.
 
 
 @dataclass
@@ -41,8 +42,8 @@ class GramDisplay(Display):
     order: np.ndarray | None = None
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any = None, **options: Any) -> Any:
-        """Of the kernel that a model was fitted with, on points behind the steps of its pipeline."""
+    def from_estimator(cls, model: Model, X: Points, y: Targets | None = None, **options: Any) -> Self:
+        """The display of a fitted model's kernel, on points behind the steps of its pipeline."""
         found = learned(model)
         return cls.from_kernel(found.kernel, found.points(X), y, **options)
 
@@ -50,15 +51,15 @@ class GramDisplay(Display):
     def from_kernel(
         cls,
         kernel: Kernel,
-        X: Any,
-        y: Any = None,
+        X: Points,
+        y: Targets | None = None,
         *,
         normalize: bool = True,
         most: int = 300,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
-        """Of a kernel on points X, in the order of y: classes one after the other, or numbers as they grow.
+        ax: Axes = None,
+    ) -> Self:
+        """The display of a kernel on points X, which are sorted by y: by class, or as the numbers grow.
 
         With ``normalize`` the values are cosines in feature space, k(x, x') / √(k(x, x) k(x', x')).
 
@@ -73,7 +74,9 @@ class GramDisplay(Display):
         """
         n = data.n_points(X)
         labels = None if y is None else as_labels(y, n).reshape(n, -1)[:, 0]
-        groups = labels is not None and (labels.dtype.kind not in "fc" or len(np.unique(labels)) <= _NAMED)
+        groups = labels is not None and (
+            labels.dtype.kind not in "fc" or len(np.unique(labels)) <= _CLASSES_NAMED
+        )
         kernel = as_kernel(kernel).resolve(X)
         chosen = sample(n, most, seed, labels if groups else None)
         ends = np.array([len(chosen)])
@@ -89,10 +92,10 @@ class GramDisplay(Display):
         label = "cosine in feature space" if normalize else "k(x, x′)"
         return cls(matrix, ends, names, n, label, chosen).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         m = len(self.matrix)
         off = self.matrix[~np.eye(m, dtype=bool)] if m > 1 else self.matrix.ravel()
-        # the diagonal is the largest and a line only: the others decide what is dark and what is bright
+        # The diagonal is the largest and only a line: the other values decide what is dark and bright.
         low, high = np.quantile(off, [0.01, 0.995])
         low, high = (low, high) if high > low else (min(low, 0.0), max(high, 1.0))
         image = ax.imshow(
@@ -103,7 +106,7 @@ class GramDisplay(Display):
                 line(end - 0.5, color="white", linewidth=0.6, alpha=0.9)
         starts = np.concatenate([[0], self.ends[:-1]])
         centres = (starts + self.ends - 1) / 2
-        named = self.names if 0 < len(self.names) <= _NAMED else ()
+        named = self.names if 0 < len(self.names) <= _CLASSES_NAMED else ()
         wide = bool(named) and max(map(len, named)) > 4
         places = centres if named else []
         words = [style.short(name, 12) for name in named]
@@ -132,7 +135,6 @@ class GramDisplay(Display):
         return within, between
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         text = f"Kernel values of {self._caption()}."
         if len(self.ends) > 1:
             within, between = self.contrast()

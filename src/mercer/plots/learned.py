@@ -10,12 +10,15 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from mercer.data import points as data
+from mercer.data.sparse import dense
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.table import ColumnKernel
 from mercer.kernels.compose import OnColumns
+from mercer.kernels.names import KernelLike
 from mercer.kernels.objects import Precomputed
-from mercer.kernels.parameters import is_vector
+from mercer.kernels.words import has_scales
 from mercer.plots.filters import FilterMachine, FilterRows, is_filter
 from mercer.plots.regions import winners
 
@@ -36,11 +39,11 @@ __all__ = [
 class FittedModel:
     """A fitted model of mercer's, alone or at the end of a pipeline or of a search of scikit-learn's."""
 
-    #: what was given: takes X as it is
-    model: Any
-    #: steps before the learner, or None
+    #: the model that was given, which takes X as it is
+    model: Model
+    #: the steps of a pipeline before the learner, or None
     steps: Any
-    #: mercer's estimator
+    #: the estimator of mercer
     learner: Any
 
     @property
@@ -111,20 +114,17 @@ class FittedModel:
             return False
         if self.machine is not self.learner:
             return True
-        return any(
-            isinstance(part, OnColumns | ColumnKernel)
-            or any(is_vector(vars(part).get(name)) for name, p in part._parameters.items() if p.per_column)
-            for part in self.kernel.parts()
-        )
+        names_columns = any(isinstance(part, OnColumns | ColumnKernel) for part in self.kernel.parts())
+        return names_columns or has_scales(self.kernel)
 
-    def points(self, X: Any) -> Any:
+    def points(self, X: Points) -> Any:
         """What the kernel compares: X behind the steps of the pipeline."""
-        points = X if self.steps is None else self.steps.transform(X)
+        points: Any = X if self.steps is None else self.steps.transform(X)
         if getattr(self.machine, "_pairwise", False) and points.shape[0] == points.shape[1]:
-            return np.arange(points.shape[0])  # kernel values of the training points: they are their indices
+            return np.arange(points.shape[0])  # Training points are their indices.
         return points
 
-    def values(self, points: Any) -> np.ndarray:  # (n, functions)
+    def values(self, points: Points) -> np.ndarray:  # (n, functions)
         """f at points behind the steps."""
         values = np.asarray(self.learner.expansion_(points), dtype=np.float64)
         return values.reshape(len(values), -1)
@@ -140,7 +140,7 @@ class FittedModel:
         return bool(getattr(self.machine, "_by_pairs", False))
 
 
-def learned(model: Any) -> FittedModel:
+def learned(model: Model) -> FittedModel:
     """Look through a pipeline or a search for mercer's estimator.
 
     >>> from sklearn.pipeline import make_pipeline
@@ -168,14 +168,14 @@ def learned(model: Any) -> FittedModel:
     return FittedModel(model, steps, inside)
 
 
-def as_kernel(kernel: Any) -> Kernel:
+def as_kernel(kernel: KernelLike) -> Kernel:
     """A kernel that was given; anything else is refused."""
     if not isinstance(kernel, Kernel):
         raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
     return kernel
 
 
-def as_labels(y: Any, n: int) -> np.ndarray:  # (n,)
+def as_labels(y: Targets, n: int) -> np.ndarray:  # (n,)
     """Targets as an array, one per point."""
     labels = np.asarray(y)
     if labels.ndim == 0 or len(labels) != n:
@@ -205,7 +205,7 @@ def sample(n: int, most: int, seed: int = 0, labels: Any = None) -> np.ndarray: 
     order = generator.permutation(n)
     order = order[np.argsort(codes[order], kind="stable")]
     sizes = np.bincount(codes)
-    # every class gets its share, the places that are left go to the largest fractions; none is left out
+    # Every class gets its share, at least one place; the places that are left go to the largest fractions.
     parts = np.maximum(sizes * most // n, 1)
     for code in np.argsort(-(sizes * most % n), kind="stable")[: max(0, most - int(parts.sum()))]:
         parts[code] = min(parts[code] + 1, sizes[code])
@@ -214,7 +214,7 @@ def sample(n: int, most: int, seed: int = 0, labels: Any = None) -> np.ndarray: 
     return np.sort(np.concatenate(chosen))
 
 
-def width_of(X: Any) -> int | None:
+def width_of(X: Points) -> int | None:
     """The number of columns; None where points are objects.
 
     >>> width_of(np.ones((3, 2))), width_of(["a", "b"])
@@ -224,7 +224,7 @@ def width_of(X: Any) -> int | None:
     return int(shape[1]) if len(shape) == 2 else None
 
 
-def table_of(points: Any) -> np.ndarray | None:  # (n, d)
+def table_of(points: Points) -> np.ndarray | None:  # (n, d)
     """Points that are rows of numbers as an array, else None."""
     if width_of(points) is None:
         return None
@@ -232,10 +232,10 @@ def table_of(points: Any) -> np.ndarray | None:  # (n, d)
         vectors = data.as_vectors(points)
     except (InputError, TypeError, ValueError):
         return None
-    return np.asarray(vectors.toarray() if hasattr(vectors, "toarray") else vectors, dtype=np.float64)
+    return np.asarray(dense(vectors), dtype=np.float64)
 
 
-def unfitted(model: Any) -> Any:
+def unfitted(model: Model) -> Any:
     """The model before its fit, with the kernel and the penalty that a search has chosen.
 
     Without the steps of a pipeline where the kernel is for what they gave (``has_own_features``).
@@ -259,7 +259,7 @@ def unfitted(model: Any) -> Any:
         last = KernelRidge(learner.alpha_, kernel=chosen, fit_intercept=learner.fit_intercept)
     else:
         last = clone(learner)
-    for name in ("checkpoint", "progress"):  # those of the fit that is being looked at
+    for name in ("checkpoint", "progress"):  # These belong to the fit that is shown.
         if name in last.get_params(deep=False):
             last.set_params(**{name: None if name == "checkpoint" else False})
     if found.steps is None or found.has_own_features:
@@ -267,7 +267,7 @@ def unfitted(model: Any) -> Any:
     return Pipeline([*clone(found.steps).steps, ("learner", last)])
 
 
-def refittable(model: Any, X: Any) -> tuple[Any, Any]:
+def refittable(model: Model, X: Points) -> tuple[Any, Any]:
     """The model before its fit, and points of which any part can be fitted: indices for kernel values.
 
     A kernel that was chosen for the columns behind the steps of a pipeline keeps these columns: the points

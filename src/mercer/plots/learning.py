@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels, learned, refittable, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 from mercer.runtime.clock import now
+from mercer.selection.nested import mistakes
 
-__all__ = ["LearningCurveDisplay", "mistakes"]
-
-
-def mistakes(predictions: Any, y: Any, is_class: bool) -> float:
-    """The share of wrong labels, or the root of the mean squared error.
-
-    >>> mistakes([1, 0, 1, 1], [1, 1, 1, 1], True), mistakes([1.0, 3.0], [1.0, 1.0], False) ** 2
-    (0.25, 2.0)
-    """
-    predictions, y = np.asarray(predictions), np.asarray(y)
-    if is_class:
-        return float(np.mean(predictions != y))
-    return float(np.sqrt(np.mean((predictions - y) ** 2)))
+__all__ = ["LearningCurveDisplay"]
 
 
 @dataclass
@@ -49,17 +39,17 @@ class LearningCurveDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any,
+        model: Model,
+        X: Points,
+        y: Targets,
         *,
         sizes: Any = None,
         repeats: int = 3,
         most: int = 2000,
         max_time: float | None = None,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
+        ax: Axes = None,
+    ) -> Self:
         """Fit the model again on more and more points, with the kernel and the penalty that it has.
 
         Of at most ``most`` points a quarter is left out and predicted, anew for each of the ``repeats``.
@@ -87,7 +77,8 @@ class LearningCurveDisplay(Display):
         train, test = np.full((2, len(steps), repeats), np.nan)
         clock = _Clock(max_time)
         orders = [np.random.default_rng([seed, r]).permutation(which) for r in range(repeats)]
-        for i, size in enumerate(steps):  # all of a size before the next: what is there is complete
+        # One size is finished before the next, so that its mean is complete.
+        for i, size in enumerate(steps):
             for r, order in enumerate(orders):
                 here, left = order[: int(size)], order[learn:]
                 if found.is_classifier and len(np.unique(y[here])) < 2:
@@ -95,7 +86,7 @@ class LearningCurveDisplay(Display):
                 if not clock.has_time_for(int(size)):
                     break
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # said when the model itself was fitted
+                    warnings.simplefilter("ignore")  # The fit of the model itself has warned already.
                     fitted = fresh.fit(data.take(points, here), y[here])
                     for errors, part in ((train, here), (test, left)):
                         predicted = fitted.predict(data.take(points, part))
@@ -107,7 +98,7 @@ class LearningCurveDisplay(Display):
         label = "share of errors" if found.is_classifier else "root mean squared error"
         return cls(steps[done], train[done], test[done], label).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         for errors, name, i in ((self.test, "left out", 1), (self.train, "learned from", 0)):
             mean = np.nanmean(errors, axis=1)
             low, high = np.nanmin(errors, axis=1), np.nanmax(errors, axis=1)
@@ -126,7 +117,6 @@ class LearningCurveDisplay(Display):
         style.legend(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         first, last = np.nanmean(self.test[0]), np.nanmean(self.test[-1])
         text = f"The {self.label} at points left out goes from {first:.3g} with {self.sizes[0]:,} points"
         text += f" to learn from to {last:.3g} with {self.sizes[-1]:,}"
@@ -143,7 +133,7 @@ class _Clock:
 
     def has_time_for(self, size: int) -> bool:
         self.last = now()
-        # the first one tells how long one takes
+        # The first fit tells how long a fit takes.
         return self.rate == 0 or self.last + self.rate * size**2 <= self.end
 
     def took(self, size: int) -> None:

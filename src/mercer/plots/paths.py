@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_labels
-from mercer.plots.learning import mistakes
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
+from mercer.selection.nested import mistakes
 
 __all__ = ["PathDisplay", "varying"]
 
-_LINES = 5  # kernels that are told apart in one picture
+_KERNELS_DRAWN = 5  # lines that can be told apart in one picture
 
 
 def varying(kernels: Sequence[Kernel]) -> tuple[str, np.ndarray] | None:
@@ -62,8 +63,8 @@ class PathDisplay(Display):
     labels: tuple[str, str]
 
     @classmethod
-    def from_estimator(cls, model: Any, *, against: str = "penalty", ax: Any = None) -> Any:
-        """Of a fitted KernelRidgeCV: the errors left out, against the penalty, or the width of the kernel.
+    def from_estimator(cls, model: Model, *, against: str = "penalty", ax: Axes = None) -> Self:
+        """The errors left out of a fitted KernelRidgeCV, against the penalty or the width of the kernel.
 
         >>> from mercer import Gaussian, KernelRidgeCV
         >>> x = np.linspace(0, 6, 40)[:, None]
@@ -82,7 +83,7 @@ class PathDisplay(Display):
         scores = np.asarray(path.scores, dtype=np.float64).mean(axis=2)  # (kernels, alphas)
         label = f"mean {getattr(model, 'scoring', 'squared')} error left out"
         if against == "penalty":
-            order = np.argsort(scores.min(axis=1), kind="stable")[:_LINES]
+            order = np.argsort(scores.min(axis=1), kind="stable")[:_KERNELS_DRAWN]
             order = np.sort(order)
             names = tuple(repr(path.kernels[i]) for i in order)
             return cls(np.asarray(path.alphas), scores[order], names, ("penalty α", label)).plot(ax)
@@ -98,9 +99,9 @@ class PathDisplay(Display):
 
     @classmethod
     def from_models(
-        cls, models: Sequence[Any], X: Any, y: Any, *, parameter: str = "C", ax: Any = None
-    ) -> Any:
-        """Of models that differ in one parameter, as ``SVC().path`` returns them: errors on the points X."""
+        cls, models: Sequence[Model], X: Points, y: Targets, *, parameter: str = "C", ax: Axes = None
+    ) -> Self:
+        """The errors on points X of models that differ in one parameter, as ``SVC().path`` returns them."""
         models = list(models)
         if not models or not all(hasattr(model, parameter) for model in models):
             raise InputError(f"pass fitted models that have the parameter {parameter!r}, got {models!r:.100}")
@@ -114,8 +115,8 @@ class PathDisplay(Display):
         return cls(x[order], np.array(errors)[order][None], ("error",), (parameter, label)).plot(ax)
 
     @classmethod
-    def from_search(cls, search: Any, parameter: str, *, ax: Any = None) -> Any:
-        """Of a search of scikit-learn's: the best mean score for each value of a parameter, as 1 - score."""
+    def from_search(cls, search: Any, parameter: str, *, ax: Axes = None) -> Self:
+        """The best mean score, as 1 - score, for each value of a parameter in a search of scikit-learn's."""
         results = getattr(search, "cv_results_", None)
         if results is None or f"param_{parameter}" not in results:
             known = [] if results is None else [name[6:] for name in results if name.startswith("param_")]
@@ -134,7 +135,7 @@ class PathDisplay(Display):
         line, place = np.unravel_index(finite.argmin(), finite.shape)
         return float(self.x[place]), self.names[line]
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         for i, (row, name) in enumerate(zip(self.errors, self.names, strict=True)):
             seen = np.isfinite(row)
             ax.plot(
@@ -159,7 +160,6 @@ class PathDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         x, name = self.best()
         text = f"The {self.labels[1]} against the {self.labels[0]}; smallest at {x:.3g}"
         return f"{text} of {name}." if len(self.names) > 1 else f"{text}."

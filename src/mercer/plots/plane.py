@@ -28,7 +28,7 @@ class Plane:
     coordinates: np.ndarray  # (n, 2)
     mean: np.ndarray  # (functions,) f̄
     slopes: np.ndarray  # (2, functions)
-    #: of the variance of the features, the shares along the two directions
+    #: the shares of the variance of the features along the two directions
     shares: tuple[float, float]
 
     def values(self, u: np.ndarray) -> np.ndarray:  # (…, 2) → (…, functions)
@@ -74,7 +74,7 @@ def normal_plane(K: np.ndarray, f: np.ndarray, norm: float) -> Plane:  # (n, n),
     across, _ = _leading(centred - np.outer(along, along), 1)
     scores = np.column_stack([along, across[:, 0]])
     shares = (scores**2).sum(axis=0) / total if total > 0 else np.zeros(2)
-    # what is across is orthogonal to w
+    # The second direction is orthogonal to w.
     slopes = np.array([[norm], [0.0]])
     return Plane(scores, np.array([f.mean()]), slopes, (float(shares[0]), float(shares[1])))
 
@@ -84,7 +84,7 @@ def _leading(K: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eigh(K)
     values, vectors = np.maximum(values[::-1][:count], 0.0), vectors[:, ::-1][:, :count]
     values = np.where(values > 1e-12 * max(float(values.max(initial=0.0)), 1e-300), values, 0.0)
-    # the sign of an eigenvector is nobody's choice: the largest score is positive
+    # The sign of an eigenvector is arbitrary, so that the largest score is made positive.
     largest = np.abs(vectors).argmax(axis=0)
     vectors = vectors * np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
     scores = vectors * np.sqrt(values)

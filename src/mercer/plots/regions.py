@@ -16,8 +16,8 @@ import numpy as np
 
 __all__ = ["Regions", "winners"]
 
-_TIMES = 4  # how much finer than the grid regions are painted
-_MOST = 2**23  # numbers that are interpolated, at most
+_REFINEMENT = 4  # Regions are painted so many times finer than the grid, in both directions.
+_MOST_NUMBERS = 2**23  # At most so many numbers are interpolated: 64 MiB.
 
 
 def winners(values: np.ndarray, count: int, by_pairs: bool) -> np.ndarray:  # (…, functions) → (…)
@@ -55,7 +55,7 @@ class Regions:
 
     def refined(self) -> Regions:
         """The same on a finer grid, from the same corner to the same corner."""
-        times = max(1, min(_TIMES, int((_MOST / self.values.size) ** 0.5)))
+        times = max(1, min(_REFINEMENT, int((_MOST_NUMBERS / self.values.size) ** 0.5)))
         return replace(self, values=_between(self.values, times))
 
     def lines(self) -> Iterator[np.ma.MaskedArray]:  # (h, w) each

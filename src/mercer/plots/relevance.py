@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
-from mercer.kernels.parameters import is_vector
-from mercer.kernels.words import do_tell, has_scales
+from mercer.kernels.words import do_tell, has_scales, per_column
 from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of, width_of
 from mercer.plots.shuffling import Shuffling
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["RelevanceDisplay", "column_factors"]
 
@@ -31,12 +31,10 @@ def column_factors(kernel: Kernel, columns: int) -> np.ndarray | None:  # (colum
     (array([0.5 , 0.25]), None)
     """
     squares, found = np.zeros(columns), False
-    for part in kernel.parts():
-        for name, parameter in part._parameters.items():
-            value: Any = vars(part).get(name)
-            if parameter.per_column is not None and is_vector(value) and len(value) == columns:
-                squares += np.asarray(value, dtype=np.float64) ** (2 * parameter.per_column)
-                found = True
+    for _, value, power in per_column(kernel):
+        if len(value) == columns:
+            squares += np.asarray(value, dtype=np.float64) ** (2 * power)
+            found = True
     return np.sqrt(squares) if found else None
 
 
@@ -66,9 +64,9 @@ class RelevanceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Any,
-        X: Any,
-        y: Any = None,
+        model: Model,
+        X: Points,
+        y: Targets | None = None,
         *,
         kind: str = "auto",
         names: Any = None,
@@ -76,9 +74,9 @@ class RelevanceDisplay(Display):
         most: int = 400,
         max_time: float | None = None,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
-        """Of a fitted model and data with columns.
+        ax: Axes = None,
+    ) -> Self:
+        """The display of a fitted model and data with columns.
 
         "length scales" multiplies each column's spread by what the kernel multiplies it with, 1/ℓⱼ; the
         columns are those behind the steps of a pipeline. Where a step says what column each of them is made
@@ -103,8 +101,8 @@ class RelevanceDisplay(Display):
     def measured(
         cls,
         found: FittedModel,
-        X: Any,
-        y: Any = None,
+        X: Points,
+        y: Targets | None = None,
         *,
         kind: str = "auto",
         names: Any = None,
@@ -113,7 +111,7 @@ class RelevanceDisplay(Display):
         max_time: float | None = None,
         seed: int = 0,
     ) -> Self:
-        """As `from_estimator`, not drawn yet."""
+        """The display that `from_estimator` draws, not drawn yet."""
         if kind not in ("auto", "length scales", "permutation"):
             raise InputError(f"kind must be 'auto', 'length scales' or 'permutation', got {kind!r}")
         if kind != "permutation":
@@ -125,7 +123,7 @@ class RelevanceDisplay(Display):
         return cls._from_permutation(found, X, y, names, repeats, most, max_time, seed)
 
     @classmethod
-    def _from_scales(cls, found: FittedModel, X: Any, names: Any) -> tuple[Self | None, bool]:
+    def _from_scales(cls, found: FittedModel, X: Points, names: Any) -> tuple[Self | None, bool]:
         """The display, or None without such scales; and whether they tell columns apart."""
         if not has_scales(found.kernel):
             return None, False
@@ -136,7 +134,7 @@ class RelevanceDisplay(Display):
             return None, False
         spread, sources = rows.std(axis=0), found.sources
         moved, tells = factors * spread, do_tell(factors, spread)
-        if sources is not None:  # back to the columns of X
+        if sources is not None:  # The factors go back to the columns of X.
             given = _names(X, width_of(X) or 0, names)
             by_source = np.array([np.sqrt((moved[group] ** 2).sum()) for group in _groups(X, sources)])
             return cls(by_source, given, "spread / length scale", "length scales"), tells
@@ -145,7 +143,7 @@ class RelevanceDisplay(Display):
             try:
                 inside = list(found.steps.get_feature_names_out(names))
                 labels = tuple(map(str, inside)) if len(inside) == len(labels) else labels
-            except (ValueError, AttributeError, TypeError):  # a step that keeps no names
+            except (ValueError, AttributeError, TypeError):  # A step may keep no names.
                 pass
         return cls(moved, labels, "spread / length scale", "length scales"), tells
 
@@ -153,8 +151,8 @@ class RelevanceDisplay(Display):
     def _from_permutation(
         cls,
         found: FittedModel,
-        X: Any,
-        y: Any,
+        X: Points,
+        y: Targets | None,
         names: Any,
         repeats: int,
         most: int,
@@ -172,7 +170,7 @@ class RelevanceDisplay(Display):
             warnings.simplefilter("ignore")
             if sources is None:
                 measured = Shuffling(lambda rows: found.values(found.points(rows)), some, **options)
-            else:  # each cell becomes numbers by itself, so that these can change places in its stead
+            else:  # Each cell becomes numbers by itself, which can be shuffled in its place.
                 groups = _groups(X, sources)
                 measured = Shuffling(found.values, found.points(some), groups=groups, **options)
         return cls(
@@ -189,7 +187,7 @@ class RelevanceDisplay(Display):
         seen = np.flatnonzero(np.isfinite(self.relevance))
         return seen[np.argsort(-self.relevance[seen], kind="stable")]
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         order = self.order()[: self.most]
         place = np.arange(len(order))
         ax.barh(place, self.relevance[order], color=style.colour(0), height=0.7)
@@ -211,7 +209,6 @@ class RelevanceDisplay(Display):
         style.tidy(ax, grid="x")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         order = self.order()
         first = ", ".join(f"{self.names[j]} ({self.relevance[j]:.3g})" for j in order[:3])
         of = f"{len(self.names)} columns"
@@ -229,7 +226,7 @@ def _groups(X: Any, sources: list[str]) -> list[np.ndarray]:
     return [np.array(places, dtype=np.intp) for places in made.values()]
 
 
-def _names(X: Any, d: int, names: Any) -> tuple[str, ...]:
+def _names(X: Points, d: int, names: Any) -> tuple[str, ...]:
     if names is not None and len(names) == d:
         return tuple(map(str, names))
     if hasattr(X, "columns"):

@@ -3,14 +3,15 @@ r"""What a regression gets wrong: y - f(x) against f(x)."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.learned import as_labels, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["ResidualDisplay"]
 
@@ -32,22 +33,22 @@ class ResidualDisplay(Display):
     shown: np.ndarray | None = None
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, **options: Any) -> Any:
-        """Of a fitted regressor and points it has not seen."""
+    def from_estimator(cls, model: Model, X: Points, y: Targets, **options: Any) -> Self:
+        """The display of a fitted regressor and points it has not seen."""
         return cls.from_predictions(y, model.predict(X), **options)
 
     @classmethod
     def from_predictions(
         cls,
-        y: Any,
+        y: Targets,
         predictions: Any,
         *,
         kind: str = "residuals",
         most: int = 1000,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
-        """Of targets and predictions, one number per point.
+        ax: Axes = None,
+    ) -> Self:
+        """The display of targets and predictions, one number per point.
 
         >>> ResidualDisplay.from_predictions([1.0, 2.0], [1.5, 1.5]).rmse()
         0.5
@@ -64,7 +65,7 @@ class ResidualDisplay(Display):
         """The root of the mean squared error."""
         return float(np.sqrt(np.mean((self.targets - self.predictions) ** 2)))
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         shown = np.arange(len(self.targets)) if self.shown is None else self.shown
         x, off = self.predictions[shown], (self.targets - self.predictions)[shown]
         size = float(np.clip(4000 / max(len(x), 1), 5, 20))
@@ -84,7 +85,6 @@ class ResidualDisplay(Display):
         style.tidy(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         off = self.targets - self.predictions
         low, high = np.quantile(off, [0.05, 0.95])
         text = (

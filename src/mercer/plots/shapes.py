@@ -3,14 +3,14 @@ r"""What kernels look like: k(x, 0) along a line."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.plots import style
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["KernelShapeDisplay"]
 
@@ -40,9 +40,9 @@ class KernelShapeDisplay(Display):
         limits: tuple[float, float] = (-3.0, 3.0),
         points: int = 601,
         names: Any = None,
-        ax: Any = None,
-    ) -> Any:
-        """Of kernels on vectors, one after the other or in a list, here of one coordinate.
+        ax: Axes = None,
+    ) -> Self:
+        """The display of kernels on vectors, one after the other or in a list, here of one coordinate.
 
         ``names`` replace their formulas.
 
@@ -71,7 +71,7 @@ class KernelShapeDisplay(Display):
         titles = tuple(str(name) for name in names) if names is not None else tuple(map(repr, kernels))
         return cls(x, values, titles, float(center)).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         dashes = ("-", "--", "-.", ":")
         for i, (row, name) in enumerate(zip(self.values, self.names, strict=True)):
             line = dashes[i // 4 % 4] if len(self.names) > 4 else "-"
@@ -82,6 +82,5 @@ class KernelShapeDisplay(Display):
         style.legend_above(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         where = f"for x from {self.x[0]:g} to {self.x[-1]:g}"
         return f"Values k(x, {self.center:g}) {where} of {', '.join(self.names)}."

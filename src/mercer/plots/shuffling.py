@@ -17,15 +17,16 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.runtime.clock import now
 
 __all__ = ["Shuffling", "with_cells_of_others"]
 
-_FIRST = 16  # rows of the first round
-_LEADING = 15  # columns that go on at least, where there is no time for all
-_BATCH = 2048  # rows with a changed cell that are computed at once
-_CELLS = 1 << 22  # of these rows, at most
-_MOMENT = 0.25  # seconds of a batch, about: the clock is asked after each
+_FIRST_ROWS = 16  # rows of the first round: few, so that every column is measured soon
+_LEADING_COLUMNS = 15  # Where there is no time for all columns, at least so many go on.
+#: Rows with a changed cell are computed in batches of at most this size, and of about this time: the clock is
+#: asked after each.
+_BATCH_ROWS, _BATCH_CELLS, _BATCH_SECONDS = 2048, 1 << 22, 0.25
 
 
 class Shuffling:
@@ -63,9 +64,9 @@ class Shuffling:
         self.rows, self._sum, self._square = np.zeros(d, dtype=int), np.zeros(d), np.zeros(d)
         self._order = self._generator.permutation(data.n_points(X))
         self._each, self._largest = np.inf, 0
-        self._timed(data.take(X, self._order[:_FIRST]))
-        if max_time is not None:  # the rows as they are may take a quarter of it
-            affordable = max(_FIRST, int(max_time / (4 * max(self._each, 1e-12))))
+        self._timed(data.take(X, self._order[:_FIRST_ROWS]))
+        if max_time is not None:  # The rows as they are may take a quarter of the time.
+            affordable = max(_FIRST_ROWS, int(max_time / (4 * max(self._each, 1e-12))))
             self._X = data.take(X, self._order[:affordable])
             self._order = np.arange(data.n_points(self._X))
         self._base = self._timed(self._X)
@@ -74,7 +75,7 @@ class Shuffling:
 
     @property
     def relevance(self) -> np.ndarray:  # (d,)
-        """NaN for a column that was not measured."""
+        """The relevance of each column; NaN for one that was not measured."""
         return np.sqrt(self._mean) / self.spread
 
     @property
@@ -97,32 +98,32 @@ class Shuffling:
 
     def _run(self) -> None:
         rounds = list(self._rounds())
-        # by chance, not as the file has them: if there is no time for one round, no column is favoured
+        # The order is random, so that no column is favoured if the time is too short for one round.
         self.rows[self._known] = sum(map(len, rounds))
         columns = self._generator.permutation(np.flatnonzero(~self._known))
         for number, rows in enumerate(rounds):
             if number:
-                measured = columns[self.rows[columns] > 0]  # all of them, or the time was over
+                measured = columns[self.rows[columns] > 0]  # These are all columns, unless the time was over.
                 columns = measured[np.argsort(-self._sum[measured] / self.rows[measured], kind="stable")]
                 work = sum(len(later) for later in rounds[number:]) * len(columns)
                 if work * self._each > self._end - now():
-                    columns = columns[: max(_LEADING, len(columns) // 2)]
+                    columns = columns[: max(_LEADING_COLUMNS, len(columns) // 2)]
             if not self._measure(columns, rows):
                 return
 
     def _rounds(self) -> Iterator[np.ndarray]:
         """The rows of each round, each about as many as all before it; all of them again for the repeats."""
-        n, done, width = len(self._order), 0, _FIRST
+        n, done, width = len(self._order), 0, _FIRST_ROWS
         while done < n:
             yield self._order[done : done + width]
-            done, width = done + width, max(_FIRST, done + width)
+            done, width = done + width, max(_FIRST_ROWS, done + width)
         for _ in range(self._repeats - 1):
             yield self._order
 
     def _measure(self, columns: np.ndarray, rows: np.ndarray) -> bool:
         """Measure columns on rows; False if the time was over before the last, which keep what they had."""
-        most = max(len(rows), min(_BATCH, _CELLS // max(int(self._X.shape[1]), 1)))
-        at_once = int(np.clip(_MOMENT / max(self._each, 1e-12), len(rows), most))
+        most = max(len(rows), min(_BATCH_ROWS, _BATCH_CELLS // max(int(self._X.shape[1]), 1)))
+        at_once = int(np.clip(_BATCH_SECONDS / max(self._each, 1e-12), len(rows), most))
         count = max(1, at_once // len(rows))
         for start in range(0, len(columns), count):
             if now() > self._end and self.rows[~self._known].any():
@@ -137,7 +138,7 @@ class Shuffling:
             self._square[some] += (squares**2).sum(axis=1)
         return True
 
-    def _timed(self, X: Any) -> np.ndarray:  # (m, functions)
+    def _timed(self, X: Points) -> np.ndarray:  # (m, functions)
         """f at rows, and what a row takes: by the most rows at once, for a call takes time of its own."""
         began, m = now(), data.n_points(X)
         values = self._values(X)
@@ -167,7 +168,7 @@ def with_cells_of_others(
     every = np.tile(rows, len(columns))
     blocks = [slice(i * len(rows), (i + 1) * len(rows)) for i in range(len(columns))]
 
-    def cells(i: int) -> np.ndarray:  # the rows that a column is taken from
+    def cells(i: int) -> np.ndarray:  # (rows,): where a column comes from
         chosen = every.copy()
         chosen[blocks[i]] = lenders[i]
         return chosen
@@ -177,7 +178,7 @@ def with_cells_of_others(
         for i, j in enumerate(columns.tolist()):
             changed.isetitem(j, X.iloc[cells(i), j].array)
         return changed
-    if hasattr(X, "with_columns"):  # polars
+    if hasattr(X, "with_columns"):  # This is a frame of polars.
         names = [X.columns[j] for j in columns.tolist()]
         return X[every].with_columns(**{name: X[name][cells(i)] for i, name in enumerate(names)})
     if sparse.issparse(X):

@@ -3,17 +3,18 @@ r"""Eigenvalues of a Gram matrix, and how many dimensions are left under a penal
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.learned import as_kernel, learned, sample
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["SpectrumDisplay", "effective_dimension"]
 
@@ -48,8 +49,8 @@ class SpectrumDisplay(Display):
     penalty: float | None = None
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, **options: Any) -> Any:
-        """Of the kernel and the penalty of a fitted model, on points behind the steps of its pipeline."""
+    def from_estimator(cls, model: Model, X: Points, **options: Any) -> Self:
+        """The display of a fitted model's kernel and penalty, on points behind the steps of its pipeline."""
         found = learned(model)
         return cls.from_kernel(found.kernel, found.points(X), **{"penalty": found.penalty, **options})
 
@@ -57,14 +58,14 @@ class SpectrumDisplay(Display):
     def from_kernel(
         cls,
         kernel: Kernel,
-        X: Any,
+        X: Points,
         *,
         penalty: float | None = None,
         most: int = 500,
         seed: int = 0,
-        ax: Any = None,
-    ) -> Any:
-        """Of a kernel on points X, at most ``most`` of them.
+        ax: Axes = None,
+    ) -> Self:
+        """The display of a kernel on points X, at most ``most`` of them.
 
         >>> from mercer import Linear
         >>> display = SpectrumDisplay.from_kernel(Linear(), np.eye(3) * [2.0, 1.0, 0.0], penalty=1.0)
@@ -99,22 +100,22 @@ class SpectrumDisplay(Display):
             return 0
         return int(np.searchsorted(np.cumsum(positive) / positive.sum(), share - 1e-12) + 1)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         m = len(self.eigenvalues)
         values = self.eigenvalues / m
         rank = np.arange(1, m + 1)
         top = max(float(values.max(initial=0.0)), 1e-300)
-        seen = values > 1e-10 * top  # below that, rounding
+        seen = values > 1e-10 * top  # Smaller ones are rounding.
         ax.plot(rank[seen], values[seen], ".-", color=style.colour(0), markersize=4, linewidth=1)
         ax.set_yscale("log")
         ax.set_xscale("log" if seen.sum() > 30 else "linear")
         if self._scaled is not None:
             ax.axhline(self._scaled / m, color=style.colour(1), linewidth=1, linestyle="--")
-            # eigenvalues are above the line before they cross it and below it after: the words go where not
+            # Eigenvalues lie above the line before they cross it, then below: the words go to the other side.
             before = np.log(max(int(np.count_nonzero(values > self._scaled / m)), 1)) > 0.42 * np.log(m)
             place, across, up, off = (0.01, "left", "top", -3) if before else (0.99, "right", "bottom", 3)
             low, high = ax.get_ylim()
-            if before and 0 < low < high:  # room for a line of words below it
+            if before and 0 < low < high:  # There is room for a line of words below it.
                 ax.set_ylim(bottom=min(low, self._scaled / m / (high / low) ** 0.1))
             ax.annotate(
                 f"penalty: {self.dimension():.3g} effective dimensions",
@@ -126,7 +127,6 @@ class SpectrumDisplay(Display):
         style.tidy(ax)
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         m = len(self.eigenvalues)
         of = f" of {self.total:,}" if self.total > m else ""
         text = f"Eigenvalues of the kernel matrix of {m:,}{of} points, falling on a logarithmic scale."

@@ -10,7 +10,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from mercer.errors import InputError, require
 __all__ = [
     "DIVERGING",
     "SEQUENTIAL",
+    "Axes",
     "Display",
     "as_png",
     "as_svg",
@@ -41,7 +42,7 @@ __all__ = [
     "tidy",
 ]
 
-#: after Okabe and Ito, with others for the yellow and the black, which one of the two kinds of paper hides
+#: These are the colours of Okabe and Ito, without yellow and black, which light or dark paper would hide.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
     *("#56B4E9", "#8A6D3B", "#7A7A7A", "#6F4FA3", "#9AA300"),
@@ -52,6 +53,10 @@ SEQUENTIAL, DIVERGING = "cividis", "PuOr_r"
 
 #: what stands for ink, faint lines and paper in a report's pictures, until the page's colours replace them
 _INK, _FAINT, _PAPER = "#010203", "#040506", "#070809"
+
+
+#: axes of matplotlib, which is not imported for its types
+Axes: TypeAlias = Any
 
 
 def _library(name: str = "matplotlib") -> Any:
@@ -90,18 +95,18 @@ def shades(count: int) -> Any:
     return _library("matplotlib.colors").ListedColormap([colour(i) for i in range(count)])
 
 
-def short(value: Any, width: int = 24) -> str:
+def short(value: object, width: int = 24) -> str:
     """A label for an axis or a legend, cut where it is long.
 
     >>> short("a name that nobody could read in a legend"), short(3)
     ('a name that nobody coul…', '3')
     """
     text = " ".join(str(value).split())
-    # a dollar would begin a formula
+    # A dollar sign would begin a formula.
     return (text if len(text) <= width else f"{text[: width - 1]}…").replace("$", r"\$")
 
 
-def brief(kernel: Any) -> str:
+def brief(kernel: object) -> str:
     """A kernel's formula with numbers of four digits.
 
     >>> from mercer import Gaussian
@@ -118,17 +123,17 @@ def brief(kernel: Any) -> str:
 class Display:
     """What displays share: ``plot(ax=None)`` draws, and sets ``ax_`` and ``figure_``."""
 
-    ax_: Any
+    ax_: Axes
     figure_: Any
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes = None) -> Self:
         """Draw, on the given axes or in a figure of its own."""
         self.ax_ = axes_of(ax)
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
         return self
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -136,10 +141,10 @@ class Display:
         raise NotImplementedError
 
 
-def axes_of(ax: Any) -> Any:
+def axes_of(ax: Axes) -> Axes:
     """The axes to draw on: those given, or new ones in a figure of pyplot's, as scikit-learn does."""
     if ax is None:
-        # a warning of many open figures would point here, and not at the line that leaves them open
+        # A warning of many open figures would point here, and not at the line that leaves them open.
         with _library().rc_context({"figure.max_open_warning": 0}):
             _, ax = _library("matplotlib.pyplot").subplots(figsize=(5.2, 4.0), layout="constrained")
     elif not hasattr(ax, "plot") or not hasattr(ax, "figure"):
@@ -154,7 +159,7 @@ def new_figure(width: float = 4.0, height: float = 3.1, **grid: Any) -> tuple[An
     return figure, figure.subplots(**grid)
 
 
-def tidy(ax: Any, grid: str | None = "both") -> None:
+def tidy(ax: Axes, grid: str | None = "both") -> None:
     """Two spines instead of four, and faint lines behind everything."""
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
@@ -164,13 +169,13 @@ def tidy(ax: Any, grid: str | None = "both") -> None:
         ax.grid(True, axis=grid, color=faint(), linewidth=0.6, alpha=0.5)
 
 
-def legend(ax: Any, **options: Any) -> None:
+def legend(ax: Axes, **options: Any) -> None:
     """A legend, where there is anything to tell apart."""
     if ax.get_legend_handles_labels()[0]:
         ax.legend(fontsize="small", frameon=False, **{"handletextpad": 0.5, **options})
 
 
-def log_scale(ax: Any, which: str) -> None:
+def log_scale(ax: Axes, which: str) -> None:
     """A logarithmic axis, "x" or "y", with plain numbers: 1, 2 and 5 of every power of ten."""
     getattr(ax, f"set_{which}scale")("log")
     axis, ticker = getattr(ax, f"{which}axis"), _library("matplotlib.ticker")
@@ -179,12 +184,12 @@ def log_scale(ax: Any, which: str) -> None:
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
-def few_ticks(ax: Any, which: str, most: int = 4) -> None:
+def few_ticks(ax: Axes, which: str, most: int = 4) -> None:
     """At most so many intervals on an axis, "x" or "y": where there is little room for numbers."""
     getattr(ax, f"{which}axis").set_major_locator(_library("matplotlib.ticker").MaxNLocator(most))
 
 
-def legend_above(ax: Any) -> None:
+def legend_above(ax: Axes) -> None:
     """A legend over the axes, which hides nothing and takes no width; as many columns as the words allow."""
     words = ax.get_legend_handles_labels()[1]
     if words:
@@ -194,7 +199,7 @@ def legend_above(ax: Any) -> None:
         legend(ax, ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), **style)
 
 
-def colour_bar(ax: Any, image: Any, label: str) -> Any:
+def colour_bar(ax: Axes, image: Any, label: str) -> Any:
     """A thin bar beside the axes."""
     bar = ax.figure.colorbar(image, cax=ax.inset_axes((1.03, 0.0, 0.045, 1.0)))
     bar.outline.set_visible(False)
@@ -244,8 +249,8 @@ def as_svg(figure: Any, name: str) -> str:
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = svg.replace(_INK, "currentColor").replace(_FAINT, "var(--faint)").replace(_PAPER, "var(--card)")
-    svg = svg.replace(_COLOURS[0].lower(), "var(--first)")  # too dark on dark paper
-    # the size is the page's business; the box keeps the proportions
+    svg = svg.replace(_COLOURS[0].lower(), "var(--first)")  # This colour is too dark on dark paper.
+    # The page decides on the size; the box keeps the proportions.
     head, rest = svg.split(">", 1)
     head = re.sub(r'\s(width|height)="[^"]*"', "", head)
     return f'{head} aria-hidden="true" focusable="false">{rest}'.strip()
@@ -257,7 +262,7 @@ def as_png(pixels: np.ndarray) -> bytes:  # (h, w) or (h, w, 3)
     low, high = float(values.min()), float(values.max())
     scaled = (values - low) / (high - low) if high > low else np.zeros_like(values)
     file = io.BytesIO()
-    # small images stay small: the page enlarges them
+    # Small images stay small, for the page enlarges them.
     options = {"cmap": "gray_r", "vmin": 0.0, "vmax": 1.0} if values.ndim == 2 else {}
     _library("matplotlib.image").imsave(file, scaled, format="png", metadata={"Software": None}, **options)
     return file.getvalue()

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.types import Model
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import in_words, short_name
 from mercer.plots import style
-from mercer.plots.style import Display
+from mercer.plots.style import Axes, Display
 
 __all__ = ["Tried", "TrialsDisplay", "tried"]
 
@@ -27,7 +28,7 @@ class Tried:
     points: int | None = None
     penalty: float | None = None
     seconds: float | None = None
-    #: the kernel without its numbers, or with them where they tell it from others
+    #: the kernel without its numbers, or with them where only they tell it from others
     name: str = ""
 
 
@@ -68,7 +69,7 @@ def _read(trial: Any) -> Tried:
 
     def get(name: str) -> Any:
         found = trial.get(name) if isinstance(trial, dict) else getattr(trial, name, None)
-        if found is None and name in ("error", "penalty"):  # of a score
+        if found is None and name in ("error", "penalty"):  # These belong to the score of a trial.
             score = trial.get("score") if isinstance(trial, dict) else getattr(trial, "score", None)
             return getattr(score, name, score if name == "error" and np.isscalar(score) else None)
         return found
@@ -93,7 +94,7 @@ def _read(trial: Any) -> Tried:
     )
 
 
-def _of_path(model: Any) -> list[dict[str, Any]]:
+def _of_path(model: Model) -> list[dict[str, Any]]:
     """The best penalty of every kernel of KernelRidgeCV; errors in the units of y."""
     path = model.path_
     scores = np.asarray(path.scores).mean(axis=2)  # (kernels, alphas)
@@ -146,8 +147,8 @@ class TrialsDisplay(Display):
     total: int
 
     @classmethod
-    def from_trials(cls, trials: Any, *, most: int = 12, ax: Any = None) -> Any:
-        """Of the ``trials_`` of a search; the best ones of them.
+    def from_trials(cls, trials: Any, *, most: int = 12, ax: Axes = None) -> Self:
+        """The display of the ``trials_`` of a search; the best ones of them.
 
         >>> display = TrialsDisplay.from_trials([{"kernel": "Linear()", "error": 0.25}])
         >>> display.total, display.trials[0].error
@@ -158,7 +159,7 @@ class TrialsDisplay(Display):
             raise InputError("there are no trials to show: fit a search first")
         return cls(rows[:most], len(rows)).plot(ax)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         place = np.arange(len(self.trials))
         errors = np.array([trial.error for trial in self.trials])
         points = np.array([trial.points or 0 for trial in self.trials])
@@ -172,7 +173,6 @@ class TrialsDisplay(Display):
         style.tidy(ax, grid="x")
 
     def describe(self) -> str:
-        """What the picture shows, in words."""
         best, worst = self.trials[0], max(self.trials, key=lambda trial: trial.error)
         text = (
             f"The errors of {len(self.trials)} of {self.total} trials, from {best.error:.4g} of {best.name}"

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.plots.learned import width_of
 from mercer.reporting.case import Case
 from mercer.reporting.objects import objects_of, shown, size
@@ -131,7 +132,7 @@ def _five(values: np.ndarray) -> list[float]:
     ]
 
 
-def _values(X: Any, j: int) -> np.ndarray:
+def _values(X: Points, j: int) -> np.ndarray:
     if sparse.issparse(X):
         return np.asarray(X[:, [j]].toarray()).ravel()
     column = data.columns(X, [j])

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from mercer.plots.calibration import CalibrationDisplay, share_interval
+from mercer.plots.calibration import CalibrationDisplay
 from mercer.plots.confusion import ConfusionDisplay
 from mercer.plots.learning import LearningCurveDisplay
 from mercer.plots.residuals import ResidualDisplay
 from mercer.reporting.case import Case, HeldOut
 from mercer.reporting.page import Html, cut, definitions, figures, note, paragraph, percent, table
 from mercer.reporting.picture import Pictures, no_time, reason
+from mercer.selection.nested import share_interval
 
 __all__ = ["curve_section", "error_section"]
 

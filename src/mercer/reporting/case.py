@@ -13,15 +13,15 @@ from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
-from mercer.plots.calibration import share_interval
 from mercer.plots.filters import is_filter
 from mercer.plots.learned import FittedModel, learned, refittable, sample, width_of
-from mercer.plots.learning import mistakes
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.reporting.notes import fit_notes
 from mercer.runtime.clock import now
+from mercer.selection.nested import mistakes, share_interval
 from mercer.verdict import Verdict, constant_error
 
 __all__ = ["Case", "HeldOut", "interval"]
@@ -55,7 +55,7 @@ class HeldOut:
 class Case:
     """A fitted model and the data of a report."""
 
-    model: Any
+    model: Model
     X: Any
     y: np.ndarray
     features: tuple[str, ...] | None = None
@@ -380,7 +380,7 @@ class Case:
         P = np.concatenate(known) if len(known) == len(chances) else None
         return self._judge(np.concatenate(done), np.concatenate(predictions), how, P)
 
-    def _chances(self, model: Any, X: Any) -> np.ndarray | None:
+    def _chances(self, model: Model, X: Points) -> np.ndarray | None:
         classes = self.found.classes
         if classes is None:
             return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.plots.learned import FittedModel, learned, width_of
 from mercer.plots.trials import tried
@@ -15,7 +16,7 @@ from mercer.plots.trials import tried
 __all__ = ["as_features", "as_targets", "check_error", "check_trials"]
 
 
-def as_targets(model: Any, X: Any, y: Any) -> np.ndarray:  # (n, …)
+def as_targets(model: Model, X: Points, y: Targets) -> np.ndarray:  # (n, …)
     """The targets of X, zeros where there are none; model and data must fit together."""
     found = learned(model)
     try:
@@ -60,7 +61,7 @@ def _as_numbers(targets: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def _check_points(model: Any, X: Any) -> None:
+def _check_points(model: Model, X: Points) -> None:
     """That the model takes such points; a few of them tell."""
     action = getattr(model, "predict", None) or getattr(model, "transform", None)
     if action is not None:
@@ -70,7 +71,7 @@ def _check_points(model: Any, X: Any) -> None:
             raise InputError(f"the model does not take these points: {error}") from None
 
 
-def as_features(features: Any, X: Any) -> tuple[str, ...] | None:
+def as_features(features: Any, X: Points) -> tuple[str, ...] | None:
     """Names of the columns of X."""
     if features is None:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from mercer.data.types import Model
 from mercer.features.email import read
 from mercer.plots.filters import FilterMachine
 from mercer.reporting.case import Case, HeldOut
@@ -23,7 +24,7 @@ class MailCase(Case):
     raw: list[Any]
 
     @classmethod
-    def of(cls, model: Any, X: Any, y: np.ndarray, **options: Any) -> MailCase:
+    def of(cls, model: Model, X: Any, y: np.ndarray, **options: Any) -> MailCase:
         raw = list(X)
         case = cls(model, [read(message) for message in raw], y, **options)
         case.raw = raw

@@ -36,7 +36,7 @@ class Html(str):
     __slots__ = ()
 
 
-def words(value: Any) -> Html:
+def words(value: object) -> Html:
     """Anything as text: escaped, unless it is markup.
 
     >>> words("a < b"), words(Html("<b>a</b>"))
@@ -49,7 +49,7 @@ def words(value: Any) -> Html:
     return Html(escape(text, quote=True))
 
 
-def cut(value: Any, length: int = _LONGEST) -> str:
+def cut(value: object, length: int = _LONGEST) -> str:
     """A text from the data, on one line, cut where it is long.
 
     >>> cut("a  b   c"), cut("abcdef", 4)
@@ -60,7 +60,7 @@ def cut(value: Any, length: int = _LONGEST) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def number(value: Any, digits: int = 4) -> str:
+def number(value: object, digits: int = 4) -> str:
     """A number for people.
 
     >>> number(12345), number(0.123456), number(None), number(float("nan")), number(1e-9)
@@ -126,15 +126,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str, row_
     )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _is_long(value: Any) -> bool:
+def _is_long(value: object) -> bool:
     return isinstance(value, str) and not isinstance(value, Html) and len(value) > 40
 
 
-def _cell(value: Any) -> Html:
+def _cell(value: object) -> Html:
     return words(value if isinstance(value, str) else number(value))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError, InputTypeError
 from mercer.plots.filters import is_filter
 from mercer.reporting.about_choice import choice_section
@@ -46,9 +47,9 @@ _SECTIONS: tuple[tuple[str, str, _Section, float], ...] = (
 
 
 def write_report(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: Points,
+    y: Targets,
     path: Any,
     *,
     features: Any = None,

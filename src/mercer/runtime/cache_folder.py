@@ -27,7 +27,7 @@ def wanted_folder() -> Path | None:
         if sys.platform == "darwin":
             return Path.home() / "Library" / "Caches" / "mercer"
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mercer"
-    except RuntimeError:  # neither HOME nor an entry among the system's users
+    except RuntimeError:  # There is neither HOME nor an entry among the system's users.
         return None
 
 

@@ -26,15 +26,15 @@ from typing import NamedTuple
 
 __all__ = ["compiling_seconds", "now", "pause", "resume", "standing_still", "tell_of_compiling"]
 
-_LONG = 0.5  # seconds of compiling, in all, from which it is worth a word
+_LONG_COMPILING = 0.5  # Compiling that takes more seconds than this, in all, is reported.
 
 
 class _State(NamedTuple):
-    """Replaced as a whole, so that it is read without the lock."""
+    """The state of the clock, which is replaced as a whole, so that it is read without the lock."""
 
-    depth: int = 0  # how many compilers are at work, or wait for one another
-    since: float = 0.0  # when the first of them began
-    total: float = 0.0  # seconds that the clock has stood still before
+    depth: int = 0  # how many compilers are at work or wait for one another
+    since: float = 0.0  # the time at which the first of them began
+    total: float = 0.0  # seconds for which the clock has stood still before
 
 
 _state = _State()
@@ -83,7 +83,7 @@ def resume() -> None:
         depth, since, total = _state
         if depth > 1:
             _state = _State(depth - 1, since, total)
-        elif depth == 1:  # a pause from before a fork ends in the parent alone
+        elif depth == 1:  # A pause that began before a fork ends in the parent alone.
             _state = _State(0, 0.0, total + monotonic() - since)
 
 
@@ -106,7 +106,7 @@ def tell_of_compiling(tell: Callable[[], object]) -> Iterator[None]:
     before = compiling_seconds()
 
     def check() -> None:
-        if compiling_seconds() - before > _LONG:
+        if compiling_seconds() - before > _LONG_COMPILING:
             _told.remove(check)
             tell()
 

@@ -77,7 +77,7 @@ _MEMORY_REMEDY: Final = (
 )
 
 
-def _memory(value: Any) -> int | None:
+def _memory(value: object) -> int | None:
     """Bytes from 4096, 1e9, "1e9", "500MiB", "2 GB"."""
     if value is None:
         return None
@@ -106,7 +106,7 @@ def _dtype(value: Any) -> str:
     return name
 
 
-def _threads(value: Any) -> int | None:
+def _threads(value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -117,13 +117,13 @@ def _threads(value: Any) -> int | None:
     return int(value)
 
 
-def _device(value: Any) -> str:
+def _device(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[a-z]+(:\d+)?", value):
         raise InputError(f"device is not a device name, got {value!r}: pass 'cpu', 'cuda', 'cuda:1' or 'mps'")
     return value
 
 
-def _backend(value: Any) -> str | None:
+def _backend(value: object) -> str | None:
     if value not in (None, "numpy", "numba", "torch"):
         raise InputError(
             f"backend must be 'numpy', 'numba' or 'torch', got {value!r}: "
@@ -132,7 +132,7 @@ def _backend(value: Any) -> str | None:
     return value
 
 
-def _progress(value: Any) -> Any:
+def _progress(value: object) -> Any:
     if not (value is None or isinstance(value, bool) or callable(value)):
         raise InputError(
             f"progress must be True, False, None or a function, got {value!r}: pass True for a bar, "
@@ -273,7 +273,7 @@ def settings() -> Settings:
 
 # --- what they mean on this machine ----------------------------------------------------------------
 
-_LEAST: Final = 2**20  # a budget that is never undercut: small tiles still fit
+_LEAST_BUDGET: Final = 2**20  # The budget is never smaller: small tiles still fit into it.
 
 
 def memory_budget() -> int:
@@ -288,7 +288,7 @@ def memory_budget() -> int:
     chosen = settings().memory
     if chosen is not None:
         return chosen
-    return max(_LEAST, machine.available_memory() // 2)
+    return max(_LEAST_BUDGET, machine.available_memory() // 2)
 
 
 def thread_count() -> int:
@@ -352,4 +352,4 @@ def format_bytes(n_bytes: int) -> str:
     for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB", "PiB")):
         if n_bytes < 1000 * 1024**power:
             return f"{n_bytes / 1024**power:.3g}{unit}"
-    return f"{Decimal(n_bytes):.2e}B"  # counts of monomials outgrow every float
+    return f"{Decimal(n_bytes):.2e}B"  # Counts of monomials may be larger than any float.

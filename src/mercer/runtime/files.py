@@ -42,9 +42,8 @@ def aside(path: Path) -> Iterator[Path]:
     to, never replaced.
     """
     is_written_to = is_device(path)
-    target = (
-        path if is_written_to else Path(os.path.realpath(path))
-    )  # a pipe has no name but that of its link
+    # A pipe has no name but that of its link.
+    target = path if is_written_to else Path(os.path.realpath(path))
     folder = None if is_written_to else target.parent
     handle, name = tempfile.mkstemp(prefix=".mercer-", suffix=target.suffix, dir=folder)
     os.close(handle)
@@ -55,7 +54,7 @@ def aside(path: Path) -> Iterator[Path]:
             with place.open("rb") as written, target.open("wb", buffering=0) as device:
                 shutil.copyfileobj(written, device)
             return
-        with suppress(OSError):  # as a new file would have it; a temporary one is for its owner alone
+        with suppress(OSError):  # The mode is that of a new file; a temporary file is for its owner alone.
             mask = os.umask(0)
             os.umask(mask)
             place.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask)

@@ -12,9 +12,9 @@ from time import monotonic, process_time
 
 __all__ = ["available_cores", "available_memory", "free_cores"]
 
-_ROOT = Path("/")  # of the file system, where the kernel shows the limits of a container
-_MOMENT = 0.1  # seconds for which what was read is taken as it was: reading takes longer than small fits
-_RECENT = 2.0  # seconds over which the work of others is averaged, at most
+_ROOT = Path("/")  # the root of the file system, where Linux shows the limits of a container
+_SECONDS_CURRENT = 0.1  # What was read counts as current for so long: reading takes longer than small fits.
+_SECONDS_AVERAGED = 2.0  # The work of others is averaged over at most this time.
 
 
 def available_memory() -> int:
@@ -29,7 +29,7 @@ def available_cores() -> int:
 
 
 def free_cores() -> int:
-    """Of the available cores those that nobody else uses now, rounded; at least 1. Of a quota its whole part.
+    """The number of available cores that nobody else uses now, rounded, at least 1; a quota is rounded down.
 
     What others used is what was neither idle nor ours since the last look, where that was a short time ago;
     else it is the number of threads that are running at this moment, less the one that asks.
@@ -42,7 +42,7 @@ def _own_cores() -> frozenset[int]:
     """The numbers of the cores that this process may use."""
     try:
         return frozenset(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
+    except AttributeError:  # macOS and Windows have no such function.
         return frozenset(range(os.cpu_count() or 1))
 
 
@@ -54,10 +54,10 @@ class _Usage:
     """What the cores did since the system started, in seconds, at some time."""
 
     at: float
-    idle: float  # of our cores, added up
-    own: float  # of this process, all its threads
-    running: int  # threads of the whole machine, the one that looks among them
-    cores: int  # of the whole machine
+    idle: float  # seconds that our cores were idle, added up
+    own: float  # CPU seconds of this process, with all its threads
+    running: int  # the number of threads that run on the whole machine, this one among them
+    cores: int  # the number of cores of the whole machine
 
 
 _looked: _Usage | None = None
@@ -68,7 +68,7 @@ def _unused_cores(root: Path, ours: frozenset[int], moment: int) -> float:
     global _looked
     before, now = _looked, _usage(root, ours)
     _looked = now
-    if before is None or not _MOMENT / 2 <= now.at - before.at <= _RECENT:
+    if before is None or not _SECONDS_CURRENT / 2 <= now.at - before.at <= _SECONDS_AVERAGED:
         return now.cores - max(0, now.running - 1)
     return (now.idle - before.idle + now.own - before.own) / (now.at - before.at)
 
@@ -83,7 +83,8 @@ def _usage(root: Path, ours: frozenset[int]) -> _Usage:
         running = sum(int(words[1]) for words in lines if words[0] == "procs_running")
         if cores.keys() >= ours:
             return _Usage(monotonic(), idle, process_time(), running, len(cores))
-    except (OSError, ValueError, IndexError, AttributeError):  # not Linux, or a sandbox that shows less
+    except (OSError, ValueError, IndexError, AttributeError):
+        # The system is not Linux, or a sandbox shows less.
         pass
     import psutil
 
@@ -93,19 +94,19 @@ def _usage(root: Path, ours: frozenset[int]) -> _Usage:
 
 
 def _moment() -> int:
-    return int(monotonic() / _MOMENT)
+    return int(monotonic() / _SECONDS_CURRENT)
 
 
 def _container_folders(root: Path, controller: str) -> tuple[Path, ...]:
     """Folders whose limits bind this process, innermost first: of cgroup v2 and of v1's ``controller``."""
     try:
         lines = (root / "proc/self/cgroup").read_text()
-    except OSError:  # not Linux
+    except OSError:  # The system is not Linux.
         return ()
     return _existing_folders(root, lines, controller)
 
 
-@cache  # looking for them takes longer than small fits
+@cache  # Finding them takes longer than small fits.
 def _existing_folders(root: Path, lines: str, controller: str) -> tuple[Path, ...]:
     return tuple(folder for folder in _folders(root, lines, controller) if folder.is_dir())
 

@@ -45,11 +45,11 @@ __all__ = [
     "row",
 ]
 
-#: contraction to fused multiply-add and signless zeros, nothing that reorders
+#: Numba may contract to fused multiply-add and ignore the signs of zeros; nothing may be reordered.
 FASTMATH = {"contract", "nsz"}
-#: how every compiled function here is compiled; a division never checks for zero
+#: the options of every compiled function here; a division never checks for zero
 OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy"}
-#: for functions that only compiled code calls: without the doors for Python and C, which take long to compile
+#: the options of functions that only compiled code calls: doors for Python and C would take long to compile
 INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -61,12 +61,13 @@ def compiles() -> bool:
 # --- keeping what was compiled ---------------------------------------------------------------------
 
 
-_Named = caching.CompileResultCacheImpl._locator_classes[0]  # by NUMBA_CACHE_DIR; its name differs by version
+# It goes by NUMBA_CACHE_DIR; its name differs by version.
+_Named = caching.CompileResultCacheImpl._locator_classes[0]
 
 
 @cache
 def _stamp(folder: str) -> str:
-    """Of the files beside a function and of those here: its compiled code holds what it calls of them."""
+    """A stamp of the files beside a function and of those here: its compiled code includes what it calls."""
     places = sorted({Path(folder), Path(__file__).parent})
     texts = [path.read_bytes() for place in places for path in sorted(place.glob("*.py"))]
     return hashlib.sha256(b"".join(texts)).hexdigest()
@@ -117,10 +118,10 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
 
     def decorate(function: Any) -> Any:
         if not compiles():
-            return np.errstate(all="ignore")(function)  # compiled code does not warn of overflows either
+            return np.errstate(all="ignore")(function)  # Compiled code does not warn of overflows either.
         compiled = numba.njit(**options)(function)
         if cache:
-            with suppress(RuntimeError, OSError):  # no folder can be written, or no source read
+            with suppress(RuntimeError, OSError):  # No folder can be written, or no source can be read.
                 compiled._cache = _Kept(function)
         return compiled
 
@@ -211,7 +212,7 @@ def row(typingctx: Any, matrix: Any, i: Any, start: Any, size: Any) -> Any:
     return (vector(matrix, types.intp, types.intp, types.intp), codegen) if is_matrix else None
 
 
-def _view(context: Any, builder: Any, signature: Any, value: Any, start: Any, size: Any) -> Any:
+def _view(context: Any, builder: Any, signature: Any, value: object, start: Any, size: Any) -> Any:
     array = context.make_array(signature.args[0])(context, builder, value)
     view = context.make_array(signature.return_type)(context, builder)
     populate_array(
@@ -229,7 +230,7 @@ def _view(context: Any, builder: Any, signature: Any, value: Any, start: Any, si
 # --- while something is compiled ------------------------------------------------------------------
 
 _guard = Lock()
-_compilers = 0  # how many are at work, or wait for one another
+_compilers = 0  # how many compilers are at work or wait for one another
 _collects = True  # whether garbage was collected before the first of them began
 
 
@@ -265,7 +266,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class _StopsClock(event.Listener):
-    """From where Numba asks for its compiler, also to read what it kept, to where it gives it back."""
+    """Stops the clock from where Numba takes its compiler, if only to read, to where it gives it back."""
 
     def on_start(self, event: Any) -> None:
         clock.pause()
@@ -277,7 +278,7 @@ class _StopsClock(event.Listener):
 
 
 class _Tells(event.Listener):
-    """A pass runs only where something is compiled."""
+    """Tells of compiling: a pass runs only where something is compiled."""
 
     def on_start(self, event: Any) -> None:
         clock.compiles()

@@ -29,9 +29,9 @@ from mercer.runtime.config import settings
 
 __all__ = ["Progress", "make_room", "progress"]
 
-_EVERY = 0.1  # seconds between two drawings
-_WIDTH = 20  # characters of the bar itself
-_TICK = 0.5  # seconds between two drawings of what has a time limit, whether or not a step was done
+_REFRESH_SECONDS = 0.1  # the least time between two drawings: more often, nobody could read it
+_BAR_WIDTH = 20  # characters
+_TICK_SECONDS = 0.5  # What has a time limit is drawn this often, whether or not a step was done.
 
 
 def progress(total: int | None, label: str) -> Progress:
@@ -44,7 +44,7 @@ def progress(total: int | None, label: str) -> Progress:
 
 
 def make_room() -> None:
-    """Whoever writes a line on the terminal where a bar may be calls this before."""
+    """Call this before a line is written on a terminal where a bar may be."""
     if Progress._shown is not None:
         Progress._shown.hide()
 
@@ -56,9 +56,9 @@ class Progress:
     that stands still while code is compiled, and it moves by itself.
     """
 
-    #: held by the bar that has the terminal: bars inside it, or in other threads, stay silent
+    #: The bar that has the terminal holds this lock: bars inside it, or in other threads, stay silent.
     _terminal: ClassVar[threading.Lock] = threading.Lock()
-    _shown: ClassVar[Progress | None] = None  # that one
+    _shown: ClassVar[Progress | None] = None  # the bar that holds the lock
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class Progress:
         self._mode = mode
         self._limit = limit if total is None else None
         self._stream: TextIO | None = None
-        self._pen = threading.RLock()  # drawing is also a thread's of its own
+        self._pen = threading.RLock()  # A thread of its own draws as well.
         self._over = threading.Event()
 
     def __enter__(self) -> Self:
         self._start = self._drawn_at = perf_counter()
         self._began = now()
-        self._drawn = 0  # characters on the line now
+        self._drawn = 0  # the number of characters that are on the line now
         stream = sys.stderr
         wanted = self._mode is True or (self._mode is None and stream is not None and stream.isatty())
         if wanted and stream is not None and self._terminal.acquire(blocking=False):
@@ -97,8 +97,8 @@ class Progress:
         return self
 
     def _tick(self) -> None:
-        with suppress(OSError, ValueError):  # the terminal is gone
-            while not self._over.wait(_TICK):
+        with suppress(OSError, ValueError):  # The terminal may be gone.
+            while not self._over.wait(_TICK_SECONDS):
                 self._draw(perf_counter())
 
     def hide(self) -> None:
@@ -115,7 +115,7 @@ class Progress:
         self.facts.update(facts)
         self._tell()
         at = perf_counter()
-        if self._stream is not None and at - self._drawn_at >= _EVERY:
+        if self._stream is not None and at - self._drawn_at >= _REFRESH_SECONDS:
             self._draw(at)
 
     def __exit__(self, *exception: object) -> None:
@@ -125,9 +125,9 @@ class Progress:
             self._over.set()
             self._ticker.join()
             if self._mode is not True:
-                self.hide()  # time that has passed is no result
+                self.hide()  # A bar of time that has passed is no result.
         try:
-            if self._drawn or self._mode is True:  # a job shorter than one refresh leaves no trace
+            if self._drawn or self._mode is True:  # A job that is shorter than one refresh leaves no trace.
                 self._draw(perf_counter())
                 self._stream.write("\n")
                 self._stream.flush()
@@ -174,7 +174,7 @@ class Progress:
     def _line_of_time(self, limit: float) -> str:
         passed = now() - self._began
         left = f"{_clock(max(limit - passed, 0.0))} of {_clock(limit)} left"
-        parts = [self.label, _bar(passed / limit, _WIDTH // 2), left]
+        parts = [self.label, _bar(passed / limit, _BAR_WIDTH // 2), left]
         return "  ".join([*parts, *self._shown_facts()])
 
     def _shown_facts(self) -> list[str]:
@@ -184,7 +184,7 @@ class Progress:
         ]
 
 
-def _bar(share: float, width: int = _WIDTH) -> str:
+def _bar(share: float, width: int = _BAR_WIDTH) -> str:
     """A share in percent and as a length.
 
     >>> _bar(0.5)

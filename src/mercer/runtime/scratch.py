@@ -21,21 +21,21 @@ import numpy as np
 
 __all__ = ["Memory", "borrow"]
 
-_KEPT = 2**28  # bytes that stay with the process
-_CAN_KEEP = hasattr(mmap, "MADV_FREE") and hasattr(mmap, "MAP_PRIVATE")  # not on Windows
+_BYTES_KEPT = 2**28  # These stay with the process, marked free: a choice between memory and time.
+_CAN_KEEP = hasattr(mmap, "MADV_FREE") and hasattr(mmap, "MAP_PRIVATE")  # Windows has neither.
 
-_idle: list[Memory] = []  # at most one; taking from a list and adding to it are atomic
+_idle: list[Memory] = []  # It holds at most one; a list takes and gives atomically.
 
 
 class Memory:
-    """Bytes of nobody's in particular, until given back."""
+    """A block of bytes that somebody borrows and gives back."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.pages: mmap.mmap | np.ndarray
         if _CAN_KEEP:
             self.pages = _mapped(size)
-            with suppress(OSError):  # a kernel without huge pages: advice, and no more
+            with suppress(OSError):  # A system without huge pages refuses this advice.
                 self.pages.madvise(getattr(mmap, "MADV_HUGEPAGE", mmap.MADV_NORMAL))
         else:
             self.pages = np.empty(size, np.uint8)
@@ -50,7 +50,8 @@ class Memory:
             return False
         try:
             self.pages.resize(size)
-        except (BufferError, OSError, SystemError):  # still looked at by somebody; or no such call here
+        except (BufferError, OSError, SystemError):
+            # Somebody still looks at the pages, or the system has no such call.
             return False
         self.size = size
         return True
@@ -63,8 +64,8 @@ class Memory:
         largest = max([self, *others], key=lambda memory: memory.size)
         if largest is self:
             self.pages.madvise(mmap.MADV_FREE)
-            if self.size > _KEPT:
-                self.pages.madvise(mmap.MADV_DONTNEED, _KEPT)
+            if self.size > _BYTES_KEPT:
+                self.pages.madvise(mmap.MADV_DONTNEED, _BYTES_KEPT)
         _idle.append(largest)
 
 
@@ -83,7 +84,7 @@ def _mapped(size: int) -> mmap.mmap:
 
 def borrow(size: int) -> Memory:
     """Memory of at least ``size`` bytes; it is taken from the system as it is written to."""
-    size = -(-max(size, _KEPT) // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = -(-max(size, _BYTES_KEPT) // mmap.PAGESIZE) * mmap.PAGESIZE
     try:
         memory = _idle.pop()
     except IndexError:

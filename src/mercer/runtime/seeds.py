@@ -11,7 +11,7 @@ from mercer.errors import InputError
 
 __all__ = ["seed_of"]
 
-_MOST = 2**32 - 1
+_LARGEST_SEED = 2**32 - 1  # the largest that NumPy's RandomState takes
 
 
 def seed_of(random_state: Any) -> int:
@@ -23,12 +23,13 @@ def seed_of(random_state: Any) -> int:
     if random_state is None:
         return 0
     if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(_MOST))
+        return int(random_state.randint(_LARGEST_SEED))
     if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(_MOST))
+        return int(random_state.integers(_LARGEST_SEED))
     is_number = isinstance(random_state, Integral) and not isinstance(random_state, bool)
-    if is_number and 0 <= int(random_state) <= _MOST:
+    if is_number and 0 <= int(random_state) <= _LARGEST_SEED:
         return int(random_state)
     raise InputError(
-        f"random_state must be a number from 0 to {_MOST}, None or a NumPy generator, got {random_state!r}"
+        f"random_state must be a number from 0 to {_LARGEST_SEED}, None or a NumPy generator, "
+        f"got {random_state!r}"
     )

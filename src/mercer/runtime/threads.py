@@ -34,7 +34,7 @@ __all__ = ["LARGE", "blas_threads", "by_our_threads", "large_lapack", "run", "si
 LARGE: Final = 3000
 
 _lock = Lock()
-#: what each thread that is inside wishes, the innermost last
+#: the numbers of threads that each thread inside asked for, the innermost last
 _wishes: dict[int, list[int]] = {}
 _originals: list[int] = []
 
@@ -71,7 +71,7 @@ def _limited_blas(threads: int) -> Iterator[None]:
     and lifted by each.
     """
     me = get_ident()
-    if _wishes.get(me, [0])[-1] == threads:  # inside of the same wish: as it is
+    if _wishes.get(me, [0])[-1] == threads:  # The same number is in force already.
         yield
         return
     libraries = _libraries()
@@ -85,7 +85,7 @@ def _limited_blas(threads: int) -> Iterator[None]:
         yield
     finally:
         with _lock:
-            inside = _wishes.get(me, [])  # a child that was forked inside has none
+            inside = _wishes.get(me, [])  # A child that was forked inside has none.
             if inside:
                 inside.pop()
             if not inside:

@@ -18,14 +18,14 @@ from mercer.runtime.native import njit
 
 __all__ = ["EXACTLY", "INSIDE", "UNIT", "add", "divide", "multiply", "subtract"]
 
-#: a unit in the last place of such a number, about
+#: about a unit in the last place of such a number
 UNIT = 2.0**-104
-#: how functions on such numbers are compiled
+#: the options with which functions on such numbers are compiled
 EXACTLY: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-#: the same, for functions that only compiled code calls
+#: the same options for functions that only compiled code calls
 INSIDE: dict[str, Any] = {**EXACTLY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-_SPLIT = 134217729.0  # 2²⁷ + 1
+_SPLIT = 134217729.0  # 2²⁷ + 1 splits 53 bits into 26 and 27.
 
 
 @njit(**INSIDE)

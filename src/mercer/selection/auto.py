@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from mercer.data import points as data
+from mercer.data.types import Points, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import is_pairwise, with_matrix
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -24,10 +25,10 @@ __all__ = ["AUTO", "AutoMixin", "is_mixed_frame"]
 
 AUTO = {name: IterativeMixin.CONTROL[name] for name in ("max_time", "progress")}
 
-_FEWEST = 4  # points
+_LEAST_POINTS = 4  # two halves of two points each
 
 
-def is_mixed_frame(X: Any) -> bool:
+def is_mixed_frame(X: Points) -> bool:
     """Whether X is a data frame with a column that holds other things than numbers.
 
     >>> is_mixed_frame(np.array([["a", "b"]])), is_mixed_frame([[1.0, 2.0]])
@@ -36,7 +37,7 @@ def is_mixed_frame(X: Any) -> bool:
     if not data.is_frame(X):
         return False
     for dtype in X.dtypes:
-        kind = getattr(dtype, "kind", None)  # pandas's
+        kind = getattr(dtype, "kind", None)  # Only dtypes of pandas have it.
         is_number = kind in "biuf" if kind is not None else dtype.is_numeric() or str(dtype) == "Boolean"
         if not is_number:
             return True
@@ -55,7 +56,7 @@ class AutoMixin:
         kernel: Any = "auto",
         *,
         max_time: float | None = None,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         progress: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -65,8 +66,8 @@ class AutoMixin:
 
     # --- frames with columns of several kinds --------------------------------------------------------------
 
-    def _validate_fit(self, X: Any, y: Any = "no_validation", *rest: Any, **options: Any) -> Any:
-        """As of every estimator, but that ``kernel="auto"`` takes texts, categories and dates.
+    def _validate_fit(self, X: Points, y: Targets = "no_validation", *rest: Any, **options: Any) -> Any:
+        """Validate as every estimator does; ``kernel="auto"`` takes texts, categories and dates as well.
 
         A frame with such columns becomes numbers first, as `mercer.tables.TableFeatures` does it.
         """
@@ -79,10 +80,10 @@ class AutoMixin:
         check_consistent_length(X, targets)
         self.features_ = TableFeatures().fit(X, targets)
         found = super()._validate_fit(self.features_.transform(X), y, *rest, **options)  # type: ignore[misc]
-        validate_data(self, X, skip_check_array=True)  # the columns that are known are the frame's
+        validate_data(self, X, skip_check_array=True)  # The names of the columns are those of the frame.
         return found
 
-    def _validate_new(self, X: Any) -> Any:
+    def _validate_new(self, X: Points) -> Any:
         if not hasattr(self, "features_"):
             return super()._validate_new(X)  # type: ignore[misc]
         return self.features_.transform(X)
@@ -90,7 +91,7 @@ class AutoMixin:
     # --- kernels -------------------------------------------------------------------------------------------
 
     def _given(self) -> list[Kernel]:
-        """The kernels that were asked for; none stands for the default ones."""
+        """The kernels that were asked for; an empty list stands for the default ones."""
         if isinstance(self.kernel, str) and self.kernel == "auto":
             features = getattr(self, "features_", None)
             return [] if features is None or not features.objects_ else features.kernels("auto")
@@ -109,24 +110,18 @@ class AutoMixin:
         given = self._given()
         return given[0] if given else Gaussian()
 
-    def _families(self, X: Any) -> list[Family]:
+    def _families(self, X: Points) -> list[Family]:
         given = self._given()
         if not given:
             return list(default_families(X))
-        if is_pairwise(given[0]):  # X are indices: all kernels take the matrix that the first one was given
+        if is_pairwise(given[0]):  # X holds indices into the matrix of the first kernel, which all take.
             waits = [is_pairwise(part) and not part.children() for part in given[0].parts()]
             K = list(self.kernel_.parts())[waits.index(True)].get_params()["matrix"]
             given = [with_matrix(kernel, K) for kernel in given]
         return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
 
     def _search(
-        self,
-        X: Any,
-        Y: np.ndarray,
-        score: ScoreOf,
-        clock: Clock,
-        journal: Journal,
-        work: float = np.inf,
+        self, X: Points, Y: np.ndarray, score: ScoreOf, clock: Clock, journal: Journal, work: float = np.inf
     ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
         with Control("kernels", None, max_time=self.max_time, progress=self.progress) as control:
@@ -154,11 +149,11 @@ class AutoMixin:
             "max_time, or the memory budget with mercer.config(memory=…)"
         )
 
-    def _require_points(self, X: Any) -> None:
-        if data.n_points(X) < _FEWEST:
+    def _require_points(self, X: Points) -> None:
+        if data.n_points(X) < _LEAST_POINTS:
             raise InputError(
-                f"a search cuts the points in halves and folds and takes at least {_FEWEST} of them, got "
-                f"n_samples={data.n_points(X)}: add points, or fit one kernel"
+                f"a search cuts the points in halves and folds and takes at least {_LEAST_POINTS} of them, "
+                f"got n_samples={data.n_points(X)}: add points, or fit one kernel"
             )
 
     def _seed(self) -> int:

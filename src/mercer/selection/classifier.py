@@ -3,12 +3,13 @@ r"""Classification with a kernel that was chosen for the data."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
@@ -25,20 +26,24 @@ from mercer.selection.search import Clock, Search, Trial, affordable_points
 
 __all__ = ["AutoKernelClassifier"]
 
-_WORK = 8000  # points times steps uphill of a trial: labels as ±1 are not what is scored
-_LEARNED = 2000  # points that the parameters of the winner are learned on
-_LAST = 0.7  # of the time that the search leaves, to learn the winner on more points and race its widths
-_COMPARED = 1280  # points on which the winner is compared with what it was before
-#: the last fit under a time limit: its points, at first, or those of the search where these are fewer; its
-#: time is as their number to this power; it is repeated for so many times the points at least, and at most
-_FEWEST, _POWER, _WORTH, _MOST = 2000, 2.2, 1.5, 8.0
-_LEAST = 0.3  # seconds for it, however little time is left
-#: seconds of a pair of classes, however few points it has, and the part of the time left that all may take
-_PAIR, _PAIRS = 3e-4, 0.25
-#: errors that a nat of evidence per point is worth: folds of a few hundred points alone are misled
-_EVIDENCE = 1.5
-#: what the widths of the winner are multiplied by, to choose among them together with C
-_WIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
+#: points times L-BFGS iterations of a trial: few, for the evidence of labels as ±1 is not what is scored
+_TRIAL_WORK = 8000
+_POINTS_LEARNED_ON = 2000  # points that the parameters of the winner are learned on
+_POINTS_COMPARED_ON = 1280  # points on which the winner is compared with what it was before
+#: The winner learns on more points and races its widths in this share of the time that the search leaves.
+_SHARE_FOR_THE_WINNER = 0.7
+#: The last fit under a time limit begins with so many points, or with those of the search if these are fewer.
+#: Its time grows with their number to this power. It is repeated on more points, where the time that is left
+#: allows for so many times as many, at least; it takes at most so many times as many.
+_FIRST_FIT_POINTS, _TIME_POWER = 2000, 2.2
+_LEAST_GROWTH, _MOST_GROWTH = 1.5, 8.0
+_LEAST_SECONDS = 0.3  # The last fit has this time, however little is left.
+#: A pair of classes takes so many seconds, however few its points; all may take this share of the time left.
+_SECONDS_PER_PAIR, _SHARE_FOR_PAIRS = 3e-4, 0.25
+#: A nat of evidence per point counts as this error: the folds of a few hundred points alone mislead.
+_ERRORS_PER_NAT = 1.5
+#: The widths of the winner are multiplied by these, to choose among them together with C.
+_WIDTH_FACTORS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 
 
 class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEstimator):
@@ -82,18 +87,18 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     expansion_: Expansion
     report_: Report
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Targets) -> Self:
         """Choose and fit on the points X and their labels y."""
         journal = Journal()
-        X, y = self._validate_fit(X, y)
+        X, labels = self._validate_fit(X, y)
         self._require_points(X)
-        codes = self._encode(y)
+        codes = self._encode(labels)
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
-        search, best = self._search(X, Y, score, clock, journal, _WORK)
+        search, best = self._search(X, Y, score, clock, journal, _TRIAL_WORK)
         if search.stopped != "interrupted":
-            search.clock = clock.part(_LAST)
-        finalists = self._finalists(best, len(y))
+            search.clock = clock.part(_SHARE_FOR_THE_WINNER)
+        finalists = self._finalists(best, len(labels))
         found: list[Trial] = []
         for trial in finalists:
             if found and search.clock.is_over:
@@ -101,15 +106,15 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             found.append(self._last_choice(score, trial, search))
         last = self._best(found, search)
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
-        self.model_ = self._fit_last(X, y, last, search.order, clock, journal)
+        self.model_ = self._fit_last(X, labels, last, search.order, clock, journal)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         stopped = {search.stopped, self.model_.report_.stopped} - {"converged"} or {"converged"}
-        self.report_ = journal.report(self.model_.report_.plan, min(stopped))  # "interrupted" first
+        self.report_ = journal.report(self.model_.report_.plan, min(stopped))  # min prefers "interrupted".
         self.best_score_ = finalists[found.index(last)].score.error
         return self
 
     def _fit_last(
-        self, X: Any, y: np.ndarray, trial: Trial, order: np.ndarray, clock: Clock, journal: Journal
+        self, X: Points, y: np.ndarray, trial: Trial, order: np.ndarray, clock: Clock, journal: Journal
     ) -> SVC:
         """The machine of all points; with a time limit, of as many as there is time for.
 
@@ -121,31 +126,32 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         if self.max_time is None:
             return SVC(kernel=kernel, C=self.C_).fit(X, y)
         _, first = np.unique(y[order], return_index=True)
-        order = np.concatenate([order[first], np.delete(order, first)])  # some of each class
-        points = min(n, max(min(_FEWEST, trial.points), 2 * len(first)))
+        # This puts some points of each class first.
+        order = np.concatenate([order[first], np.delete(order, first)])
+        points = min(n, max(min(_FIRST_FIT_POINTS, trial.points), 2 * len(first)))
         pairs = len(first) * (len(first) - 1) // 2
-        against = "ovr" if pairs > 1 and _PAIR * pairs > _PAIRS * clock.left else "ovo"
+        against = "ovr" if pairs > 1 and _SECONDS_PER_PAIR * pairs > _SHARE_FOR_PAIRS * clock.left else "ovo"
         model: SVC | None = None
         fitted = 0
         while True:
             began = now()
             which = np.sort(order[:points])
             some = (X, y) if points == n else (data.take(X, which), y[which])
-            limit = None if model is None else max(clock.left, _LEAST)
+            limit = None if model is None else max(clock.left, _LEAST_SECONDS)
             machine = SVC(kernel=kernel, C=self.C_, multi_class=against, max_time=limit)
             another = machine.fit(*some) if model is None else quietly(machine.fit, *some)
             if model is None or another.report_.stopped != "max_time":
                 model, fitted = another, points
-            growth = (max(clock.left, 0.0) / (2 * (now() - began))) ** (1 / _POWER)
-            if points == n or growth < _WORTH or another is not model:
+            growth = (max(clock.left, 0.0) / (2 * (now() - began))) ** (1 / _TIME_POWER)
+            if points == n or growth < _LEAST_GROWTH or another is not model:
                 break
-            points = int(min(n, min(growth, _MOST) * points))
+            points = int(min(n, min(growth, _MOST_GROWTH) * points))
         if fitted < n:
             self._tell_of_fewer(fitted, n, journal)
         return model.set_params(max_time=None)
 
     def _finalists(self, best: list[Trial], n: int) -> list[Trial]:
-        """The winner; of few points, which tell little, every trial with as few parameters.
+        """The winner; where points are few, and tell little, also every trial with as few parameters.
 
         A parameter for each column must then be worth it: half a standard error better than without.
         """
@@ -168,9 +174,9 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         began, n = now(), len(search.order)
         has_width = trial.family.has_width
         is_width = has_width and len(trial.family.names) == 1 and not trial.per_column
-        if self._are_few(trial, n) or not is_width:  # a width of many points races in any case
+        if self._are_few(trial, n) or not is_width:  # A width of many points races in any case.
             trial = self._relearned(score, trial, search)
-        widths = _WIDTHS if has_width and not search.clock.is_over else (1.0,)
+        widths = _WIDTH_FACTORS if has_width and not search.clock.is_over else (1.0,)
         kernels = [widened(trial.kernel, trial.family.names, width) for width in widths]
         winner = race(score, kernels, search.order[-affordable_points() :], search.clock, search.first)
         return replace(
@@ -189,32 +195,34 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         score twice takes about as long as three trials on as many points.
         """
         longer = max(search.clock.left, 0.0) / (3 * max(trial.seconds, 1e-9))
-        points = int(min(_LEARNED, trial.points * longer ** (1 / _POWER)))
+        points = int(min(_POINTS_LEARNED_ON, trial.points * longer ** (1 / _TIME_POWER)))
         learned = search.finish(trial, points)
         if learned is trial:
             return trial
-        which = search.order[-min(_COMPARED, points) :]
+        which = search.order[-min(_POINTS_COMPARED_ON, points) :]
         before, after = (score(one.kernel, one.noise, which).error for one in (trial, learned))
         is_worse = after - before > np.sqrt(before * (1 - before) / len(which))
         return replace(trial, evidence=search.evidence(trial, points)) if is_worse else learned
 
     @staticmethod
     def _best(found: list[Trial], search: Search) -> Trial:
-        """The finalist with the fewest errors; the evidence has a say where it is of the same points."""
+        """The finalist with the fewest errors; the evidence counts as well where it is of the same points."""
         comparable = all(trial.family.names and np.isfinite(trial.evidence) for trial in found)
         if not comparable or search.clock.is_over:
             return min(found, key=lambda trial: trial.rank)
-        return min(found, key=lambda trial: (trial.score.error + _EVIDENCE * trial.evidence, trial.score.tie))
+        return min(
+            found, key=lambda trial: (trial.score.error + _ERRORS_PER_NAT * trial.evidence, trial.score.tie)
+        )
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
-        """f(x), or of several classes one value each."""
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
+        """The values f(x), one column for each of several classes."""
         X = self._validate_new(X)
         return np.asarray(self.model_.decision_function(X))
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,)
+    def predict(self, X: Points) -> np.ndarray:  # (n,)
         """The class of each point."""
         X = self._validate_new(X)
         return np.asarray(self.model_.predict(X))
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         return SVC(kernel=self.kernel_)._plan(X, n_outputs)

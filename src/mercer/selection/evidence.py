@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
 from mercer.data import points as data
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -38,18 +38,18 @@ from mercer.solvers.linear.cholesky import factorise, inverse, solve
 
 __all__ = ["Learned", "evidence", "learn"]
 
-#: how far a parameter may go from where it began, as a factor; relevance beyond that is none or all
-_REACH = 1e4
-#: λ relative to the mean k(x, x): where it begins, and how far it may go
-_START = 0.1
-_NOISE = (1e-8, 1e3)
-#: pull of a column's logarithm towards its beginning, so that an irrelevant one stays finite
-_PULL = 0.01
-_REFUSED = 1e10
-_TRIES = 7  # from the least λ to the largest; a K that is far from positive definite is refused
-#: A step that gains less of L is the last. L is a logarithm of a probability: what the points know of a
+#: A parameter may change by this factor: a column that is scaled by more counts for all or for nothing.
+_LARGEST_CHANGE = 1e4
+#: λ relative to the mean k(x, x): where it begins, and its bounds
+_FIRST_NOISE = 0.1
+_NOISE_BOUNDS = (1e-8, 1e3)
+#: The logarithm of a column's scale is pulled towards its beginning, so that an irrelevant one stays finite.
+_PULL_OF_COLUMNS = 0.01
+_VALUE_WHERE_REFUSED = 1e10  # what L-BFGS sees where K cannot be factored: worse than any value
+_NOISE_TRIES = 7  # λ grows in so many steps; a K that is far from positive definite is then refused
+#: A step that gains less of L is the last one. L is a logarithm of a probability: what the points know of a
 #: parameter is known to half of such a unit, so that a twentieth of that is below all doubt.
-_GAIN = 0.025
+_LEAST_GAIN = 0.025
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Learned:
 
 def evidence(
     kernel: Kernel,
-    X: Any,
+    X: Points,
     Y: np.ndarray,  # (n, t), of mean zero
     noise: float,
     names: Sequence[str] | None = None,
@@ -86,7 +86,7 @@ def evidence(
 
 
 def _evidence(
-    kernel: Kernel, X: Any, Y: np.ndarray, noise: float, names: Sequence[str] | None
+    kernel: Kernel, X: Points, Y: np.ndarray, noise: float, names: Sequence[str] | None
 ) -> tuple[float, dict[str, np.ndarray], float]:
     n, t = Y.shape
     M = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
@@ -97,7 +97,7 @@ def _evidence(
     value = n / 2 * np.log(q / n) + float(np.log(np.diagonal(factor)).sum())
     if names is None:
         return value, {}, np.nan
-    G = inverse(factor).T  # its upper triangle, row by row
+    G = inverse(factor).T  # The upper triangle is written, row by row.
     complete(G, np.ascontiguousarray(A), n / (q * t))
     slopes = {name: _slopes(kernel, X, name, G) for name in names}
     return value, slopes, 0.5 * noise * float(np.trace(G))
@@ -105,7 +105,7 @@ def _evidence(
 
 def learn(
     kernel: Kernel,
-    X: Any,
+    X: Points,
     Y: np.ndarray,  # (n, t)
     names: Sequence[str],
     noise: float | None = None,
@@ -114,7 +114,7 @@ def learn(
     iterations: int = 30,
     deadline: float = np.inf,
 ) -> Learned:
-    """The parameters ``names`` of the kernel, and λ, where L is least: from where they are, downhill.
+    """The parameters ``names`` of the kernel, and λ, that minimise L, by gradient steps from where they are.
 
     ``names`` are those of ``kernel.get_params()``, their values positive numbers, or one per column; ``tied``
     columns keep their ratios. λ begins at a tenth of the mean k(x, x). Ends when ``now()`` passes the
@@ -131,56 +131,69 @@ def learn(
     Y = Y - Y.mean(axis=0)
     space = _Space.of(kernel, names, tied)
     unit = _unit(kernel, X)
-    least, most = (unit * side for side in _NOISE)
-    noise = min(max(_START * unit if noise is None else noise, least), most)
+    least, most = (unit * side for side in _NOISE_BOUNDS)
+    noise = min(max(_FIRST_NOISE * unit if noise is None else noise, least), most)
     start = np.append(np.zeros(space.size), np.log(noise))
-    pull = np.append(space.pull, 0.0)
-    best, at_best, count, first = np.inf, start, 0, 0.0
-    last: tuple[np.ndarray, float, np.ndarray] | None = None
-
-    def objective(at: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal best, at_best, count, first, last
-        if last is not None and np.array_equal(at, last[0]):  # where it begins is asked for twice
-            return last[1:]
-        if now() > deadline and np.isfinite(best):
-            raise _OutOfTimeError
-        count += 1
-        try:
-            value, slopes, by_noise = evidence(space.kernel(at[:-1]), X, Y, float(np.exp(at[-1])), names)
-        except LinAlgError:  # singular to rounding: not there
-            return _REFUSED, np.zeros_like(at)
-        value += float(pull @ at**2)
-        if not np.isfinite(best):
-            first = value
-        if value < best:
-            best, at_best = value, at.copy()
-        gradient = np.append(space.gather(slopes), by_noise) + 2 * pull * at
-        # a number of about 1, or less, is not what L-BFGS-B takes its gain relative to
-        last = at.copy(), (value - first) / len(Y), gradient / len(Y)
-        return last[1:]
-
-    reach = (-np.log(_REACH), np.log(_REACH))
-    bounds = [reach] * space.size + [(np.log(least), np.log(most))]
-    for _ in range(_TRIES):  # a K that is singular to rounding takes more noise
+    objective = _Objective(space, X, Y, names, deadline)
+    for _ in range(_NOISE_TRIES):  # A K that is singular to rounding needs more noise.
         objective(start)
-        if np.isfinite(best):
+        if np.isfinite(objective.best):
             break
         start[-1] = min(start[-1] + np.log(100.0), np.log(most))
+    reach = (-np.log(_LARGEST_CHANGE), np.log(_LARGEST_CHANGE))
     with suppress(_OutOfTimeError):
         minimize(
             objective,
             start,
             jac=True,
             method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": iterations, "ftol": _GAIN / len(Y)},
+            bounds=[reach] * space.size + [(np.log(least), np.log(most))],
+            options={"maxiter": iterations, "ftol": _LEAST_GAIN / len(Y)},
         )
-    kernel = space.kernel(at_best[:-1])
-    noise = max(float(np.exp(at_best[-1])), _NOISE[0] * _unit(kernel, X))  # weights of a sum may have grown
-    return Learned(kernel, noise, best / len(Y), count)
+    at = start if objective.at_best is None else objective.at_best
+    kernel = space.kernel(at[:-1])
+    # The weights of a sum may have grown, and the least noise with them.
+    noise = max(float(np.exp(at[-1])), _NOISE_BOUNDS[0] * _unit(kernel, X))
+    return Learned(kernel, noise, objective.best / len(Y), objective.count)
 
 
-def _unit(kernel: Kernel, X: Any) -> float:
+class _Objective:
+    """L and its gradient per point, at the logarithms of parameters and λ; the least value so far is kept."""
+
+    def __init__(
+        self, space: _Space, X: Points, Y: np.ndarray, names: Sequence[str], deadline: float
+    ) -> None:
+        self.space, self.X, self.Y, self.names, self.deadline = space, X, Y, names, deadline
+        self.pull = np.append(space.pull, 0.0)
+        self.best, self.count, self.first = np.inf, 0, 0.0
+        self.at_best: np.ndarray | None = None
+        self._last: tuple[np.ndarray, float, np.ndarray] | None = None
+
+    def __call__(self, at: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._last is not None and np.array_equal(
+            at, self._last[0]
+        ):  # L-BFGS asks for the first place twice.
+            return self._last[1:]
+        if now() > self.deadline and np.isfinite(self.best):
+            raise _OutOfTimeError
+        self.count += 1
+        kernel, noise = self.space.kernel(at[:-1]), float(np.exp(at[-1]))
+        try:
+            value, slopes, by_noise = evidence(kernel, self.X, self.Y, noise, self.names)
+        except LinAlgError:  # K is singular to rounding, so that L has no value here.
+            return _VALUE_WHERE_REFUSED, np.zeros_like(at)
+        value += float(self.pull @ at**2)
+        if not np.isfinite(self.best):
+            self.first = value
+        if value < self.best:
+            self.best, self.at_best = value, at.copy()
+        gradient = np.append(self.space.gather(slopes), by_noise) + 2 * self.pull * at
+        # L-BFGS-B takes a gain relative to max(|L|, 1): counted from its first value, L stays small.
+        self._last = at.copy(), (value - self.first) / len(self.Y), gradient / len(self.Y)
+        return self._last[1:]
+
+
+def _unit(kernel: Kernel, X: Points) -> float:
     """The mean |k(x, x)|."""
     unit = float(np.mean(np.abs(Gram(kernel, X, cache=0).diag())))
     if not np.isfinite(unit):
@@ -209,7 +222,7 @@ class _Space:
         given = kernel.get_params()
         values = {name: np.atleast_1d(np.asarray(given[name], dtype=np.float64)) for name in names}
         sizes = tuple(1 if tied else len(value) for value in values.values())
-        pull = [np.full(size, _PULL if size > 1 else 0.0) for size in sizes]
+        pull = [np.full(size, _PULL_OF_COLUMNS if size > 1 else 0.0) for size in sizes]
         return cls(kernel, values, sizes, np.concatenate([np.empty(0), *pull]))
 
     @property
@@ -235,7 +248,7 @@ class _Space:
         )
 
 
-def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
+def _slopes(kernel: Kernel, X: Points, name: str, G: np.ndarray) -> np.ndarray:
     """½ Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂ log θ, for each entry of the parameter θ."""
     value = kernel.get_params()[name]
     if not is_vector(value):
@@ -250,11 +263,9 @@ def _slopes(kernel: Kernel, X: Any, name: str, G: np.ndarray) -> np.ndarray:
         return 0.5 * np.asarray(value, dtype=np.float64) * np.array(sums)
     W = np.asarray(Gram(slope, X, cache=0).dense(), dtype=np.float64)
     weigh(W, G)
-    exponent = kernel._parameters[name].per_column
+    exponent = kernel.parameters[name].per_column
     assert exponent is not None
-    points: Any = data.as_vectors(X)
-    points = points.toarray() if sparse.issparse(points) else points
-    Z = points * np.asarray(value, dtype=np.float64) ** exponent
+    Z = dense(data.as_vectors(X)) * np.asarray(value, dtype=np.float64) ** exponent
     if not slope.is_squared:
         return np.asarray(exponent / 2 * absolute_differences(W, np.ascontiguousarray(Z.T)))
     Z = Z - Z.mean(axis=0)

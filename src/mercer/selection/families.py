@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from mercer.data.points import Vectors
+from mercer.data.sparse import is_sparse
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import differentiable
-from mercer.kernels.parameters import Parameter, is_vector
+from mercer.kernels.parameters import is_vector
 from mercer.kernels.vectors.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
 __all__ = ["Family", "default_families", "family", "widened"]
@@ -42,7 +42,7 @@ class Family:
 
 
 def family(kernel: Kernel) -> Family:
-    """Of a kernel with numbers for parameters: those that are positive and have a derivative.
+    """The family of a kernel: the parameters that are positive numbers and have a derivative are learned.
 
     Exponents stay as they are given: of a fraction few kernels are kernels.
 
@@ -76,11 +76,11 @@ def widened(kernel: Kernel, names: Sequence[str], factor: float) -> Kernel:
 def _exponent(kernel: Kernel, name: str) -> float | None:
     """What a column is multiplied by, as a power of this parameter; None where it is no width."""
     owner, _, own = name.rpartition("__")
-    parameters: dict[str, Parameter] = (kernel.get_params()[owner] if owner else kernel)._parameters
-    return parameters[own].per_column
+    part: Kernel = kernel.get_params()[owner] if owner else kernel
+    return part.parameters[own].per_column
 
 
-def default_families(X: Any) -> Iterator[Family]:  # X: (n, d)
+def default_families(X: Vectors) -> Iterator[Family]:  # X: (n, d)
     """The families for vectors."""
     spread = _spread(X)
     d = len(spread)
@@ -92,11 +92,11 @@ def default_families(X: Any) -> Iterator[Family]:  # X: (n, d)
     yield Family(Laplacian(gamma=1 / (2 * d * spread)), ("gamma",))
 
 
-def _spread(X: Any) -> np.ndarray:  # (d,)
+def _spread(X: Vectors) -> np.ndarray:  # (d,)
     """The standard deviation of each column; 1 for one that is constant."""
-    size = np.asarray(abs(X).max(axis=0).toarray()).ravel() if sparse.issparse(X) else np.abs(X).max(axis=0)
-    size = np.where(size > 0, size, 1.0).astype(np.float64)  # squares of its numbers may be none
-    if sparse.issparse(X):
+    size = np.asarray(abs(X).max(axis=0).toarray()).ravel() if is_sparse(X) else np.abs(X).max(axis=0)
+    size = np.where(size > 0, size, 1.0).astype(np.float64)  # Squares of large numbers would overflow.
+    if is_sparse(X):
         scaled = X.multiply(1 / size)
         mean = np.asarray(scaled.mean(axis=0)).ravel()
         spread = np.sqrt(np.maximum(np.asarray(scaled.multiply(scaled).mean(axis=0)).ravel() - mean**2, 0.0))
@@ -106,6 +106,6 @@ def _spread(X: Any) -> np.ndarray:  # (d,)
     return np.where(spread > 1e-12 * max(float(spread.max(initial=0.0)), 1e-300), spread, 1.0)
 
 
-def _is_positive(value: Any) -> bool:
+def _is_positive(value: object) -> bool:
     values = np.asarray(value)
     return values.dtype.kind in "iuf" and bool((values > 0).all())

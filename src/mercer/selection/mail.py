@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.labels import require_labels
 from mercer.data.scalars import is_number
+from mercer.data.types import Targets
 from mercer.errors import InputError, InputTypeError
 from mercer.estimators.svc import SVC
 from mercer.features.email import ASPECTS, Mail, read
@@ -41,8 +42,9 @@ from mercer.selection.mixture import learn_weights
 
 __all__ = ["Explanation", "MailClassifier"]
 
-_BLOCK, _BLOCKS = 1500, 2  # messages that the weights of aspects are learned on: how many together, how often
-_PULL = 10.0  # to the weights below, which learning begins with and stays near where messages are few
+#: The weights of aspects are learned on so many messages together, so many times.
+_BLOCK_SIZE, _MOST_BLOCKS = 1500, 2
+_PULL_TO_PRIOR = 10.0  # Learning begins with the weights below, and stays near them where messages are few.
 _PRIOR = {
     "words": 0.33,
     "pairs": 0.07,
@@ -53,8 +55,10 @@ _PRIOR = {
     "encoding": 0.006,
     "links": 0.07,
 }
-_CHOSEN, _RARE = 8000, 1000  # messages that C and the threshold are chosen on, and of a rare kind at least
-_TAIL, _IN_TAIL = 0.01, 20  # share of the hams whose values tell the threshold, and how many at least
+#: C and the threshold are chosen on at most so many messages, at least so many of them of the rarer kind.
+_MOST_CHOSEN, _LEAST_RARE = 8000, 1000
+#: The threshold is told by the largest values of hams: this share of them, where these are at least so many.
+_TAIL_SHARE, _LEAST_IN_TAIL = 0.01, 20
 _PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
 
 
@@ -66,11 +70,11 @@ class Explanation:
     """
 
     label: Any
-    probability: float  # that it is spam
+    probability: float  # the probability that it is spam
     value: float  # f - threshold, the sum of ``aspects`` and ``rest``
     rest: float  # b - threshold
-    aspects: dict[str, float]  # by aspect
-    elements: list[tuple[str, str, float]]  # aspect, element, what it adds to f; the strongest first
+    aspects: dict[str, float]  # what each aspect adds to f
+    elements: list[tuple[str, str, float]]  # aspect, element, what it adds to f; the strongest come first
 
     @property
     def is_spam(self) -> bool:
@@ -148,7 +152,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
 
     # --- learning --------------------------------------------------------------------------------------
 
-    def fit(self, X: Iterable[Any], y: Any) -> Self:
+    def fit(self, X: Iterable[Any], y: Targets) -> Self:
         """Learn from messages (see `mercer.features.email.read`) and their labels, of two kinds."""
         self._validate_params()
         mails = _read(X)
@@ -234,13 +238,15 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(self.weights, dict):
             weights = {name: self.weights.get(name, 0.0) for name in rows}
         elif self.weights == "learn" and len(rows) > 1:
-            once = rng.permutation(np.unique(groups, return_index=True)[1])[: _BLOCK * _BLOCKS]
-            pieces = np.array_split(once, -(-len(once) // _BLOCK))
+            once = rng.permutation(np.unique(groups, return_index=True)[1])[: _BLOCK_SIZE * _MOST_BLOCKS]
+            pieces = np.array_split(once, -(-len(once) // _BLOCK_SIZE))
             with single_threaded_blas():
                 blocks = [([_products(row[p]) for row in rows.values()], signs[p]) for p in pieces]
                 prior = np.array([_PRIOR[name] for name in rows])
-                weights = dict(zip(rows, learn_weights(blocks, prior, pull=_PULL).tolist(), strict=True))
-        largest = max(weights.values())  # the sum of numbers may be none
+                weights = dict(
+                    zip(rows, learn_weights(blocks, prior, pull=_PULL_TO_PRIOR).tolist(), strict=True)
+                )
+        largest = max(weights.values())  # The sum of the weights as they are may overflow.
         total = sum(weight / largest for weight in weights.values())
         return {name: float(weight / largest / total) for name, weight in weights.items()}
 
@@ -251,7 +257,8 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         self.left_out_ = np.full(len(signs), np.nan)
         some, stands_for = _sample(signs, rng)
         Z, signs = Z[some], signs[some]
-        groups = 2 * groups[some] + (signs > 0)  # of one kind each: every fold then leaves some of both
+        # Each group is of one kind, so that every fold leaves some of both.
+        groups = 2 * groups[some] + (signs > 0)
         fewest = min(len(np.unique(groups[signs == sign])) for sign in (-1, 1))
         if fewest < 2:
             raise InputError("all spams, or all hams, have the same words: add messages of that kind")
@@ -319,7 +326,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         return Explanation(label, float(spam), value, rest, aspects, elements)
 
     def _probability(self, values: np.ndarray) -> np.ndarray:
-        """Of spam, where f has these values."""
+        """The probability of spam where f has these values."""
         slope, offset = self.curve_
         return np.asarray(expit(slope * values + offset))
 
@@ -351,7 +358,7 @@ class MailClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _read(X: Any) -> list[Mail]:
+def _read(X: Iterable[Any]) -> list[Mail]:
     is_one = isinstance(X, str | bytes | bytearray | memoryview | Mail | Mapping) or hasattr(X, "as_bytes")
     if is_one or not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         raise InputTypeError(
@@ -369,7 +376,7 @@ def _same(mails: list[Mail]) -> np.ndarray:  # (n,)
 
 
 def _upper_end(values: np.ndarray, share: float) -> float:
-    """Where a share of the values is above, of those to come.
+    """The value that a share of the values to come will exceed.
 
     The largest hundredth of them, m values above u, is taken for exponential, with mean u + s: the share is
     above u + s ln(0.01/share). All m tell where the end is, and not the two or three around it. Where they
@@ -381,11 +388,11 @@ def _upper_end(values: np.ndarray, share: float) -> float:
     >>> bool(abs(end - np.log(1000)) < 0.08)  # three deviations: one is √(1 + 2.3²)/√m, m = 10⁴
     True
     """
-    m = int(_TAIL * len(values))
-    if m < _IN_TAIL or not 0 < share < _TAIL:
+    m = int(_TAIL_SHARE * len(values))
+    if m < _LEAST_IN_TAIL or not 0 < share < _TAIL_SHARE:
         return float(np.quantile(values, 1 - share))
     largest = np.sort(values)[-m - 1 :]
-    return float(largest[0] + (largest[1:] - largest[0]).mean() * np.log(_TAIL / share))
+    return float(largest[0] + (largest[1:] - largest[0]).mean() * np.log(_TAIL_SHARE / share))
 
 
 def _folds(
@@ -399,7 +406,7 @@ def _folds(
     for sign in (-1, 1):
         _, group, sizes = np.unique(groups[signs == sign], return_inverse=True, return_counts=True)
         order = rng.permutation(len(sizes))
-        order = order[np.argsort(-sizes[order], kind="stable")]  # the largest first
+        order = order[np.argsort(-sizes[order], kind="stable")]  # The largest groups are dealt first.
         dealt = np.empty(len(sizes), np.int64)
         dealt[order] = np.arange(len(sizes)) % count
         fold[signs == sign] = dealt[group]
@@ -411,13 +418,13 @@ def _sample(signs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np
 
     Where there are too many, as many of either kind as its share, but of a rare kind not few.
     """
-    if len(signs) <= _CHOSEN:
+    if len(signs) <= _MOST_CHOSEN:
         return np.arange(len(signs)), np.ones(len(signs))
     rare, common = sorted((np.flatnonzero(signs == sign) for sign in (-1, 1)), key=len)
-    few = max(_CHOSEN * len(rare) // len(signs), min(len(rare), _RARE))
+    few = max(_MOST_CHOSEN * len(rare) // len(signs), min(len(rare), _LEAST_RARE))
     stands_for = np.empty(len(signs))
     some = []
-    for kind, count in ((rare, few), (common, _CHOSEN - few)):
+    for kind, count in ((rare, few), (common, _MOST_CHOSEN - few)):
         some.append(rng.permutation(kind)[:count])
         stands_for[kind] = len(kind) / count
     chosen = np.sort(np.concatenate(some))

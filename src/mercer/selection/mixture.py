@@ -30,9 +30,9 @@ from scipy.special import expit
 
 __all__ = ["learn_weights", "left_out_loss"]
 
-_STEEP = 4.0  # s
-_CONSTANT = 10.0  # c, in place of an intercept
-_REACH = (-5.0, 9.0)  # logarithms of weights
+_STEEPNESS = 4.0  # s of the loss above
+_CONSTANT_KERNEL = 10.0  # c, which stands for an intercept
+_LOG_WEIGHT_BOUNDS = (-5.0, 9.0)  # bounds on ln w: beyond them an aspect counts for nothing, or for all
 
 
 def left_out_loss(
@@ -49,7 +49,7 @@ def left_out_loss(
     True
     """
     n, weights = len(signs), np.exp(logarithms)
-    M = np.full((n, n), _CONSTANT)
+    M = np.full((n, n), _CONSTANT_KERNEL)
     for K, weight in zip(parts, weights, strict=True):
         M += weight * K
     M.flat[:: n + 1] += 1.0
@@ -61,8 +61,8 @@ def left_out_loss(
     inverse += np.tril(inverse, -1).T
     alpha, d = inverse @ signs, np.diagonal(inverse)
     margin = 1.0 - signs * alpha / d  # yᵢ f₋ᵢ(xᵢ)
-    value = float(np.logaddexp(0.0, -_STEEP * margin).mean())
-    by_margin = -_STEEP * expit(-_STEEP * margin) / n
+    value = float(np.logaddexp(0.0, -_STEEPNESS * margin).mean())
+    by_margin = -_STEEPNESS * expit(-_STEEPNESS * margin) / n
     u = inverse @ (-by_margin * signs / d)
     G = -(inverse * (by_margin * signs * alpha / d**2)) @ inverse
     slopes = [np.einsum("ij,ij->", G, K) - u @ (K @ alpha) for K in parts]
@@ -102,7 +102,7 @@ def learn_weights(
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[_REACH] * count,
+        bounds=[_LOG_WEIGHT_BOUNDS] * count,
         options={"maxiter": iterations},
     )
     weights = np.exp(found.x)

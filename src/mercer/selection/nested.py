@@ -12,9 +12,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
-__all__ = ["NestedError", "nested_error"]
+__all__ = ["NestedError", "mistakes", "nested_error", "share_interval"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +27,14 @@ class NestedError:
     """
 
     error: float
-    #: in which the error lies with 95 % probability, by the points that were left out
+    #: The error lies in this interval with 95 % probability, by the points that were left out.
     interval: tuple[float, float]
-    #: of each fold
+    #: the error of each fold
     errors: np.ndarray
-    #: (m, …) the predictions, from models that did not see the point; where the folds test each point once,
-    #: in the order of y
+    #: (m, …) the predictions, each from a model that did not see the point; in the order of y where the folds
+    #: test each point once
     predictions: np.ndarray
-    #: (m,) of which points they are, in rising order: ``predictions`` are to be compared with ``y[rows]``
+    #: (m,) the points that they are of, in rising order: compare ``predictions`` with ``y[rows]``
     rows: np.ndarray
 
     def __str__(self) -> str:
@@ -42,7 +43,7 @@ class NestedError:
         return f"{self.error:.4g}, 95 % interval {low:.4g} to {high:.4g}, from {folds}"
 
 
-def nested_error(estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = None) -> NestedError:
+def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups: Any = None) -> NestedError:
     """Fit clones of the estimator, its search included, on all folds but one, and predict that one.
 
     ``cv`` is what scikit-learn takes: a number of folds, a splitter, or pairs of positions to learn from and
@@ -58,7 +59,7 @@ def nested_error(estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = N
     y = _targets(X, y, is_class, is_pairwise)
     every = np.arange(len(y))
     parts = check_cv(cv, y, classifier=is_class).split(np.zeros(len(y)), y, groups)
-    splits = [(every[train], every[test]) for train, test in parts]  # positions, where masks were given
+    splits = [(every[train], every[test]) for train, test in parts]  # Masks become positions.
     sizes = [len(test) for _, test in splits]
     if not sizes or min(sizes) == 0:
         raise InputError(f"every fold of cv must have points to test, got {sizes or 'no folds'}: pass others")
@@ -69,45 +70,66 @@ def nested_error(estimator: Any, X: Any, y: Any, *, cv: Any = 5, groups: Any = N
             known, new = data.columns(known, train), data.columns(new, train)
         told = np.asarray(clone(estimator).fit(known, y[train]).predict(new))
         found.append(told.reshape(y[test].shape))
-    errors = [_error(told, y[test], is_class) for told, (_, test) in zip(found, splits, strict=True)]
+    errors = [mistakes(told, y[test], is_class) for told, (_, test) in zip(found, splits, strict=True)]
     rows, predictions = np.concatenate([test for _, test in splits]), np.concatenate(found)
     order = np.argsort(rows, kind="stable")
     rows, predictions = rows[order], predictions[order]
-    error = _error(predictions, y[rows], is_class)
+    error = mistakes(predictions, y[rows], is_class)
     interval = _interval(error, predictions, y, rows, is_class)
     return NestedError(error, interval, np.array(errors), predictions, rows)
 
 
-def _targets(X: Any, y: Any, is_class: bool, is_pairwise: bool) -> np.ndarray:  # (n,) or (n, targets)
+def _targets(X: Any, y: Targets, is_class: bool, is_pairwise: bool) -> np.ndarray:  # (n,) or (n, targets)
     """y as an array, that is of the same points as X."""
-    y, n = np.asarray(y), data.n_points(X)
-    if is_class and y.shape[1:] == (1,):
-        y = column_or_1d(y, warn=True)
-    if y.ndim != 1 and (is_class or y.ndim != 2):
+    targets, n = np.asarray(y), data.n_points(X)
+    if is_class and targets.shape[1:] == (1,):
+        targets = column_or_1d(targets, warn=True)
+    if targets.ndim != 1 and (is_class or targets.ndim != 2):
         wanted = "one label for each point" if is_class else "one row of numbers for each point"
-        raise InputError(f"y must hold {wanted}, got shape {y.shape}: pass an array of shape ({n},)")
-    if len(y) != n:
+        raise InputError(f"y must hold {wanted}, got shape {targets.shape}: pass an array of shape ({n},)")
+    if len(targets) != n:
         raise InputError(
-            f"X and y must be of the same points, got {n} and {len(y)}: pass one target for each point"
+            f"X and y must be of the same points, got {n} and {len(targets)}: pass one target for each point"
         )
     if is_pairwise and np.shape(X) != (n, n):
         raise InputError(
             f"kernel='precomputed' takes the kernel values of all points with each other, got shape "
             f"{np.shape(X)}: pass the square matrix, of which each fold gets its rows and columns"
         )
-    return y
+    return targets
 
 
-def _error(predictions: np.ndarray, y: np.ndarray, is_class: bool) -> float:
+def mistakes(predictions: Any, y: Targets, is_class: bool) -> float:
+    """The share of wrong labels, or the root of the mean squared error.
+
+    >>> mistakes([1, 0, 1, 1], [1, 1, 1, 1], True), mistakes([1.0, 3.0], [1.0, 1.0], False) ** 2
+    (0.25, 2.0)
+    """
+    predictions, y = np.asarray(predictions), np.asarray(y)
     if is_class:
         return float(np.mean(predictions != y))
     return float(np.sqrt(np.mean((predictions - y) ** 2)))
 
 
+def share_interval(hits: Any, total: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Clopper and Pearson's interval of a share, of hits among total: exact, and never too short.
+
+    >>> low, high = share_interval(0, 10)
+    >>> float(low), round(float(high), 4)
+    (0.0, 0.3085)
+    """
+    hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    rest = (1 - level) / 2
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), total - hits + 1, rest), 0.0)
+        high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1e-9), 1 - rest), 1.0)
+    return low, high
+
+
 def _interval(
     error: float, predictions: np.ndarray, y: np.ndarray, rows: np.ndarray, is_class: bool
 ) -> tuple[float, float]:
-    """By as many points as the predictions are worth.
+    """The interval of the error, for as many points as the predictions are worth.
 
     Models of different folds are much alike, and wrong about the same points: a point that is tested m times
     tells hardly more than one that is tested once. If it told nothing more, the mean over all predictions
@@ -116,13 +138,11 @@ def _interval(
     """
     times = np.unique(rows, return_counts=True)[1]
     points = times.sum() ** 2 / (times**2).sum()
-    if is_class:  # Clopper and Pearson
-        wrong = error * points
-        low = float(betaincinv(wrong, points - wrong + 1, 0.025)) if error > 0 else 0.0
-        high = float(betaincinv(wrong + 1, points - wrong, 0.975)) if error < 1 else 1.0
-        return low, high
+    if is_class:
+        low, high = share_interval(error * points, points)
+        return float(low), float(high)
     squares = ((predictions - y[rows]) ** 2).reshape(len(rows), -1).mean(axis=1)
     if len(times) == 1:
         return 0.0, np.inf
-    margin = float(stdtrit(points - 1, 0.975) * squares.std(ddof=1) / np.sqrt(points))  # Student's t
+    margin = float(stdtrit(points - 1, 0.975) * squares.std(ddof=1) / np.sqrt(points))  # by Student's t
     return float(np.sqrt(max(error**2 - margin, 0.0))), float(np.sqrt(error**2 + margin))

@@ -22,13 +22,14 @@ from mercer.selection.search import Clock, Score
 
 __all__ = ["Winner", "race"]
 
-#: points up to which folds are cut several times: fewer tell less
-_FEW, _ROUNDS = 1000, range(5)
+#: Up to so many points, folds are cut in several rounds: the errors of few points vary most.
+_REPEATED_UP_TO, _ROUNDS = 1000, range(5)
+#: All of these are choices between time and noise: points of the rungs, the share of the cells that goes on,
+#: how often the neighbours of the best cell are scored, and how many cells are scored over other folds too.
 _RUNGS = (1280, 2560, 5120, 10240)
-_KEPT = 1 / 3  # of the cells
-_LONGER = 2.0  # times that a rung may take, of the one before
-_CLIMB = 4  # times that the neighbours of the best cell are scored, at most
-_LAST, _MORE = 5, (1, 2)  # cells that are scored over folds of other rounds, and these
+_SHARE_KEPT, _MOST_CLIMBS = 1 / 3, 4
+_FINALISTS, _FINAL_ROUNDS = 5, (1, 2)
+_LONGER_RUNG = 2.0  # A rung is begun if this times the time of the one before is left.
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,32 +42,28 @@ class Winner:
 
 
 def race(
-    score: MachineErrors,
-    kernels: Sequence[Kernel],
-    order: np.ndarray,
-    clock: Clock,
-    first: int = _RUNGS[0],
+    score: MachineErrors, kernels: Sequence[Kernel], order: np.ndarray, clock: Clock, first: int = _RUNGS[0]
 ) -> Winner:
     """The best of the kernels and its C, on the last of the points in this order, ``first`` of them first."""
     alive = np.ones((len(kernels), len(PENALTIES)), dtype=bool)
     table, seconds = _Table(score, kernels, order[:0], clock), 0.0
     for points in _rungs(len(order), first):
-        if len(table.which) and clock.left < _LONGER * seconds:
+        if len(table.which) and clock.left < _LONGER_RUNG * seconds:
             return table.winner(table.best(1))
         began = now()
         table = _Table(score, kernels, order[-points:], clock)
         table.fill(alive)
-        alive = table.best(max(int(_KEPT * alive.sum()), 1))
+        alive = table.best(max(int(_SHARE_KEPT * alive.sum()), 1))
         seconds = now() - began
-    for _ in range(_CLIMB):
+    for _ in range(_MOST_CLIMBS):
         around = binary_dilation(table.best(1)) & np.isnan(table.errors)
         if not around.any() or clock.is_over:
             break
         table.fill(around)
-    if len(table.which) <= _FEW or clock.left < seconds:
+    if len(table.which) <= _REPEATED_UP_TO or clock.left < seconds:
         return table.winner(table.best(1))
-    last = table.best(_LAST)
-    table.fill(last, _MORE)
+    last = table.best(_FINALISTS)
+    table.fill(last, _FINAL_ROUNDS)
     return table.winner(last)
 
 
@@ -82,7 +79,7 @@ class _Table:
 
     def fill(self, cells: np.ndarray, rounds: Sequence[int] = (0,)) -> None:
         """Score these, the middle kernel first, until the time is over; cells side by side are one path."""
-        rounds = _ROUNDS if len(self.which) <= _FEW else rounds
+        rounds = _ROUNDS if len(self.which) <= _REPEATED_UP_TO else rounds
         for row in sorted(range(len(self.kernels)), key=lambda row: abs(row - len(self.kernels) // 2)):
             if self.clock.is_over and self.rounds.any():
                 return
@@ -106,7 +103,7 @@ class _Table:
         return errors if np.isnan(errors).any() else neighbours(errors)
 
     def best(self, count: int) -> np.ndarray:
-        """So many cells, of equal ones those of less C."""
+        """The best cells, so many of them; of equal ones, those with the smaller C come first."""
         values = np.where(self._same, np.nan, self.compared)
         order = np.lexsort((np.tile(np.arange(values.shape[1]), len(values)), values.ravel()))
         found = np.zeros(values.shape, dtype=bool)
@@ -115,7 +112,7 @@ class _Table:
 
     @property
     def _same(self) -> np.ndarray:
-        """At the end of a path, cells with the errors of the C before them.
+        """The cells at the end of a path that have the same errors as the C before them.
 
         From where a machine has no point at its bound, a larger C is the same machine.
         """
@@ -128,7 +125,7 @@ class _Table:
         return same
 
     def winner(self, cells: np.ndarray) -> Winner:
-        """The best of these."""
+        """The best of these cells."""
         values = np.where(cells, self.compared, np.nan)
         number, column = np.unravel_index(int(np.nanargmin(values)), values.shape)
         tie = float(np.nanmean(self.errors))

@@ -2,12 +2,13 @@ r"""Regression with a kernel that was chosen for the data."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
 from mercer.estimators.ridge_cv import KernelRidgeCV
@@ -22,13 +23,14 @@ from mercer.selection.search import Clock, Search, Trial, affordable_points
 
 __all__ = ["AutoKernelRegressor"]
 
-_LEARNED = 3000  # points that the parameters of the winner are learned on
-_SCORED = 6000  # points that the last penalty is chosen on
-_MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties, relative to λ of the evidence
-_PART = 0.1  # of the time that is left, for that choice
-_FEWEST = 1000  # points of the last fit, however little time and memory is left
-_TIMED = 2000  # points of a fit that is timed, to know how far the machine is from the plan's
-_NEAR = 0.1  # of the time that is left, from which on that is worth it
+_POINTS_LEARNED_ON = 3000  # points that the parameters of the winner are learned on
+_POINTS_SCORED_ON = 6000  # points that the last penalty is chosen on
+_PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties that are tried, relative to λ
+_SHARE_FOR_THE_PENALTY = 0.1  # of the time that is left
+_LEAST_POINTS = 1000  # The last fit has so many points, however little time and memory is left.
+#: A fit of so many points is timed, to correct the plan for this machine, where the last fit is planned to
+#: take more than this share of the time that is left.
+_POINTS_TIMED, _SHARE_WORTH_TIMING = 2000, 0.1
 
 
 class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEstimator):
@@ -73,19 +75,19 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
     trials_: list[Trial]
     report_: Report
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Targets) -> Self:
         """Choose and fit on the points X and their targets y, (n,) or (n, targets)."""
         journal, clock = Journal(), Clock(self.max_time)
-        X, y = self._validate_fit(X, y, multi_output=True, y_numeric=True)
+        X, targets = self._validate_fit(X, y, multi_output=True, y_numeric=True)
         self._require_points(X)
-        Z = _standardised(y.astype(np.float64).reshape(len(y), -1))
+        Z = _standardised(targets.astype(np.float64).reshape(len(targets), -1))
         search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock, journal)
-        winner = search.finish(winner, _LEARNED)
+        winner = search.finish(winner, _POINTS_LEARNED_ON)
         self.alpha_, self.kernel_ = self._penalty(X, Z, winner, search, clock), winner.kernel
-        which = np.sort(search.order[: self._affordable(X, y, clock)])
-        if len(which) < len(y):
-            self._tell_of_fewer(len(which), len(y), journal)
-        some = (data.take(X, which), y[which]) if len(which) < len(y) else (X, y)
+        which = np.sort(search.order[: self._affordable(X, targets, clock)])
+        if len(which) < len(targets):
+            self._tell_of_fewer(len(which), len(targets), journal)
+        some = (data.take(X, which), targets[which]) if len(which) < len(targets) else (X, targets)
         self.model_ = KernelRidge(self.alpha_, kernel=winner.kernel).fit(*some)
         self.trials_, self.best_score_ = search.trials, winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
@@ -94,10 +96,10 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         )
         return self
 
-    def _penalty(self, X: Any, Z: np.ndarray, winner: Trial, search: Search, clock: Clock) -> float:
+    def _penalty(self, X: Points, Z: np.ndarray, winner: Trial, search: Search, clock: Clock) -> float:
         """The best λ about that of the evidence; where one cannot afford the points, that of the search."""
-        chosen = KernelRidgeCV(winner.noise * _MULTIPLES, kernel=winner.kernel)
-        which = search.order[: min(_SCORED, affordable_points())]
+        chosen = KernelRidgeCV(winner.noise * _PENALTY_FACTORS, kernel=winner.kernel)
+        which = search.order[: min(_POINTS_SCORED_ON, affordable_points())]
         if search.stopped == "interrupted":
             return winner.score.penalty
         while not _is_affordable(chosen._plan(data.take(X, which), Z.shape[1]), clock):
@@ -106,28 +108,28 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
                 return winner.score.penalty
         return float(quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
 
-    def _affordable(self, X: Any, y: np.ndarray, clock: Clock) -> int:
+    def _affordable(self, X: Points, y: np.ndarray, clock: Clock) -> int:
         """How many points the last fit may take: memory grows with their square, time with their cube."""
         n = data.n_points(X)
         plan = self._probe("mixed")._plan(X, 1)
-        beside = plan.memory - 4 * n * n  # the factor is in float32
+        beside = plan.memory - 4 * n * n  # The factor is in float32.
         by_memory = int(np.sqrt(max(memory_budget() - beside, 0) / 4))
         seconds = plan.seconds
-        if seconds > _NEAR * clock.left:
+        if seconds > _SHARE_WORTH_TIMING * clock.left:
             seconds *= self._slowness(X, y)
         by_time = n * (max(clock.left, 0.0) / max(seconds, 1e-9)) ** (1 / 3)
-        return int(min(n, max(by_memory, _FEWEST), max(by_time, _FEWEST)))
+        return int(min(n, max(by_memory, _LEAST_POINTS), max(by_time, _LEAST_POINTS)))
 
-    def _slowness(self, X: Any, y: np.ndarray) -> float:
+    def _slowness(self, X: Points, y: np.ndarray) -> float:
         """How many times longer than planned a fit takes here: of slow kernels, or on a busy machine."""
-        some = slice(min(_TIMED, len(y)))
+        some = slice(min(_POINTS_TIMED, len(y)))
         points = data.take(X, np.arange(len(y))[some])
         began = now()
         probe = quietly(KernelRidge(self.alpha_, kernel=self.kernel_, solver="mixed").fit, points, y[some])
         return max(1.0, (now() - began) / max(probe.report_.plan.seconds, 1e-9))
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
-        """Of the last fit."""
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
+        """The plan of the last fit."""
         return self._probe("auto")._plan(X, n_outputs)
 
     def _probe(self, solver: str) -> KernelRidge:
@@ -137,7 +139,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
 
 
 def _is_affordable(plan: Plan, clock: Clock) -> bool:
-    return plan.memory <= memory_budget() and plan.seconds <= _PART * clock.left
+    return plan.memory <= memory_budget() and plan.seconds <= _SHARE_FOR_THE_PENALTY * clock.left
 
 
 def _standardised(Y: np.ndarray) -> np.ndarray:  # (n, t)

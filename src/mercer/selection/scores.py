@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.ndimage import convolve1d
 from sklearn.model_selection import StratifiedKFold
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -20,23 +20,23 @@ from mercer.selection.search import Score
 from mercer.solvers.linear.ridge import ridge_path
 from mercer.solvers.svm.folds import LARGEST, Fold, mistakes_of_paths
 
-__all__ = ["MOST", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
+__all__ = ["MOST_FOR_FOLDS", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
 
-#: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c is the same machine
+#: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c gives the same machine
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
-#: points that are scored by folds, at most
-MOST = LARGEST * 5 // 4
-_TOL = 1e-2  # of machines that are scored
-#: multiples of λ by the evidence
-_MULTIPLES = 10.0 ** np.arange(-2.0, 1.1, 0.5)
+#: the largest number of points that are scored by folds
+MOST_FOR_FOLDS = LARGEST * 5 // 4
+_TOLERANCE = 1e-2  # of machines that are scored: ten times the default, for errors and not for coefficients
+#: penalties that are tried, relative to λ of the evidence
+_PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.5)
 
 
-def left_out(X: Any, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Score]:
+def left_out(X: Points, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Score]:
     """Kernel ridge: the root of the mean squared error left out, exact, over some penalties about λ."""
 
     def score(kernel: Kernel, noise: float, which: np.ndarray) -> Score:
         best = Score(np.inf, np.inf, noise)
-        alphas = noise * _MULTIPLES
+        alphas = noise * _PENALTY_FACTORS
         with single_threaded_blas():
             K = np.asarray(Gram(kernel, data.take(X, which), cache=0).dense(), dtype=np.float64)
             path = ridge_path(K, Y[which], alphas, np.ones(len(which)))
@@ -55,12 +55,12 @@ class MachineErrors:
     """Support vector machines: the share of errors over folds, for the best C of a path.
 
     K is computed once for a path; a fold is a set of its indices, and the machines of a fold start from one
-    another. Of more points than `MOST`, each fold is an SVC with rows of its own.
+    another. Of more points than `MOST_FOR_FOLDS`, each fold is an SVC with rows of its own.
     Single errors are noisy: what is compared is the mean over neighbouring C, and equal means are decided by
     the mean over all.
     """
 
-    def __init__(self, X: Any, codes: np.ndarray, seed: int = 0, folds: int = 5) -> None:
+    def __init__(self, X: Points, codes: np.ndarray, seed: int = 0, folds: int = 5) -> None:
         self.X, self.codes, self.seed, self.folds = X, codes, seed, folds
 
     def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
@@ -100,7 +100,7 @@ class MachineErrors:
                 y, y
             )
         ]
-        if len(which) <= MOST:
+        if len(which) <= MOST_FOR_FOLDS:
             K = np.asarray(gram.dense(), dtype=np.float64)
             wrong = mistakes_of_paths(K, y, folds, penalties, end)
         else:
@@ -109,7 +109,7 @@ class MachineErrors:
 
 
 def _mistakes_of_paths(
-    kernel: Kernel, X: Any, y: np.ndarray, folds: Sequence[Fold], penalties: np.ndarray
+    kernel: Kernel, X: Points, y: np.ndarray, folds: Sequence[Fold], penalties: np.ndarray
 ) -> np.ndarray:  # (m,)
     """As `mistakes_of_paths`, of folds that are too large for it: a thread for each."""
     wrong = np.zeros((len(folds), len(penalties)), np.int64)
@@ -118,10 +118,10 @@ def _mistakes_of_paths(
         train, test = folds[number]
         new = data.take(X, test)
         with config(threads=1, progress=False):
-            models = SVC(kernel=kernel, tol=_TOL).path(data.take(X, train), y[train], penalties)
+            models = SVC(kernel=kernel, tol=_TOLERANCE).path(data.take(X, train), y[train], penalties)
             wrong[number] = [np.count_nonzero(model.predict(new) != y[test]) for model in models]
 
-    with warnings.catch_warnings():  # of all these fits; that of the last machine is heard
+    with warnings.catch_warnings():  # Only the warnings of the last machine are of interest.
         warnings.simplefilter("ignore")
         run(one, range(len(folds)))
     return wrong.sum(axis=0)

@@ -26,6 +26,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import short_name
 from mercer.runtime.clock import now
@@ -36,26 +37,26 @@ from mercer.selection.families import Family
 
 __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
 
-_RUNGS = (1000, 2000)  # points that are learned on, in turn
-_KEPT = 3  # trials that go on
-_MATRICES, _VECTORS = 6, 1000  # n × n and n, that learning and scoring take
-_PER_COLUMN = 5  # points that a parameter of its own takes
-_STEPS = (8, 30)  # uphill, at least and at most
-#: points on which a step is timed, the second number unless the first takes more than this part of the time
-_PROBES, _PART = (60, 250), 0.05
-_EVALUATIONS = 25  # of the evidence in a trial, about
-_POWER = 2.3  # of the number of points, that a trial's time grows with
-_LEAST = 100  # points of a trial, however little time there is
-_SHARES = 2.0  # of the time for all trials divided by their number, that one of them may take
+_RUNGS = (1000, 2000)  # points that trials learn on: all trials on the first, the best on the second
+_TRIALS_KEPT = 3  # trials that go on to the next rung
+_MATRICES_HELD, _VECTORS_HELD = 6, 1000  # arrays (n, n) and (n,) that learning and scoring hold in memory
+_POINTS_PER_COLUMN = 5  # points that a column needs to have a parameter of its own: a choice
+_GRADIENT_STEPS = (8, 30)  # bounds on the number of L-BFGS iterations of a trial
+#: A step is timed on so many points; the second time is left out if the first took this share of the time.
+_PROBE_POINTS, _PROBE_SHARE = (60, 250), 0.05
+_EVALUATIONS_PER_TRIAL = 25  # how often a trial computes the evidence, about
+_TIME_POWER = 2.3  # The time of a trial grows with the number of points to this power.
+_LEAST_POINTS = 100  # A trial has so many points, however little time there is.
+_SHARES_PER_TRIAL = 2.0  # A trial may take this times the time of all trials divided by their number.
 
 
 @dataclass(frozen=True)
 class Score:
     """What a kernel is worth on some points, at the best penalty that was tried."""
 
-    #: the error: less is better
+    #: the error; less is better
     error: float
-    #: what decides between equal errors: less is better
+    #: This decides between equal errors; less is better.
     tie: float
     #: the penalty
     penalty: float
@@ -69,7 +70,7 @@ class Trial:
     #: λ beside K, by the evidence
     noise: float
     score: Score
-    #: points it was learned on, and as many to score it
+    #: the number of points that it was learned on; as many others score it
     points: int
     #: whether each column has a parameter of its own
     per_column: bool
@@ -80,12 +81,12 @@ class Trial:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """By which trials on the same points are ordered."""
+        """The key by which trials on the same points are ordered."""
         return self.score.error, self.score.tie
 
     @property
     def name(self) -> str:
-        """A short one, for people."""
+        """A short name, for people."""
         return short_name(self.kernel) + (", a scale per column" if self.per_column else "")
 
     def __str__(self) -> str:
@@ -119,14 +120,14 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """The seconds that are left."""
         return self.end - now()
 
 
 ScoreOf = Callable[[Kernel, float, np.ndarray], Score]
 #: a family, the kernel and λ to begin from, and whether each column has a parameter of its own
 Candidate = tuple[Family, Kernel, float | None, bool]
-#: one after the other: a later one may begin from what an earlier one gave
+#: These are done one after the other: a later one may begin from what an earlier one gave.
 Candidates = Iterator[Candidate]
 
 
@@ -135,7 +136,7 @@ class Search:
 
     def __init__(
         self,
-        X: Any,
+        X: Points,
         Y: np.ndarray,  # (n, t) targets of the evidence
         score: ScoreOf,
         *,
@@ -146,21 +147,21 @@ class Search:
     ) -> None:
         self.X, self.Y, self.score = X, Y, score
         self.clock = clock
-        #: points times steps uphill of a trial, about
+        #: the number of points times L-BFGS iterations of a trial, about
         self.work = work
         self.order = np.random.default_rng(seed).permutation(len(Y))
-        #: told of every trial; False ends the search
+        #: This is told of every trial, and ends the search by returning False.
         self.step = step
         self.trials: list[Trial] = []
-        #: points that whoever goes on begins with: many, unless time made the trials take fewer
+        #: the number of points to go on with: many, unless time made the trials take fewer
         self.first = 2 * _RUNGS[-1]
-        #: as in a report
+        #: why the search ended, in the words of a report
         self.stopped = "converged"
         #: whether time was too short for a part of what would have been tried
         self.is_cut = False
 
     def run(self, families: Sequence[Family]) -> list[Trial]:
-        """All trials; those of the last rung, the best first."""
+        """Run all trials and return those of the last rung, the best first."""
         usual = self._points(_RUNGS[0])
         first = self._affordable(families, usual)
         if first < usual:
@@ -169,7 +170,7 @@ class Search:
         for points in [usual] * (first < usual) + [
             p for p in _RUNGS[1:] if p <= self._points(len(self.Y) - 1)
         ]:
-            kept = best[:_KEPT]
+            kept = best[:_TRIALS_KEPT]
             if len(kept) == 1:
                 break
             growth = self._size(points) / self._size(kept[0].points)
@@ -202,16 +203,16 @@ class Search:
     # --- the steps -------------------------------------------------------------------------------------
 
     def _affordable(self, families: Sequence[Family], points: int) -> int:
-        """Of so many points as many as let all trials come to their end in time."""
+        """The largest number of points, at most so many, with which all trials end in time."""
         if not np.isfinite(self.clock.end) or not families:
             return points
         sizes, seconds = [], []
-        for probe in (probe for probe in _PROBES if probe <= max(len(self.Y), _PROBES[0])):
+        for probe in (probe for probe in _PROBE_POINTS if probe <= max(len(self.Y), _PROBE_POINTS[0])):
             began, left = now(), self.clock.left
             which = self.order[:probe]
-            sizes.append(len(which) ** _POWER)
+            sizes.append(len(which) ** _TIME_POWER)
             seconds.append(self._trial_seconds(families[0], which))
-            if now() - began > _PART * left:
+            if now() - began > _PROBE_SHARE * left:
                 break
         share = max(self.clock.left, 0.0) / (2 * len(families) * len(self._parts(points)))
         share *= min(len(families), self._at_a_time(points))
@@ -220,14 +221,14 @@ class Search:
         else:
             slope = max((seconds[1] - seconds[0]) / (sizes[1] - sizes[0]), 1e-15)
             fixed = max(seconds[0] - slope * sizes[0], 0.0)
-        return int(min(points, max(_LEAST, (max(share - fixed, 0.0) / slope) ** (1 / _POWER))))
+        return int(min(points, max(_LEAST_POINTS, (max(share - fixed, 0.0) / slope) ** (1 / _TIME_POWER))))
 
     def _size(self, points: int) -> float:
-        """What the time of a trial on so many points is in proportion to, about."""
-        return float(sum(len(part) ** _POWER for part, _ in self._parts(points)))
+        """A number that the time of a trial on so many points is about proportional to."""
+        return float(sum(len(part) ** _TIME_POWER for part, _ in self._parts(points)))
 
     def _trial_seconds(self, family: Family, which: np.ndarray) -> float:
-        """How long a trial on these points takes, about: the steps uphill from the better of two."""
+        """About how long a trial on these points takes, by the quicker of two timed steps."""
         X, Y, steps = data.take(self.X, which), self.Y[which], []
         for _ in range(2):
             began = now()
@@ -236,13 +237,13 @@ class Search:
             steps.append(now() - began)
         began = now()
         self.score(family.kernel, 1.0, which)
-        return _EVALUATIONS * min(steps) + now() - began
+        return _EVALUATIONS_PER_TRIAL * min(steps) + now() - began
 
     def _first(self, family: Family, points: int) -> Candidates:
         """The family as it is; then from what that gave, the last trial, with a parameter for each column."""
         yield family, family.kernel, None, False
         done = next(trial for trial in reversed(self.trials) if trial.family is family)
-        if family.columns > 0 and len(self._parts(points)[0][0]) >= _PER_COLUMN * (family.columns + 1):
+        if family.columns > 0 and len(self._parts(points)[0][0]) >= _POINTS_PER_COLUMN * (family.columns + 1):
             yield family, done.kernel, done.noise, True
 
     def _rung(self, chains: Sequence[Candidates], points: int, count: int) -> list[Trial]:
@@ -260,7 +261,7 @@ class Search:
                     self.is_cut = True
                     return
                 with guard:
-                    share = min(1.0, _SHARES * threads / max(count - begun, 1))
+                    share = min(1.0, _SHARES_PER_TRIAL * threads / max(count - begun, 1))
                     begun += 1
                 trial = self._trial(candidate, points, self.clock.part(share))
                 with guard:
@@ -270,9 +271,9 @@ class Search:
                         self.clock.end = -np.inf
 
         before = len(self.trials)
-        with threads_within(most):  # a chain has its share of what the others leave
+        with threads_within(most):  # A chain has its share of what the others leave.
             run(task, range(len(chains)))
-        trials = [made[key] for key in sorted(made)]  # as if they had been made one after the other
+        trials = [made[key] for key in sorted(made)]  # The order is that of trials made one after the other.
         self.trials[before:] = trials
         return sorted(trials, key=lambda trial: trial.rank)
 
@@ -297,7 +298,7 @@ class Search:
 
     def _at_a_time(self, points: int) -> int:
         """Threads that learn and score, as many as memory has room for."""
-        each = 8 * points * (_MATRICES * points + _VECTORS)
+        each = 8 * points * (_MATRICES_HELD * points + _VECTORS_HELD)
         return max(1, min(thread_count(), memory_budget() // each))
 
     def _points(self, points: int) -> int:
@@ -329,15 +330,15 @@ class Search:
             family.names,
             noise,
             tied=tied,
-            iterations=int(min(max(self.work / len(which), _STEPS[0]), _STEPS[1])),
+            iterations=int(min(max(self.work / len(which), _GRADIENT_STEPS[0]), _GRADIENT_STEPS[1])),
             deadline=self.clock.end if end is None else end,
         )
 
 
 def affordable_points() -> int:
-    """How many points may have the handful of matrices that learning takes."""
-    half = _VECTORS / (2 * _MATRICES)
-    return int(np.sqrt(half**2 + memory_budget() / (8 * _MATRICES)) - half)
+    """The number of points for which memory has room for all matrices that learning takes."""
+    half = _VECTORS_HELD / (2 * _MATRICES_HELD)
+    return int(np.sqrt(half**2 + memory_budget() / (8 * _MATRICES_HELD)) - half)
 
 
 def _mean(scores: list[Score]) -> Score:

@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Frame
 from mercer.errors import InputError
 from mercer.tables.frames import MISSING, Body, as_they_stand, from_text
 from mercer.tables.table import Table
@@ -324,7 +324,7 @@ def _first_wrong(body: str, separator: str, width: int) -> tuple[int, int]:
     return (int(wrong[0]) + 1, int(counts[wrong[0]])) if len(wrong) else (0, 0)
 
 
-def _refuse_mixed(frame: Any, name: str, comma: bool) -> None:
+def _refuse_mixed(frame: Frame, name: str, comma: bool) -> None:
     """Refuse columns that are numbers but for a few texts: one of the two is a mistake."""
     for label in frame.columns:
         column = frame[label]

@@ -82,7 +82,7 @@ def _shown(cell: Any) -> str:
     return as_label(cell) if isinstance(cell, bool | np.bool_) else repr(cell)
 
 
-def as_label(value: Any) -> str:
+def as_label(value: object) -> str:
     """A category as text, the same whichever file it came from: 1, 1.0 and "1"; True, "true" and "TRUE".
 
     >>> [as_label(v) for v in (1, 1.0, "1", True, "TRUE", 2.5)]

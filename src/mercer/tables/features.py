@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.types import Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.cells import gaps, is_date
@@ -118,7 +119,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     # --- fitting -----------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Targets | None = None) -> Self:
         """Learn what each column holds and how it becomes numbers."""
         view = TableView.of(X)
         names = view.names
@@ -181,7 +182,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     # --- transforming ------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> np.ndarray:  # (n, features): floats, or objects where there are any
+    def transform(self, X: Points) -> np.ndarray:  # (n, features): floats, or objects where there are any
         """The same columns of another table as numbers; columns that the fit did not see are ignored."""
         check_is_fitted(self)
         view, encoders = TableView.of(X), self.encoders_
@@ -216,7 +217,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"{', '.join(map(repr, names[:12]))}{', …' if len(names) > 12 else ''}"
             )
 
-    def unseen(self, X: Any) -> dict[str, list[str]]:
+    def unseen(self, X: Points) -> dict[str, list[str]]:
         """By column, the categories of a table that the training rows had not: they become zeros."""
         check_is_fitted(self)
         view = TableView.of(X)

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from mercer.data.types import Frame
 from mercer.errors import InputError, require
 from mercer.runtime.config import memory_budget
 from mercer.tables.dates import orders_of
@@ -94,7 +95,7 @@ def _are_codes(texts: Any) -> bool:
     return is_filled and bool(texts.str.contains(r"^0\d").any())
 
 
-def as_they_stand(body: Body, frame: Any, source: str) -> Any:
+def as_they_stand(body: Body, frame: Frame, source: str) -> Any:
     """The texts of all cells; numbers with decimal commas as they were read, for predictions have points."""
     texts = body.read(source, infer_schema=False)
     if not body.decimal_comma:
@@ -102,7 +103,7 @@ def as_they_stand(body: Body, frame: Any, source: str) -> Any:
     return texts.with_columns(frame.select(_polars().selectors.float()))
 
 
-def _with_commas(frame: Any, source: str) -> tuple[Any, list[str]]:
+def _with_commas(frame: Frame, source: str) -> tuple[Any, list[str]]:
     """Columns in which everything is a number, some of them with commas: for decimals, or for thousands."""
     pl = _polars()
     notes = []
@@ -129,7 +130,7 @@ def _with_commas(frame: Any, source: str) -> tuple[Any, list[str]]:
     return frame, notes
 
 
-def _with_dates(frame: Any) -> tuple[Any, dict[str, list[str]]]:
+def _with_dates(frame: Frame) -> tuple[Any, dict[str, list[str]]]:
     """Columns of text in which everything is a date, or a time, in one of the common ways of writing them.
 
     Those with the day or the month first stay texts, and the orders that fit are told.
@@ -212,7 +213,7 @@ def _binary(
     return _plain(frame, source)
 
 
-def _plain(frame: Any, source: str) -> tuple[Any, list[str]]:
+def _plain(frame: Frame, source: str) -> tuple[Any, list[str]]:
     """Without columns that no features or kernels are for, and notes about these."""
     pl = _polars()
     if frame.height == 0 or frame.width == 0:
@@ -230,7 +231,7 @@ def _plain(frame: Any, source: str) -> tuple[Any, list[str]]:
     return _without_wide_integers(frame.drop([name for name, _ in odd])), notes
 
 
-def _without_wide_integers(frame: Any) -> Any:
+def _without_wide_integers(frame: Frame) -> Any:
     """Whole numbers of more than 64 bits as floats, for NumPy has no such."""
     pl = _polars()
     wide = [name for name, dtype in frame.schema.items() if str(dtype) in ("Int128", "UInt128")]
@@ -256,12 +257,12 @@ def frame_of(columns: dict[str, Any]) -> Any:
     )
 
 
-def without(frame: Any, columns: Sequence[str]) -> Any:
+def without(frame: Frame, columns: Sequence[str]) -> Any:
     """A frame without some of its columns."""
     return frame.drop(list(columns))
 
 
-def write_csv(frame: Any, added: dict[str, Any], stream: IO[bytes]) -> None:
+def write_csv(frame: Frame, added: dict[str, Any], stream: IO[bytes]) -> None:
     """A frame (or None) and more columns to its right, as CSV; lists and lengths of time as in Python."""
     pl = _polars()
     extra = [pl.Series(name, values) for name, values in added.items()]

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
 __all__ = ["LEARNERS", "AfterSearch", "learner", "with_task"]
@@ -42,7 +43,7 @@ def learner(name: str, task: str, *, kernel: Any, max_time: float | None, seed: 
     return chosen if name in ("auto", known[0]) else AfterSearch(chosen, name, kernel=kernel)
 
 
-def with_task(tags: Any, estimator: Any) -> Any:
+def with_task(tags: Any, estimator: Model) -> Any:
     """A wrapper's tags, with the task of the estimator inside."""
     inner = get_tags(estimator)
     tags.estimator_type = inner.estimator_type
@@ -97,7 +98,7 @@ class AfterSearch(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         return with_task(super().__sklearn_tags__(), self.search)
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Points, y: Targets) -> Self:
         """Search, then fit the learner."""
         from mercer.selection.search import Clock
 
@@ -117,13 +118,13 @@ class AfterSearch(BaseEstimator):
             self.classes_ = self.model_.classes_
         return self
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,)
+    def predict(self, X: Points) -> np.ndarray:  # (n,)
         """The learner's."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict(X))
 
     @available_if(_has_probability)
-    def predict_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+    def predict_proba(self, X: Points) -> np.ndarray:  # (n, classes)
         """The learner's."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict_proba(X))

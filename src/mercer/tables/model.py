@@ -20,6 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.runtime.config import require_memory
 from mercer.tables.features import TableFeatures
@@ -39,7 +40,7 @@ def _has(method: str) -> Any:
     return check
 
 
-def _speaker(estimator: Any) -> Any:
+def _speaker(estimator: Model) -> Any:
     """Who knows probabilities: the estimator, or the model that its search fitted."""
     return estimator if hasattr(estimator, "predict_proba") else getattr(estimator, "model_", estimator)
 
@@ -69,7 +70,7 @@ class TableModel(BaseEstimator):
     estimator_: Any
     about_: dict[str, Any]
 
-    def __init__(self, estimator: Any, features: TableFeatures | None = None) -> None:
+    def __init__(self, estimator: Model, features: TableFeatures | None = None) -> None:
         self.estimator = estimator
         self.features = features
 
@@ -78,7 +79,7 @@ class TableModel(BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Targets) -> Self:
         """Learn the features, then fit the estimator on them."""
         estimator = clone(self.estimator)
         if sparse.issparse(X):
@@ -99,7 +100,7 @@ class TableModel(BaseEstimator):
             self.classes_ = self.estimator_.classes_
         return self
 
-    def _learned(self, X: Any, y: Any) -> TableFeatures:
+    def _learned(self, X: Points, y: Targets) -> TableFeatures:
         """The features of these rows; frozen ones stay those of the rows that they were learned from."""
         if isinstance(self.features, FrozenEstimator):
             known: TableFeatures = self.features.estimator
@@ -155,17 +156,17 @@ class TableModel(BaseEstimator):
             return self.estimator_
         return Pipeline([("features", self.features_), ("model", self.estimator_)])
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,)
+    def predict(self, X: Points) -> np.ndarray:  # (n,)
         """The class or the value of each row."""
         return np.asarray(self.estimator_.predict(self.transform(X)))
 
     @available_if(_has("decision_function"))
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Points) -> np.ndarray:
         """The estimator's, of each row."""
         return np.asarray(self.estimator_.decision_function(self.transform(X)))
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:  # (n, classes)
+    def predict_proba(self, X: Points) -> np.ndarray:  # (n, classes)
         """The estimator's, of each row."""
         return self.probabilities(self.transform(X))
 
@@ -173,7 +174,7 @@ class TableModel(BaseEstimator):
         """P(class | row) of what ``transform`` gave."""
         return np.asarray(_speaker(self.estimator_).predict_proba(Z))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Points, y: Targets) -> float:
         """The share of right labels, or R²."""
         from sklearn.base import is_classifier
         from sklearn.metrics import accuracy_score, r2_score

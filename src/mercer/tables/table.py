@@ -10,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Frame
 from mercer.errors import InputError
 
 __all__ = ["Table"]
@@ -53,7 +54,7 @@ class Table:
     """Rows and columns; ``frame`` is None where a sparse file has too many columns for one."""
 
     #: a polars frame
-    frame: Any
+    frame: Frame
     #: where it came from, for messages
     name: str
     #: "csv", "parquet", "arrow", "arff", "numpy", "libsvm"

@@ -25,6 +25,7 @@ from sklearn.base import clone
 
 from mercer.certify import certify
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import SlowPathWarning
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -36,7 +37,12 @@ __all__ = ["check_kernel", "is_claimed"]
 
 
 def check_kernel(
-    kernel: Kernel, X: Any = None, Y: Any = None, *, backend: str | None = None, dtype: Any = None
+    kernel: Kernel,
+    X: Points | None = None,
+    Y: Points | None = None,
+    *,
+    backend: str | None = None,
+    dtype: Any = None,
 ) -> None:
     """Raise an AssertionError that says what was found, unless the kernel keeps every promise.
 
@@ -74,15 +80,15 @@ class _Matrices:
     """The Grams of a kernel on X and on X against Y, and what they are when written out."""
 
     kernel: Kernel
-    X: Any
-    Y: Any
+    X: Points
+    Y: Points
     square: Gram
     oblong: Gram
     K: np.ndarray  # (n, n)
     L: np.ndarray  # (n, m)
 
     @classmethod
-    def of(cls, kernel: Kernel, X: Any, Y: Any) -> _Matrices:
+    def of(cls, kernel: Kernel, X: Points, Y: Points) -> _Matrices:
         kernel = kernel.resolve(X)
         square, oblong = Gram(kernel, X), Gram(kernel, X, Y)
         return cls(kernel, X, Y, square, oblong, square.dense(), oblong.dense())
@@ -132,8 +138,7 @@ def _check_dtype(of: _Matrices) -> None:
     }
     for what, result in results.items():
         _require(
-            result.dtype == wanted,
-            f"{of.kernel!r}: {what} is {result.dtype} where {wanted} was asked for",
+            result.dtype == wanted, f"{of.kernel!r}: {what} is {result.dtype} where {wanted} was asked for"
         )
 
 
@@ -224,7 +229,7 @@ _CHECKS: tuple[Callable[[_Matrices], None], ...] = (
 # --- kernels as parameter objects ------------------------------------------------------------------
 
 
-def _check_parameters(kernel: Kernel, X: Any) -> None:
+def _check_parameters(kernel: Kernel, X: Points) -> None:
     own = kernel.get_params(deep=False)
     copy = _attempt(lambda: clone(kernel), f"{kernel!r} cannot be cloned")
     rebuilt = _attempt(
@@ -246,7 +251,7 @@ def _check_parameters(kernel: Kernel, X: Any) -> None:
     _require_same_values(kernel, copy, "given its own parameters by set_params", X)
 
 
-def _require_same_values(kernel: Kernel, other: Kernel, how: str, X: Any) -> None:
+def _require_same_values(kernel: Kernel, other: Kernel, how: str, X: Points) -> None:
     few = data.take(X, slice(0, 3))
     before, after = (Gram(k.resolve(X), few).dense() for k in (kernel, other))
     _require(

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+import mercer as m
 import mercer.kernels
+from mercer.kernels import compose
 from mercer.kernels.base import Kernel
 from mercer.testing.objects import OBJECTS
 
@@ -50,134 +52,79 @@ def missing_examples() -> list[type[Kernel]]:
 
 
 def _examples() -> Iterator[Kernel]:
-    from mercer import (
-        ArcCosine,
-        BagOfWords,
-        BallIndicator,
-        BlendedSpectrum,
-        BSpline,
-        ChiSquared,
-        ColumnKernel,
-        ConditionalExpectation,
-        Constant,
-        Cosine,
-        Delta,
-        FromFunction,
-        GappedKmer,
-        Gaussian,
-        GeneralSetKernel,
-        Intersection,
-        Invariant,
-        Laplacian,
-        Linear,
-        LocalAlignment,
-        Matern,
-        Min,
-        Mismatch,
-        NodeLabels,
-        PartialTree,
-        Periodic,
-        Polynomial,
-        Precomputed,
-        Radial,
-        RandomWalk,
-        RationalQuadratic,
-        SetKernel,
-        ShortestPath,
-        Sigmoid,
-        Spectral,
-        Spectrum,
-        Subsequence,
-        SubsetTree,
-        SubtreeKernel,
-        WeightedDegree,
-        WeisfeilerLehman,
-        Wendland,
-    )
-    from mercer.kernels.compose import Negative
+    yield from _of_vectors()
+    yield from _made_of_others()
+    yield from _of_objects()
 
+
+def _of_vectors() -> Iterator[Kernel]:
     scales = [0.8, 2.0, 1.3]  # one per column of ``example_points``
-    yield from (Linear(), Polynomial(), Polynomial(2, c=0.0, gamma=0.5), Polynomial(70, c=0.5, gamma=0.03))
-    yield from (Sigmoid(eta=0.3, nu=-0.2), Cosine(), Constant(2.0))
-    yield from (ArcCosine(order) for order in (0, 1, 2))
-    yield from (Gaussian(), Gaussian(sigma=1.5), Gaussian(gamma=0.4), Gaussian(sigma="median"))
-    yield from (Gaussian(sigma=scales), Gaussian(gamma=scales))
-    yield from (Laplacian(gamma=0.7), Laplacian(gamma=0.7, norm=2))
-    yield from (Laplacian(gamma=scales), Laplacian(gamma=scales, norm=2))
-    yield from (Matern(nu, length_scale=1.5) for nu in (0.3, 0.5, 1.2, 1.5, 2.5, 3.0))
-    yield from (Matern(0.5, scales), Matern(2.5, scales), Matern(1.2, scales))
-    yield from (RationalQuadratic(alpha=0.7, length_scale=1.3), RationalQuadratic(2.0, scales))
-    yield Periodic(period=2.5, length_scale=1.2)
-    yield from (Wendland(radius=3.0, smoothness=s) for s in (0, 1, 2))
-    yield Wendland(radius=[3.0, 2.0, 4.0])
-    yield from (BSpline(degree=m, scale=1.2) for m in (1, 3, 5))
-    yield Negative(Gaussian(sigma=1.3))
-    yield from (BallIndicator(radius=1.5), Delta(), Min(), ChiSquared(gamma=0.5))
-    yield from (Spectral(), Spectral((1.0, 0.5, 0.25), length_scale=1.3), Spectral((1.0, 2.0, 1.0)))
-    yield Spectral(_bell)
-    yield from (Radial([0.5, 2.0], [0.3, 0.7]), Radial([1.5], dim=1), Radial((0.0, 1.0), dim=4))
-    yield ConditionalExpectation(_two_bumps, weights=[0.3, 0.7])
-    yield FromFunction(_common_letters)
-    yield Precomputed(_MATRIX)
-    smooth, straight = Gaussian(sigma=1.2), Linear()
-    yield from (smooth + straight, smooth * Polynomial(2), 0.5 * smooth, smooth + 1.0)
-    yield from (
-        Polynomial(1) ** 3,
-        smooth**1.5,
-        Linear().polynomial([1.0, 0.5, 0.25]),
-        (0.1 * straight).exp(),
-    )
-    yield from (Polynomial(2).normalized(), Min().normalized(), BSpline().normalized())
-    yield from (smooth.centered(_REFERENCE), straight.centered(_REFERENCE), Laplacian().centered(_REFERENCE))
-    yield from (smooth.on(0, 2), smooth.on(0, 1) * Delta().on(2), smooth.on(0) + Polynomial(2).on(1, 2))
-    yield from (smooth @ _squares, Polynomial(2) @ _squares + Matern().on(1))
-    yield 2 * (smooth.on(0, 1).normalized() + straight * Cosine()) ** 2 + Periodic().on(1)
-    yield smooth + FromFunction(_product)  # both on the same vectors
+    yield from (m.Linear(), m.Polynomial(), m.Polynomial(2, c=0.0, gamma=0.5))
+    yield m.Polynomial(70, c=0.5, gamma=0.03)
+    yield from (m.Sigmoid(eta=0.3, nu=-0.2), m.Cosine(), m.Constant(2.0))
+    yield from (m.ArcCosine(order) for order in (0, 1, 2))
+    yield from (m.Gaussian(), m.Gaussian(sigma=1.5), m.Gaussian(gamma=0.4), m.Gaussian(sigma="median"))
+    yield from (m.Gaussian(sigma=scales), m.Gaussian(gamma=scales))
+    yield from (m.Laplacian(gamma=0.7), m.Laplacian(gamma=0.7, norm=2))
+    yield from (m.Laplacian(gamma=scales), m.Laplacian(gamma=scales, norm=2))
+    yield from (m.Matern(nu, length_scale=1.5) for nu in (0.3, 0.5, 1.2, 1.5, 2.5, 3.0))
+    yield from (m.Matern(0.5, scales), m.Matern(2.5, scales), m.Matern(1.2, scales))
+    yield from (m.RationalQuadratic(alpha=0.7, length_scale=1.3), m.RationalQuadratic(2.0, scales))
+    yield m.Periodic(period=2.5, length_scale=1.2)
+    yield from (m.Wendland(radius=3.0, smoothness=s) for s in (0, 1, 2))
+    yield m.Wendland(radius=[3.0, 2.0, 4.0])
+    yield from (m.BSpline(degree=degree, scale=1.2) for degree in (1, 3, 5))
+    yield compose.Negative(m.Gaussian(sigma=1.3))
+    yield from (m.BallIndicator(radius=1.5), m.Delta(), m.Min(), m.ChiSquared(gamma=0.5))
+    yield from (m.Spectral(), m.Spectral((1.0, 0.5, 0.25), length_scale=1.3), m.Spectral((1.0, 2.0, 1.0)))
+    yield m.Spectral(_bell)
+    yield from (m.Radial([0.5, 2.0], [0.3, 0.7]), m.Radial([1.5], dim=1), m.Radial((0.0, 1.0), dim=4))
+    yield m.ConditionalExpectation(_two_bumps, weights=[0.3, 0.7])
+    yield m.FromFunction(_common_letters)
+    yield m.Precomputed(_MATRIX)
+
+
+def _made_of_others() -> Iterator[Kernel]:
+    smooth, straight = m.Gaussian(sigma=1.2), m.Linear()
+    yield from (smooth + straight, smooth * m.Polynomial(2), 0.5 * smooth, smooth + 1.0)
+    yield from (m.Polynomial(1) ** 3, smooth**1.5, m.Linear().polynomial([1.0, 0.5, 0.25]))
+    yield (0.1 * straight).exp()
+    yield from (m.Polynomial(2).normalized(), m.Min().normalized(), m.BSpline().normalized())
+    yield from (smooth.centered(_REFERENCE), straight.centered(_REFERENCE))
+    yield m.Laplacian().centered(_REFERENCE)
+    yield from (smooth.on(0, 2), smooth.on(0, 1) * m.Delta().on(2), smooth.on(0) + m.Polynomial(2).on(1, 2))
+    yield from (smooth @ _squares, m.Polynomial(2) @ _squares + m.Matern().on(1))
+    yield 2 * (smooth.on(0, 1).normalized() + straight * m.Cosine()) ** 2 + m.Periodic().on(1)
+    yield smooth + m.FromFunction(_product)  # both on the same vectors
     yield smooth.derivative("sigma")
-    yield from (NodeLabels(), ShortestPath(), WeisfeilerLehman(2), WeisfeilerLehman(1, ShortestPath()))
-    yield from (RandomWalk(2, decay=0.3), WeisfeilerLehman(2).normalized() + RandomWalk(1) * NodeLabels())
-    yield from (SubtreeKernel(0.7), SubsetTree(), SubsetTree(0.6, leaves=True), PartialTree(0.5, 0.6))
-    yield PartialTree(labels=FromFunction(_common_letters)) + SubsetTree(0.5).normalized() * SubtreeKernel()
-    yield from (
-        SetKernel(Gaussian(sigma="median")),
-        SetKernel(Linear(), "mean"),
-        SetKernel(Polynomial(2), "cosine"),
-    )
-    yield from (
-        GeneralSetKernel(Delta(), Linear()),
-        GeneralSetKernel(Gaussian(), Laplacian()),
-        SetKernel(Delta()),
-    )
-    yield from (
-        Intersection(),
-        Intersection().normalized(),
-        Invariant(smooth, [np.negative]),
-        Invariant(straight, (_squares,)),
-    )
-    yield from (
-        ColumnKernel({0: smooth, (1, 2): straight, 2: Delta()}, weights={0: 0.5}),
-        ColumnKernel("auto", "product"),
-    )
-    yield from (Spectrum(2), Spectrum(2, buckets=16), BlendedSpectrum(3, decay=0.5), GappedKmer(3, 1))
-    yield from (
-        Mismatch(2, 1),
-        Mismatch(2, 1, alphabet="mercky"),
-        WeightedDegree(3),
-        WeightedDegree(2, shift=2),
-    )
-    yield from (
-        Subsequence(2),
-        Subsequence(3, decay=0.8).normalized(),
-        LocalAlignment(),
-        LocalAlignment(2.0, 0.5, 0.25),
-    )
-    yield Spectrum(2).normalized() + Subsequence(2) * GappedKmer(2, 0)
-    yield from (
-        BagOfWords(),
-        BagOfWords(2, weighting="log"),
-        BagOfWords(3, 2, weighting="tf-idf").normalized(),
-    )
-    yield BagOfWords(weighting="binary", lowercase=False)
+
+
+def _of_objects() -> Iterator[Kernel]:
+    smooth, straight = m.Gaussian(sigma=1.2), m.Linear()
+    yield from (m.NodeLabels(), m.ShortestPath(), m.WeisfeilerLehman(2))
+    yield m.WeisfeilerLehman(1, m.ShortestPath())
+    yield m.RandomWalk(2, decay=0.3)
+    yield m.WeisfeilerLehman(2).normalized() + m.RandomWalk(1) * m.NodeLabels()
+    yield from (m.SubtreeKernel(0.7), m.SubsetTree(), m.SubsetTree(0.6, leaves=True), m.PartialTree(0.5, 0.6))
+    by_letters = m.PartialTree(labels=m.FromFunction(_common_letters))
+    yield by_letters + m.SubsetTree(0.5).normalized() * m.SubtreeKernel()
+    yield from (m.SetKernel(m.Gaussian(sigma="median")), m.SetKernel(m.Linear(), "mean"))
+    yield m.SetKernel(m.Polynomial(2), "cosine")
+    yield from (m.GeneralSetKernel(m.Delta(), m.Linear()), m.GeneralSetKernel(m.Gaussian(), m.Laplacian()))
+    yield m.SetKernel(m.Delta())
+    yield from (m.Intersection(), m.Intersection().normalized(), m.Invariant(smooth, [np.negative]))
+    yield m.Invariant(straight, (_squares,))
+    yield m.ColumnKernel({0: smooth, (1, 2): straight, 2: m.Delta()}, weights={0: 0.5})
+    yield m.ColumnKernel("auto", "product")
+    yield from (m.Spectrum(2), m.Spectrum(2, buckets=16), m.BlendedSpectrum(3, decay=0.5), m.GappedKmer(3, 1))
+    yield from (m.Mismatch(2, 1), m.Mismatch(2, 1, alphabet="mercky"), m.WeightedDegree(3))
+    yield m.WeightedDegree(2, shift=2)
+    yield from (m.Subsequence(2), m.Subsequence(3, decay=0.8).normalized(), m.LocalAlignment())
+    yield m.LocalAlignment(2.0, 0.5, 0.25)
+    yield m.Spectrum(2).normalized() + m.Subsequence(2) * m.GappedKmer(2, 0)
+    yield from (m.BagOfWords(), m.BagOfWords(2, weighting="log"))
+    yield m.BagOfWords(3, 2, weighting="tf-idf").normalized()
+    yield m.BagOfWords(weighting="binary", lowercase=False)
 
 
 def _bell(omega: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.gram.gram import compare_parts
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression
@@ -25,7 +26,7 @@ from mercer.kernels.formula.pair import (
 __all__ = ["pair_value"]
 
 
-def pair_value(expression: Expression, X: Any, i: int, Y: Any, j: int) -> float:
+def pair_value(expression: Expression, X: Points, i: int, Y: Points, j: int) -> float:
     """The formula at X[i] and Y[j], in Python's floats.
 
     >>> from mercer import Gaussian

@@ -193,7 +193,7 @@ def with_other_numbers(kernel):
     """The kernel with every number of its own or of its parts changed a little, where it may be."""
     other = kernel.__sklearn_clone__()
     for part in other.parts():
-        for name, parameter in part._parameters.items():
+        for name, parameter in part.parameters.items():
             value = vars(part)[name]
             if type(value) in (int, float) and parameter.is_continuous(value):
                 part.set_params(**{name: 1.25 * value})

@@ -32,6 +32,7 @@ from sklearn.utils.validation import (
 from mercer.data import points as data
 from mercer.data.labels import require_labels, require_targets
 from mercer.data.sparse import canonical, require_indices
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
@@ -88,7 +89,7 @@ class KernelMixin:
     # --- data ------------------------------------------------------------------------------------------
 
     def _validate_fit(
-        self, X: Any, y: Any = "no_validation", sample_weight: Any = None, **y_options: Any
+        self, X: Any, y: Targets = "no_validation", sample_weight: Weights = None, **y_options: Any
     ) -> Any:
         """The points (and targets) to fit on, checked; ``kernel_`` is set.
 
@@ -117,12 +118,12 @@ class KernelMixin:
             parameter.check(name, getattr(self, name))
         self._kernel()
 
-    def _validate_weighted(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> Any:
+    def _validate_weighted(self, X: Points, y: Targets, sample_weight: Weights, **y_options: Any) -> Any:
         """Points, targets and weights (ones when None) to fit on, checked; ``kernel_`` is set."""
         X, y = self._validate_fit(X, y, sample_weight, **y_options)
         return X, y, check_weights(sample_weight, X)
 
-    def _validate_new(self, X: Any) -> Any:
+    def _validate_new(self, X: Points) -> Any:
         """Points to apply a fitted estimator to, checked against those it was fitted on."""
         if self._finds_nothing_to_check(X):
             return X
@@ -131,7 +132,7 @@ class KernelMixin:
         X = self._validate(X, "no_validation", domain, reset=False)[0]
         return check_domain(self.kernel_, X, "X") if domain == "any" else X  # many points, never a single one
 
-    def _finds_nothing_to_check(self, X: Any) -> bool:
+    def _finds_nothing_to_check(self, X: Points) -> bool:
         """Whether these are a few rows of finite numbers, as many in each as the fit had, without names.
 
         scikit-learn's checks would pass them as they are, and take longer than the prediction itself.
@@ -149,7 +150,7 @@ class KernelMixin:
             and bool(np.isfinite(X).all())
         )
 
-    def _validate(self, X: Any, y: Any, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
+    def _validate(self, X: Points, y: Targets, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
         with_y = not _is_absent(y)
         if with_y and y is not None:
             (require_labels if is_classifier(self) else require_targets)(y)
@@ -182,7 +183,7 @@ class KernelMixin:
 
     # --- before fitting ----------------------------------------------------------------------------------
 
-    def plan(self, X: Any, y: Any = None) -> Plan:
+    def plan(self, X: Points, y: Targets | None = None) -> Plan:
         """What ``fit(X, y)`` would do: solver, memory, expected time, and why. Nothing is fitted."""
         probe, journal = clone(self), Journal()
         X = probe._validate_fit(X)
@@ -196,7 +197,7 @@ class KernelMixin:
             return 1 if classes <= 2 else classes
         return 1 if y.ndim == 1 else y.shape[1]
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         """The plan for these validated points; ``fit`` follows it."""
         raise NotImplementedError
 
@@ -219,11 +220,11 @@ class KernelMixin:
         return tags
 
 
-def _is_absent(y: Any) -> bool:
+def _is_absent(y: Targets) -> bool:
     return isinstance(y, str) and y == "no_validation"
 
 
-def check_weights(sample_weight: Any, X: Any) -> np.ndarray:  # (n,)
+def check_weights(sample_weight: Weights, X: Points) -> np.ndarray:  # (n,)
     """The weights of the points, zero or more and not all of them zero; ones when None."""
     weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weight.any():

@@ -2,13 +2,12 @@ r"""What classifiers share: labels → codes, weights of classes, from values of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.expansion import Expansion
 
@@ -61,12 +60,12 @@ class KernelClassifierMixin(ClassifierMixin):
                 )
         return weight * per_class[codes]
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X; for several classes one column each."""
         X = self._validate_new(X)
         return self.expansion_(X)
 
-    def predict(self, X: Any) -> np.ndarray:  # (n,)
+    def predict(self, X: Points) -> np.ndarray:  # (n,)
         """The label of every row of X."""
         codes = decide(self.decision_function(X))
         return self.classes_[codes]

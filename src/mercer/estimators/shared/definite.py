@@ -18,6 +18,7 @@ import numpy as np
 from mercer.certify.closure import Setting, data_width, prove
 from mercer.certify.proof import Step
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
@@ -40,7 +41,7 @@ class DefiniteMixin:
     #: "clip" where the learner can do so and was told to
     indefinite: str = "refuse"
 
-    def _require_definite(self, X: Any, centred: bool, kernel: Kernel | None = None) -> None:
+    def _require_definite(self, X: Points, centred: bool, kernel: Kernel | None = None) -> None:
         """Refuse the kernel where some of the points X refute it; ``centred``: beside an intercept."""
         kernel = self.kernel_ if kernel is None else kernel
         if self.indefinite == "refuse" and not _is_proved(kernel, X):
@@ -48,15 +49,15 @@ class DefiniteMixin:
             if lowest < 0:
                 raise self._refusal(kernel, lowest, lowest_eigenvalue(kernel, X, centred=True) == 0)
 
-    def _is_proved(self, X: Any) -> bool:
+    def _is_proved(self, X: Points) -> bool:
         """Whether the kernel is known to be positive definite on points like X."""
         return _is_proved(self.kernel_, X)
 
-    def _must_clip(self, X: Any) -> bool:
+    def _must_clip(self, X: Points) -> bool:
         """Whether K is to be freed of its negative eigenvalues, and may have some."""
         return self.indefinite == "clip" and not self._is_proved(X)
 
-    def _meet(self, lowest: float, X: Any, journal: Journal) -> None:
+    def _meet(self, lowest: float, X: Points, journal: Journal) -> None:
         """The solver saw this eigenvalue of K, and took it as zero where it is negative."""
         if lowest >= 0:
             return
@@ -84,7 +85,7 @@ class DefiniteMixin:
         )
 
 
-def lowest_eigenvalue(kernel: Kernel, X: Any, centred: bool = False) -> float:
+def lowest_eigenvalue(kernel: Kernel, X: Points, centred: bool = False) -> float:
     """The least eigenvalue of K at up to 200 of the points, 0 where it is not negative beyond rounding.
 
     Those of all of K begin no higher (Cauchy's interlacing). ``centred``: of K on the c with Σ cᵢ = 0.
@@ -114,7 +115,7 @@ def _rounding(kernel: Kernel, dtype: Any) -> float:
     return float(np.finfo(np.float32 if single else dtype).eps)
 
 
-def is_known(kernel: Kernel, X: Any) -> bool:
+def is_known(kernel: Kernel, X: Points) -> bool:
     """Whether it is known that K has no negative eigenvalue where `refutation` found none.
 
     The kernel is proved, or all of K was looked at.
@@ -122,7 +123,7 @@ def is_known(kernel: Kernel, X: Any) -> bool:
     return data.n_points(X) <= _LOOKED_AT or _is_proved(kernel, X)
 
 
-def refutation(kernel: Kernel, X: Any, centred: bool) -> float:
+def refutation(kernel: Kernel, X: Points, centred: bool) -> float:
     """A negative eigenvalue of K that up to 200 of the points show; 0 for a proved kernel, or where none is.
 
     >>> from mercer import Gaussian, Sigmoid
@@ -134,13 +135,13 @@ def refutation(kernel: Kernel, X: Any, centred: bool) -> float:
     return 0.0 if _is_proved(kernel, X) else lowest_eigenvalue(kernel, X, centred)
 
 
-def _is_proved(kernel: Kernel, X: Any) -> bool:
+def _is_proved(kernel: Kernel, X: Points) -> bool:
     some = _some(X)
     width = None if kernel.domain == "objects" else data_width(some)
     return isinstance(prove(kernel, Setting(width, some)), Step)
 
 
-def _some(X: Any) -> Any:
+def _some(X: Points) -> Any:
     """Up to 200 of the points, evenly spread."""
     n = data.n_points(X)
     return data.take(X, np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(int)))

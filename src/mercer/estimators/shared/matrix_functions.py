@@ -8,18 +8,20 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.names import KernelLike
 
 __all__ = ["is_function", "is_matrix_function", "matrix_values"]
 
 
-def is_function(kernel: Any) -> bool:
+def is_function(kernel: KernelLike) -> bool:
     """Whether a kernel is given as a function: of two points, or of two sets of them."""
     return callable(kernel) and not isinstance(kernel, Kernel | type)
 
 
-def is_matrix_function(function: Any, X: Any) -> bool:
+def is_matrix_function(function: Any, X: Points) -> bool:
     """Whether a function takes two sets of points and returns a matrix, as in scikit-learn, or two points.
 
     It is tried on the first three points: what returns a 3 × 3 matrix, with the corner that the first
@@ -46,7 +48,7 @@ def _array(K: Any) -> np.ndarray:
     return np.asarray(K.toarray() if sparse.issparse(K) else K, dtype=np.float64)
 
 
-def matrix_values(function: Any, X: Any, Y: Any) -> np.ndarray:  # (n, m)
+def matrix_values(function: Any, X: Points, Y: Points) -> np.ndarray:  # (n, m)
     """The matrix that a kernel as a function of matrices returns."""
     K = _array(function(X, Y))
     shape = (data.n_points(X), data.n_points(Y))

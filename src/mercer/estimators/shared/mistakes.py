@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from mercer.data import points as data
+from mercer.data.types import Points, Seed
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.estimators.shared.classes import signs
 from mercer.estimators.shared.stream import StreamMixin
@@ -38,7 +39,7 @@ class MistakesMixin(StreamMixin):
     prediction: str
     max_iter: int
     shuffle: bool
-    random_state: Any
+    random_state: Seed
     kernel_: Kernel
 
     #: the mistakes, their points counted by their place in ``expansion_.anchors``
@@ -85,7 +86,7 @@ class MistakesMixin(StreamMixin):
             "prediction, did not keep so many: fit again"
         )
 
-    def _adopt(self, X: Any, made: Mistakes, first: bool = True) -> Any:
+    def _adopt(self, X: Points, made: Mistakes, first: bool = True) -> Any:
         """Keep the mistakes made on X, after those that are kept unless they are the first; the anchors."""
         stored = made.stored()
         if not first:
@@ -118,7 +119,7 @@ class MistakesMixin(StreamMixin):
         one = coef.shape[1] == 1
         self.expansion_ = Expansion(self.kernel_, anchors, coef[:, 0] if one else coef, b[0] if one else b)
 
-    def _votes(self, X: Any) -> np.ndarray:  # (n,) or (n, functions)
+    def _votes(self, X: Points) -> np.ndarray:  # (n,) or (n, functions)
         """The votes on points X of all functions on the way to f, a few points at a time."""
         made, f = self._mistakes, self.expansion_
         gram = Gram(f.kernel, X, f.anchors, cache=0)

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -68,7 +69,7 @@ def is_affine(kernel: Kernel) -> bool:
     return type(kernel) in (Linear, Constant)
 
 
-def origin_of(kernel: Kernel, points: Any, is_free: bool) -> np.ndarray | None:  # (d,)
+def origin_of(kernel: Kernel, points: Points, is_free: bool) -> np.ndarray | None:  # (d,)
     """m, where moving the points by it changes nothing but b and is worth it; else None.
 
     ``is_free``: whether the learner has an intercept that nothing penalises, or centres in feature space.
@@ -130,7 +131,7 @@ def centre_of(points: Any) -> np.ndarray | None:  # (d,)
     return centre if square < np.inf and square > _FAR * spread else None
 
 
-def mean_of(points: Any, weight: np.ndarray) -> np.ndarray:  # (d,)
+def mean_of(points: Points, weight: np.ndarray) -> np.ndarray:  # (d,)
     """The weighted mean of the points, dense or sparse."""
     return np.asarray(weight @ points).ravel() / weight.sum()
 
@@ -220,7 +221,7 @@ def lost_columns(kernel: Kernel, points: Any, least: float = 0.0) -> np.ndarray:
     return varies[(squares > least) & (rounding > _LOST * squares)]
 
 
-def warn_if_lost(journal: Journal, kernel: Kernel, points: Any, what: str, least: float = 0.0) -> None:
+def warn_if_lost(journal: Journal, kernel: Kernel, points: Points, what: str, least: float = 0.0) -> None:
     """Say which columns are lost in the products ⟨x, x'⟩ that the kernel is made of, and what to do."""
     lost = lost_columns(kernel, points, least)
     if not lost.size:

@@ -19,6 +19,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.matrix_functions import is_function, is_matrix_function, matrix_values
@@ -80,7 +81,9 @@ class SupportMixin(SupportReportMixin, KernelMixin):
 
     # --- data in -----------------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> tuple[Any, Any, np.ndarray]:
+    def _prepare(
+        self, X: Points, y: Targets, sample_weight: Weights, **y_options: Any
+    ) -> tuple[Any, Any, np.ndarray]:
         """Points, targets and weights (zero for those to leave out), checked; ``kernel_`` is set."""
         if sparse.issparse(X) and isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise InputTypeError(
@@ -104,7 +107,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         )
         return X, y, weight
 
-    def _counted(self, points: Any, weight: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _counted(self, points: Points, weight: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
         """The points of positive weight, where they are in X, and their weights."""
         original = np.flatnonzero(weight > 0)
         if len(original) == len(weight):
@@ -112,7 +115,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         return data.take(points, original), original, weight[original]
 
     @contextmanager
-    def _kernel_values(self, X: Any) -> Iterator[Any]:
+    def _kernel_values(self, X: Points) -> Iterator[Any]:
         """X; or, for a kernel that is a function of two matrices, its values, as in scikit-learn."""
         self._trained_on = self._function = None
         if not is_function(self.kernel) or not is_matrix_function(self.kernel, X):
@@ -132,12 +135,12 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             COEF0[self.kernel].check("coef0", self.coef0)
         return super()._kernel()
 
-    def _validate_new(self, X: Any) -> Any:
+    def _validate_new(self, X: Points) -> Any:
         if self._trained_on is not None:
             X = matrix_values(self._function, X, self._trained_on)
         return super()._validate_new(X)
 
-    def _values_at(self, X: Any) -> np.ndarray:  # (m,) or (m, problems)
+    def _values_at(self, X: Points) -> np.ndarray:  # (m,) or (m, problems)
         """f at new points, in the precision of the fit."""
         X = self._validate_new(X)
         with within(dtype=self._dtype):
@@ -145,7 +148,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
 
     # --- precision and memory ------------------------------------------------------------------------------
 
-    def _set_up(self, points: Any, largest: float, variables: int, problems: int) -> tuple[Gram, Plan]:
+    def _set_up(self, points: Points, largest: float, variables: int, problems: int) -> tuple[Gram, Plan]:
         """The Gram in the precision it needs, and the plan; ``largest`` is the largest finite bound of γ."""
         n = data.n_points(points)
         dtype, why = self._precision(points, n)
@@ -173,7 +176,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         self._exact = partial(exact_values, self.kernel_, points)
         return gram, plan
 
-    def _gram(self, points: Any, dtype: str) -> Gram:
+    def _gram(self, points: Points, dtype: str) -> Gram:
         if self._grams is not None and dtype in self._grams:
             return self._grams[dtype]
         with config(dtype=dtype):
@@ -291,7 +294,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             return tasks
         return [warm(task, *start) for task, start in zip(tasks, last, strict=True)]
 
-    def _path(self, X: Any, y: Any, Cs: Any, sample_weight: Any) -> list[Self]:
+    def _path(self, X: Points, y: Targets, Cs: Any, sample_weight: Weights) -> list[Self]:
         """Fits for each C, each from the last solution, on one Gram."""
         models: list[Self] = []
         grams: dict[str, Gram] = {}
@@ -317,7 +320,9 @@ class SupportMixin(SupportReportMixin, KernelMixin):
 
     # --- what was found -------------------------------------------------------------------------------------
 
-    def _set_support(self, points: Any, chosen: np.ndarray, original: np.ndarray, dual: np.ndarray) -> None:
+    def _set_support(
+        self, points: Points, chosen: np.ndarray, original: np.ndarray, dual: np.ndarray
+    ) -> None:
         """support_, support_vectors_ and dual_coef_; ``original`` are the positions of the points in X."""
         self.support_ = original[chosen].astype(np.int32)
         is_sparse = sparse.issparse(points)
@@ -331,7 +336,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         else:
             self.dual_coef_ = dual
 
-    def _set_expansion(self, points: Any, chosen: np.ndarray, coef: np.ndarray, intercept: Any) -> None:
+    def _set_expansion(self, points: Points, chosen: np.ndarray, coef: np.ndarray, intercept: Any) -> None:
         """f over the chosen points only; one with coefficient 0 where there is none."""
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise InputError(
@@ -355,7 +360,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             return np.zeros(1)
         return affine_at(self.kernel_, W.toarray() if sparse.issparse(W) else W, self._centre)[0]
 
-    def _read_one(self, points: Any, original: np.ndarray, machine: Machine) -> None:
+    def _read_one(self, points: Points, original: np.ndarray, machine: Machine) -> None:
         """Attributes from the machine of a single problem, for regression and one class."""
         chosen = np.flatnonzero(machine.coef)
         self._set_support(points, chosen, original, machine.coef[None, chosen])
@@ -394,7 +399,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         return vars(self.kernel_).get("gamma", 0.0)
 
 
-def _no_negative(sample_weight: Any) -> Any:
+def _no_negative(sample_weight: Weights) -> Any:
     """Weights with 0 for negative ones: such points are left out."""
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)

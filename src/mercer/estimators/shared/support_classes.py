@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
+from mercer.data.types import Model, Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.classes import KernelClassifierMixin
@@ -34,7 +35,7 @@ from mercer.solvers.svm.problems import Machine
 __all__ = ["Problems", "SupportClassifier"]
 
 
-def _has_probability(model: Any) -> Literal[True]:
+def _has_probability(model: Model) -> Literal[True]:
     if not model.probability:
         raise AttributeError("predict_proba is not available when probability=False")
     return True
@@ -64,7 +65,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
     _by_pairs: bool
     slopes_: np.ndarray
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
         journal = Journal()
         points, y, counted = self._prepare(X, y, sample_weight)
@@ -94,7 +95,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         self._finish(journal, plan, points, machines, control.total_seconds)
         return self
 
-    def plan(self, X: Any, y: Any = None) -> Plan:
+    def plan(self, X: Points, y: Targets | None = None) -> Plan:
         """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
         probe = clone(self)
         points, _, _ = probe._prepare(X, "no_validation", None)
@@ -108,7 +109,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
 
     # --- what was learned -----------------------------------------------------------------------------------
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (m,), (m, classes) or (m, pairs)
+    def decision_function(self, X: Points) -> np.ndarray:  # (m,), (m, classes) or (m, pairs)
         """f(x): for two classes positive for the second; for more a column per class, or per pair.
 
         With ``decision_function_shape="ovr"`` the values of pairs become a number of votes per class, and
@@ -120,7 +121,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
             return values
         return _ovr_decision_function(values < 0, -values, len(self.classes_))
 
-    def predict(self, X: Any) -> np.ndarray:  # (m,)
+    def predict(self, X: Points) -> np.ndarray:  # (m,)
         """The label of every row of X."""
         by_pairs = vars(self).get("_by_pairs", False)
         if self.break_ties and self.decision_function_shape == "ovo" and by_pairs:
@@ -147,7 +148,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         return votes.argmax(axis=1)  # the first of those with the most
 
     @available_if(_has_probability)
-    def predict_proba(self, X: Any) -> np.ndarray:  # (m, classes)
+    def predict_proba(self, X: Points) -> np.ndarray:  # (m, classes)
         """P(class | x), in the order of ``classes_``; the largest is that of ``predict``, for every x."""
         check_is_fitted(self)
         if not hasattr(self, "slopes_"):
@@ -171,7 +172,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         return calibration.agree(p, self._codes(values))
 
     @available_if(_has_probability)
-    def predict_log_proba(self, X: Any) -> np.ndarray:  # (m, classes)
+    def predict_log_proba(self, X: Points) -> np.ndarray:  # (m, classes)
         """log P(class | x); for two classes finite also where P(class | x) is too small for a number."""
         p = self.predict_proba(X)
         if p.shape[1] > 2:
@@ -292,7 +293,9 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
             )
         return slopes
 
-    def _read(self, points: Any, original: np.ndarray, machines: list[Machine], problems: Problems) -> None:
+    def _read(
+        self, points: Points, original: np.ndarray, machines: list[Machine], problems: Problems
+    ) -> None:
         """Attributes from the machines of all problems."""
         n, classes = len(original), len(self.classes_)
         coef = np.zeros((n, len(machines)))
@@ -324,7 +327,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
             margin = 2 / np.sqrt(np.array([machine.square for machine in machines]))
         self.margin_ = float(margin[0]) if one else margin
 
-    def _keep_best(self, points: Any, machines: list[Machine], problems: Problems, W: Any) -> None:
+    def _keep_best(self, points: Points, machines: list[Machine], problems: Problems, W: Any) -> None:
         """The b that is best for k(w, ·), and its objective, of machines that rounding has ended.
 
         Their values are sums of kernel values that cancel, and may differ from those of the w that is kept.

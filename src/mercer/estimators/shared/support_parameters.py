@@ -2,8 +2,6 @@ r"""What the parameters of support vector machines may be."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mercer.data.scalars import is_number
@@ -14,7 +12,7 @@ from mercer.kernels.parameters import Parameter, choice, fixed, positive
 __all__ = ["COEF0", "FINITE_PENALTY", "PART", "PENALTY", "SHARED"]
 
 
-def _is_infinite(value: Any) -> bool:
+def _is_infinite(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(value == np.inf)
 
 

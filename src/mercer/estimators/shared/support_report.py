@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.data.types import Points
 from mercer.estimators.shared.definite import is_known, refutation
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
@@ -45,7 +46,7 @@ class SupportReportMixin(IterativeMixin):
         return bool(getattr(self, "fit_intercept", True))
 
     def _finish(
-        self, journal: Journal, plan: Plan, points: Any, machines: list[Machine], seconds: float
+        self, journal: Journal, plan: Plan, points: Points, machines: list[Machine], seconds: float
     ) -> None:
         """Attributes that all machines have, and the report."""
         keep = self.warm_start or self._grams is not None
@@ -97,7 +98,7 @@ class SupportReportMixin(IterativeMixin):
             gap=sum(gaps),
         )
 
-    def _refuted(self, points: Any, machines: list[Machine]) -> float:
+    def _refuted(self, points: Points, machines: list[Machine]) -> float:
         """A negative eigenvalue of K, as some of the points or the machines themselves show it; else 0."""
         lowest = refutation(self.kernel_, points, centred=self._sums_to_zero)
         for machine in machines:

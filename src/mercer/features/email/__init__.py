@@ -139,7 +139,7 @@ def _written(message: Any) -> tuple[bytes, bool]:
     """A message of Python's library, which cannot write all that it can hold."""
     try:
         return bytes(message.as_bytes()), False
-    except Exception:  # of many kinds, from headers, charsets and letters
+    except Exception:  # Headers, charsets and letters raise errors of many kinds.
         head = "".join(f"{name}: {value}\n" for name, value in message.raw_items())
-        body = getattr(message, "_payload", "")  # get_payload raises too
+        body = getattr(message, "_payload", "")  # get_payload would raise as well.
         return _bytes(f"{head}\n{body if isinstance(body, str) else ''}")

@@ -31,7 +31,7 @@ def messages(path: str | os.PathLike[str]) -> list[bytes]:
 
 
 def located(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
-    """The same, each with its file, and its number in brackets where that has several."""
+    """The messages, each with its file, and its number in brackets where the file has several."""
     if not os.fspath(path):
         raise InputError("the name of a message is empty: pass a file or a folder")
     place = Path(path)
@@ -75,7 +75,7 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What is to be read of a folder, by name."""
+    """The entries of a folder that are read, by name."""
     found = sorted(entry for entry in _listed(folder) if not entry.name.startswith("."))
     folders = {entry.name for entry in found if entry.is_dir()}
     is_maildir = {"cur", "new"} <= folders

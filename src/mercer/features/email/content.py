@@ -12,12 +12,11 @@ from mercer.features.email.mime import Head, Part, first, readable
 
 __all__ = ["encoding", "links", "pairs", "texts", "words"]
 
-_WORDS = 5000  # of a message that are counted
-_LENGTH = 24  # letters of a word; a longer one is not what it says but that it is long
-_LINKS = 500
-_TEXT = 1 << 20  # characters of the texts of a message, together
+#: These bound the work on one message: words and links that are counted, characters of all texts.
+_MOST_WORDS, _MOST_LINKS, _MOST_CHARACTERS = 5000, 500, 1 << 20
+_LONGEST_WORD = 24  # letters; of a longer word only the fact that it is long counts
 
-#: words of letters, also with ' and - inside; numbers and prices; marks of exclamation and question
+#: words of letters, also with ' and - inside; numbers and prices; exclamation and question marks
 _WORD = re.compile(r"[^\W\d_][^\W_]*(?:['’-][^\W_]+)*|[$£€]?\d[\d.,:]*%?|[!?]+")
 _LINK = re.compile(r"\b(?:https?|ftp|mailto):[^\s<>\"']{1,2000}|\bwww\.[^\s<>\"']{1,2000}", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w.-]{1,200}")
@@ -31,7 +30,7 @@ def texts(parts: Iterable[Part]) -> tuple[list[str], list[str]]:
     """The plain texts and the pages of HTML of a message, as many as there is room for."""
     plain: list[str] = []
     pages: list[str] = []
-    room = _TEXT
+    room = _MOST_CHARACTERS
     for part in parts:
         if not part.payload or not part.kind.startswith(("text/", "multipart/", "message/")):
             continue
@@ -51,11 +50,11 @@ def words(head: Head, plain: list[str], pages: list[str]) -> list[str]:
     found = _split(subject)
     marked = [f"subject:{word}" for word in found]
     for text in (*plain, *(markup.visible(page) for page in pages)):
-        found.append(".")  # no pairs across texts
+        found.append(".")  # There are no pairs of words across texts.
         text = _LINK.sub(" ", text)
         found += _split(_ADDRESS.sub(" ", text) if "@" in text else text)
-        if len(found) > _WORDS:
-            del found[_WORDS:]
+        if len(found) > _MOST_WORDS:
+            del found[_MOST_WORDS:]
             break
     return [*marked, ".", *found]
 
@@ -66,7 +65,7 @@ def _split(text: str) -> list[str]:
 
 def _word(word: str) -> str:
     if word[0].isalpha():
-        return word if len(word) <= _LENGTH else "(long)"
+        return word if len(word) <= _LONGEST_WORD else "(long)"
     return word.translate(_ZEROS)[:8].rstrip(".,:")
 
 
@@ -134,7 +133,7 @@ def links(head: Head, plain: list[str], pages: list[str]) -> Counter[str]:
             if says and (goes := hosts.url(link)[1]) and hosts.domain(says[1]) != hosts.domain(goes):
                 found["text is another host"] += 1
     own = hosts.domain(hosts.address(first(head, "from"))[1])
-    for link in addresses[:_LINKS]:
+    for link in addresses[:_MOST_LINKS]:
         _add_link(f"http://{link}" if link[:4].lower() == "www." else link, own, found)
     return found
 

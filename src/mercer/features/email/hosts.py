@@ -43,7 +43,7 @@ def numbers(text: str) -> list[str]:
             try:
                 found.append(str(IPv6Address(digits)))
             except ValueError:
-                continue  # a time of day, or anything else in brackets
+                continue  # This is a time of day, or anything else in brackets.
     return found
 
 

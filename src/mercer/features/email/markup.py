@@ -11,11 +11,11 @@ from collections import Counter
 
 __all__ = ["anchors", "references", "styles", "tags", "visible"]
 
-#: what no reader sees; one that is not closed goes to the end, as in browsers
+#: what no reader sees; an element that is not closed goes to the end of the page, as in browsers
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|title)\b.*?(?:</\1[^<>]*>|\Z)", re.DOTALL | re.IGNORECASE
 )
-#: tags inside of words, which are written to hide these
+#: tags inside of words, which hide these from filters
 _INLINE = re.compile(r"</?(?:b|i|u|s|em|font|strong|span|big|small|tt)\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[/!?a-zA-Z][^<>]*>")
 _NAME = re.compile(r"<([a-zA-Z][a-zA-Z0-9]{0,15})")
@@ -41,7 +41,7 @@ def visible(page: str) -> str:
 def _unescaped(text: str) -> str:
     if "&" not in text:
         return text
-    return html.unescape(_LONG_NUMBER.sub("", text))  # Python refuses numbers of thousands of digits
+    return html.unescape(_LONG_NUMBER.sub("", text))  # Python refuses numbers of thousands of digits.
 
 
 def tags(page: str) -> Counter[str]:

@@ -21,18 +21,17 @@ __all__ = ["Head", "Part", "decode", "first", "parts", "readable", "split", "wit
 class Head(dict[str, list[str]]):
     """Values of fields, by the name in lower case, in the order in which they come."""
 
-    #: the names as they are spelled
+    #: the names of the fields as they are spelled
     spelled: tuple[str, ...] = ()
 
 
-_HEAD = 1 << 16  # bytes of fields that are read
-_FIELD_LENGTH = 4000  # characters of one of them
-_TEXT = 1 << 18  # bytes of a text that are read, as they were sent
-_PARTS = 100
-_DEPTH = 8  # messages in parts of messages
+#: These bound the work on one message: bytes of all fields, characters of one field, bytes of a text as it
+#: was sent, parts, and how deep parts lie in parts.
+_MOST_HEAD_BYTES, _LONGEST_FIELD, _MOST_TEXT_BYTES = 1 << 16, 4000, 1 << 18
+_MOST_PARTS, _DEEPEST_PART = 100, 8
 
 _FIELD = re.compile(r"^([!-9;-~]++)[ \t]*+:[ \t]*(.*)", re.MULTILINE)
-#: fields with what is folded, and envelopes that were left between them
+#: fields with their folded lines, and envelopes that were left between fields
 _FIELDS = re.compile(
     rb"(?:(?:>?From [^\n]*\n)*+[!-9;-~]++[ \t]*+:[^\n]*+(?:\n[ \t][^\n]*+)*+(?:\n|\Z))*+", re.DOTALL
 )
@@ -43,7 +42,7 @@ _PARAMETER = re.compile(r';\s*([^\s;=*]+)(\*[^\s;=]*)?\s*=\s*(?:"((?:[^"\\]|\\.)
 _ENCODED = re.compile(r"=\?([^?\s*]{1,60})[^?\s]{0,20}\?([bBqQ])\?([^?]*)\?=(?:\s+(?==\?))?")
 _GUESSED = re.compile(rb"\n--([^\s-][^\s]*)[ \t]*\n")
 _OUTSIDE = re.compile(rb"[^A-Za-z0-9+/]+")
-#: text codecs of Python that are no charsets of mails, or take more than linear time
+#: text codecs of Python that are no charsets of mails, or that take more than linear time
 _NO_CHARSET = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
 
 
@@ -52,17 +51,17 @@ class Part:
     """One part of a message, as it was sent; a multipart itself has no payload."""
 
     kind: str  # "text/html"
-    charset: str  # as declared
+    charset: str  # as the part declares it
     transfer: str  # "base64", "quoted-printable", "7bit", …, or ""
-    name: str  # of a file
+    name: str  # the name of the file, or ""
     boundary: str
     payload: bytes
-    is_text: bool  # what was not encoded for the transfer is in UTF-8, whatever is declared
+    is_text: bool  # Text that was not encoded for the transfer is UTF-8, whatever is declared.
 
     def text(self) -> str:
         """The payload decoded; what is not of its charset is replaced."""
         is_unicode = self.is_text and self.transfer not in ("base64", "quoted-printable")
-        raw = _transferred(self.payload[:_TEXT], self.transfer)
+        raw = _transferred(self.payload[:_MOST_TEXT_BYTES], self.transfer)
         return decode(raw, "utf-8" if is_unicode else self.charset)
 
 
@@ -78,9 +77,9 @@ def split(raw: bytes) -> tuple[Head, bytes]:
     """
     head = Head()
     end = _FIELDS.match(raw).end()  # type: ignore[union-attr]  # no field at all matches too
-    fields = _FIELD.findall(_FOLDED.sub(" ", decode(raw[: min(end, _HEAD)])))
+    fields = _FIELD.findall(_FOLDED.sub(" ", decode(raw[: min(end, _MOST_HEAD_BYTES)])))
     for name, value in fields:
-        head.setdefault(name.lower(), []).append(value[:_FIELD_LENGTH].strip())
+        head.setdefault(name.lower(), []).append(value[:_LONGEST_FIELD].strip())
     head.spelled = tuple(name for name, _ in fields)
     return head, raw[end:].removeprefix(b"\n")
 
@@ -126,14 +125,14 @@ def parts(head: Head, body: bytes, is_text: bool = False) -> list[Part]:
     """
     found: list[Part] = []
     waiting = [(head, body, "text/plain", 0)]
-    while waiting and len(found) < _PARTS:
+    while waiting and len(found) < _MOST_PARTS:
         head, body, unless_said, depth = waiting.pop()
         kind, parameters = _content(head, unless_said)
         transfer = first(head, "content-transfer-encoding").strip(" \t\"'").lower()[:40]
         inner: list[bytes] = []
-        if kind.startswith("multipart/") and depth < _DEPTH:
+        if kind.startswith("multipart/") and depth < _DEEPEST_PART:
             inner = _cut(body, parameters.get("boundary", ""))
-        elif kind == "message/rfc822" and depth < _DEPTH:
+        elif kind == "message/rfc822" and depth < _DEEPEST_PART:
             inner = [_transferred(body, transfer).lstrip(b"\n")]
         of_parts = "message/rfc822" if kind == "multipart/digest" else "text/plain"
         waiting += [(*split(piece), of_parts, depth + 1) for piece in reversed(inner)]
@@ -181,12 +180,12 @@ def _cut(body: bytes, boundary: str) -> list[bytes]:
         if guessed is None:
             return []
         mark = guessed[1]
-    pieces = re.split(rb"\n--" + re.escape(mark) + rb"(--)?[ \t]*(?=\n|\Z)", body, maxsplit=_PARTS)
+    pieces = re.split(rb"\n--" + re.escape(mark) + rb"(--)?[ \t]*(?=\n|\Z)", body, maxsplit=_MOST_PARTS)
     inner = []
     for is_end, piece in zip(pieces[1::2], pieces[2::2], strict=True):
         if is_end:
             break
-        if piece:  # two lines of the boundary in a row have no part between them
+        if piece:  # Between two boundaries in a row there is no part.
             inner.append(piece.removeprefix(b"\n"))
     return inner
 
@@ -203,7 +202,8 @@ def _base64(raw: bytes) -> bytes:
         return binascii.a2b_base64(raw)
     except binascii.Error:
         letters = _OUTSIDE.sub(b"", raw)
-        letters = letters[: len(letters) - (len(letters) % 4 == 1)]  # six bits make no byte
+        # A single letter is six bits, which make no byte.
+        letters = letters[: len(letters) - (len(letters) % 4 == 1)]
         return binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
 
 
@@ -218,7 +218,7 @@ def decode(raw: bytes, charset: str = "") -> str:
         try:
             return raw.decode(codec, "replace")
         except (UnicodeError, LookupError):
-            pass  # a codec that does not replace
+            pass  # The codec cannot replace what it does not know.
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -233,5 +233,5 @@ def _codec(charset: str) -> str | None:
         return None
     if codec is None or not getattr(codec, "_is_text_encoding", True) or codec.name in _NO_CHARSET:
         return None
-    # what calls itself ASCII or Latin-1 has the quotation marks of Windows, as a rule
+    # Texts that claim to be ASCII or Latin-1 mostly have the quotation marks of Windows.
     return "cp1252" if codec.name in ("ascii", "iso8859-1") else codec.name

@@ -24,7 +24,7 @@ from mercer.features.email.mime import Head, first, readable
 
 __all__ = ["Hop", "addresses", "moment", "path", "sender", "time", "travelled"]
 
-_HOPS = 40
+_MOST_HOPS = 40  # Servers between sender and reader: more than an honest mail has; the others are not read.
 _FROM = re.compile(r"from\s+\[?([^\s()\[\]]{1,200})", re.IGNORECASE)
 _NAMED = re.compile(r"\(\s*(?:[^\s()@]{1,100}@)?([\w.-]{1,200}\.[a-zA-Z]{2,20})[.\s]*[\[(]")
 _BY = re.compile(r"\bby\s+([^\s();]{1,200})", re.IGNORECASE)
@@ -59,12 +59,12 @@ _NEAR = {0: 1.0, 1: 0.6, -1: 0.6, 2: 0.15, -2: 0.15}
 class Moment:
     """A date as it was written."""
 
-    stated: str  # day of the week, "" where none is given
-    weekday: int  # that of the date; 0 is Monday
-    hour: float  # local
-    zone: int | None  # minutes before UTC's clock strikes the same
+    stated: str  # the day of the week as it is written, "" where none is given
+    weekday: int  # the day of the week of the date; 0 is Monday
+    hour: float  # local time
+    zone: int | None  # minutes that local time is ahead of UTC
     zone_text: str
-    seconds: float  # since the year 1, UTC
+    seconds: float  # seconds since the year 1, in UTC
     year: int
 
 
@@ -115,7 +115,7 @@ def time(head: Head, hops: list[Hop]) -> Counter[str]:
     bump: dict[str, float] = {}
     for shift, near in _NEAR.items():
         bump[f"hour {int(when.hour + shift) % 24}"] = near
-    found.update(bump)  # multiplicities need not be whole
+    found.update(bump)  # Multiplicities need not be whole numbers.
     found[f"day {_DAYS[when.weekday]}"] = 1
     found["weekend" if when.weekday > 4 else "workday"] = 1
     if not when.stated:
@@ -144,6 +144,10 @@ def _under_way(hours: float) -> str:
 # --- the path ------------------------------------------------------------------------------------------
 
 
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    return found[1].lower() if (found := pattern.search(text)) else ""
+
+
 @dataclass(frozen=True)
 class Hop:
     """One ``Received`` field: from whom a relay has the message."""
@@ -162,37 +166,33 @@ class Hop:
 
     @cached_property
     def helo(self) -> str:
-        """What that machine calls itself."""
-        found = _FROM.search(self.source)
-        return found[1].lower().strip(".") if found else ""
+        """The name by which that machine presents itself."""
+        return _first(_FROM, self.source).strip(".")
 
     @cached_property
     def name(self) -> str:
-        """What its number is called by the relay's name server."""
-        found = _NAMED.search(self.source)
-        return found[1].lower() if found else ""
+        """The name that the relay's name server has for its number."""
+        return _first(_NAMED, self.source)
 
     @cached_property
     def by(self) -> str:
-        """The relay."""
-        found = _BY.search(self.text)
-        return found[1].lower().strip(".") if found else ""
+        """The name of the relay."""
+        return _first(_BY, self.text).strip(".")
 
     @cached_property
     def protocol(self) -> str:
         """How it was handed over: SMTP, ESMTP, HTTP, …"""
-        found = _WITH.search(self.text)
-        return found[1].lower() if found else ""
+        return _first(_WITH, self.text)
 
     @cached_property
     def moment(self) -> Moment | None:
-        """When."""
+        """The moment at which it was handed over."""
         return moment(self.text.rpartition(";")[2])
 
 
 def travelled(head: Head) -> list[Hop]:
     """The hops outside of the reader's own network, the border first."""
-    hops = [Hop(text[:1000]) for text in head.get("received", [])[:_HOPS]]
+    hops = [Hop(text[:1000]) for text in head.get("received", [])[:_MOST_HOPS]]
     border = next((i for i, hop in enumerate(hops) if hop.numbers), len(hops))
     return hops[border:]
 

@@ -28,6 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points, Tabular
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.formula.pair import Columns
 
@@ -44,11 +45,11 @@ __all__ = [
     "values",
 ]
 
-#: what stands for a missing object where no other object is there
+#: what replaces a missing object where there is no other object
 _STANDS = {"documents": "", "sequences": "", "sets": (), "trees": "missing", "graphs": np.zeros((1, 1))}
 
 
-#: types of which None alone is missing
+#: types of columns in which only None counts as missing
 _PLAIN = {str, bytes, bool, int, type(None)}
 
 
@@ -56,9 +57,9 @@ _PLAIN = {str, bytes, bool, int, type(None)}
 
 
 class OneEach(Columns):
-    """Columns, each name that of a single one."""
+    """Columns of a table, where each name must be that of one column."""
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Points) -> Any:
         table = super().__call__(X)
         if table.shape[1] != len(self.which):
             names = list(table.columns)
@@ -72,11 +73,11 @@ class OneEach(Columns):
 
 @dataclass(frozen=True)
 class Numbers:
-    """Numbers and dates as floats, the mean of the others in a gap."""
+    """Numbers and dates as floats; a gap gets the mean of the others."""
 
     refuses_gaps: bool = False
 
-    def __call__(self, X: Any) -> Any:  # (n, columns)
+    def __call__(self, X: Tabular) -> Any:  # (n, columns)
         if sparse.issparse(X):
             return X
         if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
@@ -96,11 +97,11 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Labels:
-    """Categories of any kind, a missing one as None."""
+    """Categories of any kind; a missing one is None."""
 
     refuses_gaps: bool = False
 
-    def __call__(self, X: Any) -> np.ndarray:  # (n, columns) of objects
+    def __call__(self, X: Tabular) -> np.ndarray:  # (n, columns) of objects
         table = np.empty(X.shape, dtype=object)
         for j, name in enumerate(_names(X)):
             column = values(X, j)
@@ -114,12 +115,12 @@ class Labels:
 
 @dataclass(frozen=True)
 class Objects:
-    """The objects of one column, in a gap another one of them."""
+    """The objects of one column; a gap gets another one of them."""
 
-    kind: str | None = None  # what they are, see ``Kernel.objects``
+    kind: str | None = None  # what the objects are, see ``Kernel.objects``
     refuses_gaps: bool = False
 
-    def __call__(self, X: Any) -> Sequence[Any]:
+    def __call__(self, X: Tabular) -> Sequence[Any]:
         (name, *others) = _names(X)
         if others:
             raise InputError(
@@ -143,7 +144,7 @@ class Anything:
     kind: str | None = None
     refuses_gaps: bool = False
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Tabular) -> Any:
         if Present()(X).all():
             return X
         columns = [values(X, j) for j in range(X.shape[1])]
@@ -156,7 +157,7 @@ class Anything:
 class Present:
     """1 for a row without gaps, 0 for one that has any."""
 
-    def __call__(self, X: Any) -> np.ndarray:  # (n, 1)
+    def __call__(self, X: Tabular) -> np.ndarray:  # (n, 1)
         is_there = np.ones(X.shape[0], bool)
         if not sparse.issparse(X):
             for j in range(X.shape[1]):
@@ -164,7 +165,7 @@ class Present:
         return is_there[:, None].astype(np.float64)
 
 
-def _names(X: Any) -> list[Any]:
+def _names(X: Tabular) -> list[Any]:
     return list(getattr(X, "columns", range(X.shape[1])))
 
 
@@ -178,7 +179,7 @@ def _refuse_gaps(name: Any, is_gap: np.ndarray) -> None:
 # --- one column ----------------------------------------------------------------------------------------
 
 
-def values(X: Any, j: int) -> np.ndarray:  # (n,)
+def values(X: Tabular, j: int) -> np.ndarray:  # (n,)
     """One column, as NumPy has it; lists, texts and other objects as an array of these."""
     if hasattr(X, "iloc"):
         column = X.iloc[:, j]
@@ -186,7 +187,7 @@ def values(X: Any, j: int) -> np.ndarray:  # (n,)
         if kind == "PeriodDtype":
             column = column.dt.to_timestamp()
         return np.asarray(column.astype(object) if kind == "CategoricalDtype" else column.to_numpy())
-    if hasattr(type(X), "columns"):  # of polars: to ask a frame itself would list all of its names
+    if hasattr(type(X), "columns"):  # This is a frame; asking the object itself would list all of its names.
         column = X[:, j]
         if column.dtype.is_nested() or column.dtype.is_decimal() or str(column.dtype) == "Null":
             return _array(column.to_list())
@@ -207,14 +208,14 @@ def gaps(column: np.ndarray) -> np.ndarray:  # (n,) bool
     array([False,  True,  True])
     """
     if column.dtype.kind == "O":
-        is_plain = set(map(type, column)) <= _PLAIN  # as most columns of text are: a quicker look does
+        is_plain = set(map(type, column)) <= _PLAIN  # For most columns of text a quicker test is enough.
         return np.fromiter(map(partial(is_, None) if is_plain else _is_missing, column), bool, len(column))
     if column.dtype.kind in "fc":
         return np.isnan(column)
     return np.isnat(column) if column.dtype.kind in "Mm" else np.zeros(len(column), bool)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return (
         value is None
         or type(value).__name__ in ("NAType", "NaTType")
@@ -223,7 +224,7 @@ def _is_missing(value: Any) -> bool:
     )
 
 
-def _floats(X: Any, j: int, is_gap: np.ndarray) -> np.ndarray:  # (n,) float64
+def _floats(X: Tabular, j: int, is_gap: np.ndarray) -> np.ndarray:  # (n,) float64
     """A column as numbers; anything in a gap."""
     column, name = values(X, j), _names(X)[j]
     if is_date(column):
@@ -253,7 +254,7 @@ def to_days(column: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64
     return np.where(np.isnat(column), np.nan, column.astype(unit).astype(np.int64) / 86400e6)
 
 
-def _day(value: Any, name: Any, row: int) -> float:
+def _day(value: object, name: Any, row: int) -> float:
     if _is_missing(value):
         return np.nan
     if isinstance(value, timedelta):

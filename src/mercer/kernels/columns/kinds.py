@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.cells import gaps, is_date, to_days, values
@@ -25,11 +26,12 @@ from mercer.kernels.vectors.stationary import Delta, Gaussian, Periodic
 __all__ = ["choose"]
 
 _YEAR = 365.25  # days
-_TEXT = 2.5  # words from which, on average, texts are no names of categories
-_NAMES = 40  # different ones from which short texts may be names rather than categories
+#: Rules of thumb: texts of more words on average are free text, and no categories; short texts with more
+#: different values may be names rather than categories.
+_WORDS_OF_A_TEXT, _DIFFERENT_NAMES = 2.5, 40
 
 
-def choose(X: Any) -> dict[Any, Kernel]:
+def choose(X: Points) -> dict[Any, Kernel]:
     """A kernel for every column of a table, under its name, or its position where names are no texts.
 
     - numbers: ``Gaussian(sigma="median")``
@@ -48,7 +50,7 @@ def choose(X: Any) -> dict[Any, Kernel]:
             "ColumnKernel('auto') looks at the columns of a table, got a sparse matrix: use one kernel "
             "for all of it"
         )
-    table = X if hasattr(X, "columns") else data.columns(X, slice(None))
+    table: Any = X if hasattr(X, "columns") else data.columns(X, slice(None))
     names = _keys(table)
     found = {name: _kernel_for(values(table, j), table, j, name) for j, name in enumerate(names)}
     kernels = {name: kernel for name, kernel in found.items() if kernel is not None}
@@ -61,7 +63,7 @@ def choose(X: Any) -> dict[Any, Kernel]:
 def _keys(table: Any) -> list[Any]:
     names = list(getattr(table, "columns", range(table.shape[1])))
     if not all(isinstance(name, str) for name in names):
-        return list(range(len(names)))  # a whole number is a position, whatever the columns are called
+        return list(range(len(names)))  # A whole number is a position, whatever the names of the columns are.
     doubled = [name for name in names if names.count(name) > 1]
     if doubled:
         raise InputError(
@@ -125,11 +127,11 @@ def _kernel_for_texts(texts: list[str]) -> Kernel:
     different = len(set(texts))
     if different <= len(texts) / 2:
         return Delta()
-    if np.mean([len(text.split()) for text in texts]) >= _TEXT:
+    if np.mean([len(text.split()) for text in texts]) >= _WORDS_OF_A_TEXT:
         from mercer.kernels.strings.documents import BagOfWords
 
         return BagOfWords(weighting="tf-idf").normalized()
-    if different > _NAMES:
+    if different > _DIFFERENT_NAMES:
         from mercer.kernels.strings.spectrum import Spectrum
 
         return Spectrum(3).normalized()

@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.cells import Anything, Labels, Numbers, Objects, OneEach, Present
@@ -44,7 +45,7 @@ def _are_kernels(value: Any) -> bool:
     return is_dict and all(_is_key(key) and isinstance(kernel, Kernel) for key, kernel in value.items())
 
 
-def _are_weights(value: Any) -> bool:
+def _are_weights(value: object) -> bool:
     return isinstance(value, dict) and all(
         isinstance(w, int | float | np.integer | np.floating) and np.isfinite(w) and w >= 0
         for w in value.values()
@@ -75,7 +76,7 @@ class ColumnKernel(Kernel):
            [0.   , 0.   , 3.   ]])
     """
 
-    domain = "any"  # a table; what is in its columns is checked on its own
+    domain = "any"  # A point is a row of a table, whose columns are checked one by one.
     columns: Any = fixed(
         "auto",
         "'auto' or a dict of kernels by column",
@@ -93,7 +94,7 @@ class ColumnKernel(Kernel):
     missing: str = choice("value", ("value", "error"))
 
     @classmethod
-    def of(cls, X: Any, **options: Any) -> Self:
+    def of(cls, X: Points, **options: Any) -> Self:
         """The kernel that "auto" chooses for a table, to be looked at and changed.
 
         Widths and frequencies of words are still open: a fit takes them from its training rows.
@@ -135,7 +136,7 @@ class ColumnKernel(Kernel):
 
     def _name(self, key: Any) -> str:
         name = "_".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        return f"{name}_" if name in self._parameters else name
+        return f"{name}_" if name in self.parameters else name
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         values = super().get_params(deep=False)
@@ -148,7 +149,7 @@ class ColumnKernel(Kernel):
         return values
 
     def _set(self, params: dict[str, Any]) -> None:
-        own = {name: value for name, value in params.items() if name in self._parameters}
+        own = {name: value for name, value in params.items() if name in self.parameters}
         if own:
             self._assign(own)
         keys = {self._name(key): key for key in self._kernels()}
@@ -157,10 +158,10 @@ class ColumnKernel(Kernel):
         for name, value in params.items():
             if name in own:
                 continue
-            # a column's own name may hold two underscores
+            # The name of a column may hold two underscores.
             owners = [known for known in keys if name == known or name.startswith(f"{known}__")]
             if not owners:
-                known = ", ".join([*self._parameters, *keys])
+                known = ", ".join([*self.parameters, *keys])
                 raise InputError(f"{type(self).__name__} has no parameter {name!r}: it has {known}")
             owner = max(owners, key=len)
             if name == owner:
@@ -216,11 +217,11 @@ class ColumnKernel(Kernel):
         if kernel.domain in ("vectors", "nonnegative"):
             return columns, Numbers(strict)
         if any(isinstance(part, ColumnKernel | OnColumns) for part in kernel.parts()):
-            return columns, None  # a table again
+            return columns, None  # The kernel takes a table again.
         kind = next((part.objects for part in kernel.parts() if part.objects is not None), None)
         return columns, Objects(kind, strict) if kernel.domain == "objects" else Anything(kind, strict)
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         if self.is_resolved():
             return self
         chosen = choose(X) if isinstance(self.columns, str) else self.columns
@@ -229,8 +230,8 @@ class ColumnKernel(Kernel):
             resolved[key] = kernel if kernel.is_resolved() else self._resolve(key, kernel, X, weight)
         return ColumnKernel(resolved, self.combine, self.weights, self.missing)
 
-    def _resolve(self, key: Any, kernel: Kernel, X: Any, weight: Any) -> Kernel:
-        """With what its columns say where nothing is missing."""
+    def _resolve(self, key: Any, kernel: Kernel, X: Points, weight: Weights) -> Kernel:
+        """The kernel of some columns, resolved on the rows where nothing is missing."""
         columns, reader = self._steps(key, kernel)
         seen = columns(X)
         if reader is None:

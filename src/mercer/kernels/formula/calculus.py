@@ -75,7 +75,7 @@ def evaluate(expression: Expression, values: Callable[[Expression], Any]) -> Any
 
 
 def _value(node: Expression, values: Callable[[Expression], Any], memo: dict[Expression, Any]) -> Any:
-    # not a closure that calls itself: its arrays would wait for the garbage collector
+    # A closure that calls itself would keep its arrays until the garbage collector comes.
     if node not in memo:
         if isinstance(node, Number):
             memo[node] = node.value

@@ -42,34 +42,36 @@ __all__ = [
     "where",
 ]
 
-_RUN = 64  # parts that are combined one after the other
+_RUN_LENGTH = (
+    64  # parts that are combined one after the other; longer lists become trees, which are less deep
+)
 
 
 class Expression:
     """A node of a formula. Arithmetic on it builds larger formulas."""
 
-    def __add__(self, other: Any) -> Expression:
+    def __add__(self, other: object) -> Expression:
         return _add(self, wrap(other))
 
-    def __radd__(self, other: Any) -> Expression:
+    def __radd__(self, other: object) -> Expression:
         return _add(wrap(other), self)
 
-    def __sub__(self, other: Any) -> Expression:
+    def __sub__(self, other: object) -> Expression:
         return _subtract(self, wrap(other))
 
-    def __rsub__(self, other: Any) -> Expression:
+    def __rsub__(self, other: object) -> Expression:
         return _subtract(wrap(other), self)
 
-    def __mul__(self, other: Any) -> Expression:
+    def __mul__(self, other: object) -> Expression:
         return _multiply(self, wrap(other))
 
-    def __rmul__(self, other: Any) -> Expression:
+    def __rmul__(self, other: object) -> Expression:
         return _multiply(wrap(other), self)
 
-    def __truediv__(self, other: Any) -> Expression:
+    def __truediv__(self, other: object) -> Expression:
         return _divide(self, wrap(other))
 
-    def __rtruediv__(self, other: Any) -> Expression:
+    def __rtruediv__(self, other: object) -> Expression:
         return _divide(wrap(other), self)
 
     def __neg__(self) -> Expression:
@@ -87,16 +89,16 @@ class Expression:
     def __rpow__(self, base: Any) -> Expression:
         return exp(log(wrap(base)) * self)
 
-    def __le__(self, other: Any) -> Expression:
+    def __le__(self, other: object) -> Expression:
         return _apply("less_equal", self, wrap(other))
 
-    def __ge__(self, other: Any) -> Expression:
+    def __ge__(self, other: object) -> Expression:
         return _apply("less_equal", wrap(other), self)
 
-    def __lt__(self, other: Any) -> Expression:
+    def __lt__(self, other: object) -> Expression:
         return _subtract(Number(1.0), wrap(other) <= self)
 
-    def __gt__(self, other: Any) -> Expression:
+    def __gt__(self, other: object) -> Expression:
         return _subtract(Number(1.0), self <= wrap(other))
 
     def __bool__(self) -> bool:
@@ -224,7 +226,7 @@ OPERATIONS: dict[str, Operation] = {
         _printed("integer_power({0}, {1})", "np.power({0}, int({1}))", "torch.pow({0}, int({1}))"),
         lambda a, n: (n * integer_power(a, n - 1), None),
     ),
-    "large_power": Operation(  # the same for exponents of 64 and more, which Numba does not vectorise
+    "large_power": Operation(  # Numba does not vectorise exponents of 64 and more.
         "({})**{}",
         lambda a, n: np.power(a, int(n)),
         _printed("large_power({0}, {1})", "np.power({0}, int({1}))", "torch.pow({0}, int({1}))"),
@@ -295,7 +297,7 @@ def _matern_partials(nu: Expression, z: Expression) -> tuple[Expression | None, 
 # --- building, with the simplifications that keep trees small ------------------------------------
 
 
-def wrap(value: Any) -> Expression:
+def wrap(value: object) -> Expression:
     """A number as a leaf; an expression as itself."""
     if isinstance(value, Expression):
         return value
@@ -336,7 +338,7 @@ def _multiply(a: Expression, b: Expression) -> Expression:
         return a
     if isinstance(b, Number) and isinstance(a, Apply) and a.operation == "multiply":
         left, right = a.arguments
-        if isinstance(right, Number):  # fold (e * 2) * 3
+        if isinstance(right, Number):  # (e * 2) * 3 becomes e * 6.
             return _multiply(left, Number(right.value * b.value))
     return _apply("multiply", a, b)
 
@@ -370,7 +372,7 @@ def _function(operation: str) -> Callable[..., Any]:
     def function(*arguments: Any) -> Any:
         if any(isinstance(argument, Expression) for argument in arguments):
             return _apply(operation, *(wrap(argument) for argument in arguments))
-        # numbers, arrays, and kernels, which know np.exp
+        # Numbers, arrays and kernels know what np.exp does to them.
         return OPERATIONS[operation].value(*arguments)
 
     function.__name__ = function.__qualname__ = operation
@@ -427,7 +429,7 @@ def folded(operation: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
     '((ab)c)'
     """
     while len(parts) > 1:
-        runs = (parts[i : i + _RUN] for i in range(0, len(parts), _RUN))
+        runs = (parts[i : i + _RUN_LENGTH] for i in range(0, len(parts), _RUN_LENGTH))
         parts = [reduce(operation, run) for run in runs]
     return parts[0]
 

@@ -19,16 +19,11 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.sparse import is_sparse
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.formula.calculus import differentiate, substitute
-from mercer.kernels.formula.expression import (
-    ONE,
-    ZERO,
-    Expression,
-    Symbol,
-    absolute,
-    wrap,
-)
+from mercer.kernels.formula.expression import ONE, ZERO, Expression, Symbol, absolute, wrap
 
 __all__ = ["External", "Mean", "Pair", "ParameterLeaf", "PointSum", "Quantity", "View"]
 
@@ -45,7 +40,7 @@ class Columns:
 
     which: tuple[Any, ...]
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Points) -> Any:
         return data.columns(X, list(self.which))
 
 
@@ -55,7 +50,7 @@ class Mapping:
 
     function: Any
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Points) -> Any:
         mapped = self.function.transform(X) if hasattr(self.function, "transform") else self.function(X)
         if data.n_points(mapped) != data.n_points(X):
             name = getattr(self.function, "__name__", None) or repr(self.function)
@@ -77,29 +72,29 @@ class Joint:
 
     encode: Callable[[Any], Any]
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Points) -> Any:
         return self.rows(self.read(X))
 
-    def rows(self, X: Any) -> Any:
+    def rows(self, X: Points) -> Any:
         """What ``encode`` gives, with a column also where there is nothing to count in any object."""
         rows = self.encode(X)
         return sparse.csr_array((rows.shape[0], 1)) if sparse.issparse(rows) and not rows.shape[1] else rows
 
-    def read(self, X: Any) -> Any:
+    def read(self, X: Points) -> Any:
         """One side as ``encode`` wants it: a list of objects, unless a subclass takes other points."""
         return data.as_objects(data.single_column(X))
 
-    def stack(self, X: Any, Y: Any) -> Any:
+    def stack(self, X: Points, Y: Points) -> Any:
         """Both sides, as ``read`` gave them, in one."""
         return data.stack(X, Y)
 
 
-def unit_rows(X: Any) -> Any:  # (n, d)
+def unit_rows(X: Points) -> Any:  # (n, d)
     """The rows divided by their length; zero rows stay."""
-    X = data.as_vectors(X)
-    lengths = np.sqrt(X.multiply(X).sum(axis=1)) if sparse.issparse(X) else np.linalg.norm(X, axis=1)
+    rows = data.as_vectors(X)
+    lengths = np.sqrt(rows.multiply(rows).sum(axis=1)) if is_sparse(rows) else np.linalg.norm(rows, axis=1)
     inverse = 1 / np.where(lengths > 0, lengths, 1.0)
-    return sparse.csr_array(X.multiply(inverse[:, None])) if sparse.issparse(X) else X * inverse[:, None]
+    return sparse.csr_array(rows.multiply(inverse[:, None])) if is_sparse(rows) else rows * inverse[:, None]
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,7 @@ class Scaling:
     factors: tuple[float, ...]
     path: tuple[str, ...]
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Points) -> Any:
         X = data.as_vectors(X)
         if X.shape[1] != len(self.factors):
             raise InputError(
@@ -124,18 +119,18 @@ class View:
     """A chain of steps applied to raw data."""
 
     steps: tuple[Any, ...] = ()
-    labels: bool = False  # values are only compared for equality: any hashable will do
+    labels: bool = False  # Values are only compared for equality, so that they may be anything hashable.
     nonnegative_for: str | None = None  # the kernel that takes no negative values
 
     def then(self, step: Any) -> View:
         return replace(self, steps=(*self.steps, step))
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Points) -> Any:
         for step in self.steps:
             X = step(X)
         return X
 
-    def both(self, X: Any, Y: Any) -> tuple[Any, Any]:
+    def both(self, X: Points, Y: Points) -> tuple[Any, Any]:
         """Two sets of points, whose codes are comparable."""
         for step in self.steps:
             if isinstance(step, Joint):
@@ -219,7 +214,7 @@ class Mean(Expression):
     side: int
     view: View
     inner: Expression
-    reference: Any = field(compare=False)
+    reference: Points = field(compare=False)
     key: int = 0
 
     def __repr__(self) -> str:
@@ -354,7 +349,7 @@ def scale_derivative(expression: Expression, path: tuple[str, ...], column: int)
         if not scaled or not isinstance(node, Quantity | PointSum):
             return ZERO
         after = view.steps[scaled[0] + 1 :]
-        if after and after != (Columns((column,)),):  # what an earlier derivative left: another column
+        if after and after != (Columns((column,)),):  # An earlier derivative left another column.
             return ZERO
         single = view if after else view.then(Columns((column,)))
         moved = A * differentiate(node.term, A) + B * differentiate(node.term, B)

@@ -108,7 +108,7 @@ class Program:
                 (below if inverse else above).append(self._slot(part))
 
         gather(node, False)
-        if _NOTHING in known and len(known) > 1:  # a constant joins a point value
+        if _NOTHING in known and len(known) > 1:  # A constant joins a value of one point.
             side = next(depends for depends in known if depends != _NOTHING)
             known[side] = rebuild("multiply", known[side], known.pop(_NOTHING))
         above += [self._slot(part) for part in known.values() if part != ONE]
@@ -201,8 +201,8 @@ def _scaled(view: View, numbers: Numbers) -> View:
 
 # --- programs that are remembered ----------------------------------------------------------------------
 
-_KEPT = 256  # programs that are remembered, at most
-_LONGEST = 64  # entries of a parameter that is looked at
+#: So many programs are remembered, with parameters of up to so many numbers, to bound memory and time.
+_MOST_PROGRAMS, _LONGEST_KEY = 256, 64
 #: for each shape of a kernel the numbers that were there last, and the program for them
 _programs: dict[Hashable, tuple[Numbers, Program]] = {}
 
@@ -222,8 +222,8 @@ def program_of(kernel: Kernel) -> Program:
         return known[1]
     program = Program(kernel) if known is None else known[1].at(kernel, numbers)
     if known is not None or _knows_its_numbers(program, numbers, fixed):
-        if len(_programs) >= _KEPT:
-            _programs.clear()  # at once: several threads may be here
+        if len(_programs) >= _MOST_PROGRAMS:
+            _programs.clear()  # Clearing is atomic, and several threads may be here.
         _programs[key] = numbers, program
     return program
 
@@ -239,7 +239,7 @@ def _shape(kernel: Kernel, path: Path, numbers: Numbers, fixed: list[Path]) -> H
     keys: list[Hashable] = []
     for name, value in vars(kernel).items():
         here = (*path, name)
-        parameter = kernel._parameters.get(name)
+        parameter = kernel.parameters.get(name)
         if is_kernel(value):
             key = _shape(value, here, numbers, fixed)
         elif parameter is not None and parameter.per_column is not None and is_vector(value):
@@ -288,7 +288,7 @@ def _plain(value: Any) -> Hashable:
         return type(value), value
     if type(value) in (list, tuple) or isinstance(value, np.ndarray):
         parts = value.tolist() if isinstance(value, np.ndarray) else value
-        keys = tuple(map(_plain, parts)) if len(parts) <= _LONGEST else (None,)
+        keys = tuple(map(_plain, parts)) if len(parts) <= _LONGEST_KEY else (None,)
         return None if None in keys else (type(value), keys)
     if is_kernel(value):
         keys = tuple(map(_plain, vars(value).values()))
@@ -302,7 +302,7 @@ def _leaf_dependence(leaf: Expression) -> int:
     if isinstance(leaf, PointSum | ExternalDiagonal):
         return (_LEFT, _RIGHT)[leaf.side]
     if isinstance(leaf, Mean):
-        return (_LEFT, _RIGHT, _LEFT)[leaf.side]  # the mean of means: any side will do
+        return (_LEFT, _RIGHT, _LEFT)[leaf.side]  # The mean of means is the same on either side.
     return _NOTHING
 
 

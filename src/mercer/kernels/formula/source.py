@@ -63,8 +63,9 @@ def _inside(lines: list[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-_UNROLL = 4  # coordinates per pass over a row of the tile: fewer loads and stores of the sum
-_FEW = 3  # operations of a term up to which that pays; a longer one is slower unrolled, and long to compile
+_UNROLL = 4  # coordinates that one pass over a row of the tile takes, which saves loads and stores of the sum
+#: Terms of more operations are not unrolled: they would be slower and take long to compile.
+_UNROLLED_UP_TO = 3
 
 
 _NUMBA_HEADER = """\
@@ -90,10 +91,7 @@ def _numba_frame(program: Program, real: str = "float64", cache: bool = True, ad
     """
     last = f"sizes[{2 + 3 * len(program.views)}]"
     header = _NUMBA_HEADER.format(
-        real=real,
-        cache=cache,
-        height=last if adds_rows else "rows",
-        stride="0" if adds_rows else last,
+        real=real, cache=cache, height=last if adds_rows else "rows", stride="0" if adds_rows else last
     )
     used = sorted({leaf.name for leaf in program.body.leaves() if isinstance(leaf, Symbol)})
     constants = [f"c{i} = params[{i}]" for i in range(len(program.constants))]
@@ -128,7 +126,7 @@ def _coordinate_loop(plane: int, program: Program) -> list[str]:
     ]
     begin = ["for j in range(cols):", f"    q[total + j] = {start}"]
     one = ["while k < width:", *_inside(_pass(term, view, combine, 1))]
-    if len(statements(term, "numba", _names(term))) > _FEW:
+    if len(statements(term, "numba", _names(term))) > _UNROLLED_UP_TO:
         return [*place, *begin, *one]
     first = [f"if width >= {_UNROLL}:", *_inside(_pass(term, view, combine, _UNROLL, is_first=True))]
     several = [f"while k + {_UNROLL} <= width:", *_inside(_pass(term, view, combine, _UNROLL))]

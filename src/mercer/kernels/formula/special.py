@@ -26,10 +26,10 @@ def matern_shape(nu: float, z: Any) -> Any:
     safe = np.where(small, 1.0, z)
     with np.errstate(all="ignore"):
         scaled = np.exp(nu * np.log(safe) - safe + scale + np.log(special.kve(nu, safe)))
-    # where K_ν overflows although z^ν K_ν(z) does not, z² is far below 4ν: Σ_k (-z²/4)^k / k!(ν-1)…(ν-k)
+    # Where K_ν overflows although z^ν K_ν(z) does not, z² is far below 4ν: Σ_k (-z²/4)^k / k!(ν-1)…(ν-k).
     series = term = np.ones_like(z)
     for k in range(1, min(10, math.ceil(nu))):
         term = term * (-safe * safe / (4 * k * (nu - k)))
         series = series + term
-    series = np.where(z > 1e8, 0.0, series)  # where SciPy has no K_ν because it is too small
+    series = np.where(z > 1e8, 0.0, series)  # There SciPy has no K_ν, because it is too small.
     return np.where(small, 1.0 if nu > 0 else 0.0, np.where(np.isfinite(scaled), scaled, series))

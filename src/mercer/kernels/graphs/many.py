@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Objects
 from mercer.errors import InputError
 from mercer.kernels.graphs.edges import from_edges, from_grakel
 from mercer.kernels.graphs.graph import Graph, as_graph, from_networkx
@@ -50,7 +51,7 @@ class Graphs(Ranges):
     attributes: np.ndarray  # (nodes, d), NaN where a graph has none; d may be 0
 
 
-def encode_graphs(X: Sequence[Any]) -> Graphs:
+def encode_graphs(X: Objects) -> Graphs:
     """Graphs as arrays, labels as numbers.
 
     >>> two = encode_graphs([(np.eye(1), ["a"]), (np.zeros((2, 2)), ["b", "a"])])

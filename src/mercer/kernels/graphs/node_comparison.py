@@ -5,13 +5,13 @@ r"""Kernels on graphs that compare nodes, by their labels and by a kernel of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.types import Objects, Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.graphs.many import Graphs, encode_graphs
@@ -52,7 +52,7 @@ class NodeComparison(ObjectKernel, abstract=True):
     objects = "graphs"
     node: Any
 
-    def encode(self, X: Sequence[Any]) -> ComparedGraphs:
+    def encode(self, X: Objects) -> ComparedGraphs:
         graphs = encode_graphs(X)
         distances, rows = self.distances(graphs)
         return ComparedGraphs(**vars(graphs), parts=self._parts(graphs), distances=distances, rows=rows)
@@ -84,7 +84,7 @@ class NodeComparison(ObjectKernel, abstract=True):
             K[i] = self.values(X, i, X, range(i, i + 1), kappa)[0]
         return K
 
-    def resolve(self, X: Any, weight: Any = None) -> Self:
+    def resolve(self, X: Points, weight: Weights = None) -> Self:
         """Words such as "median" are taken from the attributes of all nodes of all graphs."""
         if self.is_resolved():
             return self

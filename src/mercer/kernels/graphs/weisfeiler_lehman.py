@@ -9,7 +9,7 @@ Shervashidze, Schweitzer, van Leeuwen, Mehlhorn and Borgwardt, Weisfeiler-Lehman
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Objects
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.counting import count
@@ -41,7 +42,7 @@ class GraphFeatures(FeatureKernel, abstract=True):
         """Whether there are features to count, for the parameters it has."""
         return True
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:  # (n, features)
+    def features(self, X: Objects) -> sparse.csr_array:  # (n, features)
         return self.counts(encode_graphs(X))
 
     def counts(self, graphs: Graphs) -> sparse.csr_array:  # (n, features)
@@ -155,7 +156,7 @@ class _Refined:
 
     rounds: int
 
-    def __call__(self, X: Sequence[Any]) -> list[Graph]:
+    def __call__(self, X: Objects) -> list[Graph]:
         graphs = [as_graph(G, f"graph {i}") for i, G in enumerate(X)]
         encoded = encode_graphs(graphs)
         *_, refined = refinements(encoded, self.rounds)

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from mercer.data import agreement
 from mercer.data import points as data
+from mercer.data.types import Objects, Points
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Pair
@@ -19,7 +20,7 @@ from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["Bags", "Intersection", "encode_bags"]
 
-_OFTEN = 8  # an element in at least one of so many bags is frequent
+_FREQUENT_ONE_IN = 8  # An element is frequent if at least one of so many bags has it.
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Intersection(ObjectKernel):
     def expression(self, pair: Pair | None = None) -> Expression:
         return (pair or Pair()).through(_ReadBags(encode_bags)).external(self)
 
-    def encode(self, X: Any) -> Bags:
+    def encode(self, X: Points) -> Bags:
         return encode_bags(X)
 
     def pairs(self, X: Bags, Y: Bags | None) -> np.ndarray:
@@ -88,7 +89,7 @@ def common(columns, counts, starts, stops, columns2, counts2, starts2, stops2, w
     place, frequent = np.empty(width, np.int64), 0
     for x in range(width):
         place[x] = -1
-        if _OFTEN * first[x + 1] >= m:
+        if _FREQUENT_ONE_IN * first[x + 1] >= m:
             place[x] = frequent
             frequent += 1
             first[x + 1] = 0
@@ -138,7 +139,7 @@ class _ReadBags(Joint):
                 return sparse.csr_array(counts, dtype=np.float64)
         return data.as_objects(data.single_column(X))
 
-    def stack(self, X: Any, Y: Any) -> Any:
+    def stack(self, X: Points, Y: Points) -> Any:
         if sparse.issparse(X) != sparse.issparse(Y):
             raise InputTypeError(
                 "a table of counts cannot be compared with a list of bags: pass both as one kind"
@@ -148,7 +149,7 @@ class _ReadBags(Joint):
         return data.stack(X, Y)
 
 
-def encode_bags(X: Any) -> Bags:
+def encode_bags(X: Objects | sparse.csr_array) -> Bags:
     """The bags of a list, or of the rows of a CSR array of counts."""
     if sparse.issparse(X):
         return Bags.of(sparse.csr_array(X))

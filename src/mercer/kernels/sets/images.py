@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 
 __all__ = [
@@ -38,7 +39,7 @@ class Shift:
     right: int
     fill: float = 0.0
 
-    def __call__(self, X: Any) -> np.ndarray:  # (n, pixels) to (n, pixels)
+    def __call__(self, X: Points) -> np.ndarray:  # (n, pixels) to (n, pixels)
         images = _as_images(X, self.shape)
         out = np.full_like(images, self.fill)
         height, width = self.shape[:2]
@@ -72,7 +73,7 @@ class _Resampled:
         """Where the pixel at a place comes from; places are counted from the middle."""
         raise NotImplementedError
 
-    def __call__(self, X: Any) -> np.ndarray:  # (n, pixels) to (n, pixels)
+    def __call__(self, X: Points) -> np.ndarray:  # (n, pixels) to (n, pixels)
         images = _as_images(X, self.shape)
         weights = _resampling(self)
         places = weights.shape[0]
@@ -86,7 +87,8 @@ class Rotation(_Resampled):
     """Images turned counter-clockwise by ``amount`` degrees."""
 
     def source(self, down: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        cos, sin = np.cos(np.deg2rad(self.amount)), np.sin(np.deg2rad(self.amount))  # rows grow downwards
+        # The numbers of rows grow downwards.
+        cos, sin = np.cos(np.deg2rad(self.amount)), np.sin(np.deg2rad(self.amount))
         return cos * down + sin * right, cos * right - sin * down
 
 
@@ -123,7 +125,7 @@ class Stroke:
     shape: tuple[int, ...]
     amount: float
 
-    def __call__(self, X: Any) -> np.ndarray:  # (n, pixels) to (n, pixels)
+    def __call__(self, X: Points) -> np.ndarray:  # (n, pixels) to (n, pixels)
         images = _as_images(X, self.shape)
         rows, columns = ([(0, 0)] * images.ndim for _ in range(2))
         rows[1] = columns[2] = (1, 1)
@@ -139,7 +141,7 @@ def _resampling(change: _Resampled) -> sparse.csr_array:  # (pixels, pixels)
     height, width = change.shape[:2]
     middle = np.array([[(height - 1) / 2], [(width - 1) / 2]])
     at = np.stack(change.source(*(np.mgrid[:height, :width].reshape(2, -1) - middle))) + middle
-    at = np.round(at, 9)  # a turn by a right angle hits pixels exactly
+    at = np.round(at, 9)  # A turn by a right angle then hits pixels exactly.
     corner = np.floor(at).astype(int)
     weigh = _cubic if change.cubic else _linear
     targets, sources, weights = [], [], []
@@ -165,7 +167,7 @@ def _cubic(t: np.ndarray) -> np.ndarray:
     return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
 
 
-def _as_images(X: Any, shape: tuple[int, ...]) -> np.ndarray:  # (n, height, width, …)
+def _as_images(X: Points, shape: tuple[int, ...]) -> np.ndarray:  # (n, height, width, …)
     X = np.asarray(X)
     X = X if X.dtype.kind == "f" else X.astype(np.float64)
     if X.ndim != 2 or X.shape[1] != np.prod(shape):

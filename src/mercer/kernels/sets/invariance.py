@@ -12,9 +12,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import _kernel
 from mercer.kernels.formula.expression import Expression
@@ -59,22 +60,23 @@ class Invariant(StackedKernel):
     def is_mean(self) -> bool:
         return True
 
-    def variants(self, X: Any) -> list[Any]:
+    def variants(self, X: Points) -> list[Any]:
         """X and what the transformations make of it."""
         return [X, *(Mapping(function)(X) for function in self.transformations)]
 
-    def encode(self, X: Any) -> Stacked:
+    def encode(self, X: Points) -> Stacked:
         variants = self.variants(X)
         n, several = data.n_points(X), len(variants)
         stack = variants[0]
         for more in variants[1:]:
             stack = data.stack(stack, more)
-        order = np.arange(n * several).reshape(several, n).T.ravel()  # the variants of a point are neighbours
+        # The variants of a point become neighbours.
+        order = np.arange(n * several).reshape(several, n).T.ravel()
         return Stacked.of(np.full(n, several), self.base, data.take(stack, order))
 
-    def average(self, X: Any) -> Any:  # (n, d)
+    def average(self, X: Points) -> Any:  # (n, d)
         """The mean of the variants: all that a linear base kernel sees."""
-        variants = self.variants(_dense(X))
+        variants = self.variants(dense(data.as_vectors(X)))
         return sum(variants[1:], start=np.array(variants[0], np.float64)) / len(variants)
 
     def expression(self, pair: Pair | None = None) -> Expression:
@@ -90,15 +92,10 @@ class _Points(Joint):
 
     domain: str
 
-    def read(self, X: Any) -> Any:
+    def read(self, X: Points) -> Any:
         if self.domain in ("vectors", "nonnegative"):
-            return _dense(X)
+            return dense(data.as_vectors(X))
         return data.as_objects(data.single_column(X)) if self.domain == "objects" else X
-
-
-def _dense(X: Any) -> np.ndarray:
-    X = data.as_vectors(X)
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 
 @dataclass(frozen=True)
@@ -107,7 +104,7 @@ class Composed:
 
     steps: tuple[Any, ...]
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Points) -> Any:
         for step in self.steps:
             X = step(X)
         return X

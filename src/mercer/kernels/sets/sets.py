@@ -8,7 +8,7 @@ matrix of all elements. Elements may be vectors or any objects.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Objects, Points, Weights
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Mapped, Product, _kernel
@@ -101,7 +102,7 @@ class StackedKernel(ObjectKernel, abstract=True):
 # --- reading sets -----------------------------------------------------------------------------------
 
 
-def stack_elements(kernel: Kernel, X: Sequence[Any]) -> tuple[Any, np.ndarray]:
+def stack_elements(kernel: Kernel, X: Objects) -> tuple[Any, np.ndarray]:
     """All elements of all sets as the kernel wants them, a matrix or a list, and how many each set has.
 
     >>> stack_elements(Linear(), [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]])
@@ -215,11 +216,11 @@ class SetKernel(StackedKernel):
         is_plain = type(self.base) is Linear or type(self.base).expression is FeatureKernel.expression
         return is_plain or bool(getattr(self.base, "has_features", False))
 
-    def encode(self, X: Sequence[Any]) -> Stacked:
+    def encode(self, X: Objects) -> Stacked:
         elements, lengths = stack_elements(self.base, X)
         return Stacked.of(lengths, self.base, elements)
 
-    def embedding(self, X: Sequence[Any]) -> Any:  # (n, features)
+    def embedding(self, X: Objects) -> Any:  # (n, features)
         """ΣΦ(a), or the mean, where Φ is at hand: work for every set instead of every pair."""
         elements, lengths = stack_elements(self.base, X)
         if not lengths.sum():
@@ -240,12 +241,12 @@ class SetKernel(StackedKernel):
             k = k * inverse_root(diagonal(k, 0)) * inverse_root(diagonal(k, 1))
         return k
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         """Words such as "median" are taken from all elements of all sets."""
         if self.is_resolved():
             return self
         elements, lengths = stack_elements(self.base, data.as_objects(data.single_column(X)))
-        weight = None if weight is None else np.repeat(weight, lengths)
+        weight = None if weight is None else np.repeat(np.asarray(weight), lengths)
         return SetKernel(self.base.resolve(elements, weight), self.normalize)
 
 
@@ -310,7 +311,7 @@ class GeneralSetKernel(StackedKernel):
             raise InputTypeError(f"elements of bags must be hashable to be counted: {error}") from None
         return keys
 
-    def _read(self, X: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _read(self, X: Objects) -> tuple[Any, np.ndarray, np.ndarray]:
         """The different elements, their multiplicities (N, 1), and how many each bag has."""
         bags = [_counted(x, i, self._as_tuples) for i, x in enumerate(X)]
         if self.universe is not None:
@@ -336,17 +337,17 @@ class GeneralSetKernel(StackedKernel):
             counts[place[key]] += often
         return counts
 
-    def encode(self, X: Sequence[Any]) -> Stacked:
+    def encode(self, X: Objects) -> Stacked:
         elements, counts, lengths = self._read(X)
         kernel = Product(Mapped(self.element, _ELEMENT), Mapped(self.count, _COUNT))
         return Stacked.of(lengths, kernel, _Multiples(elements, counts))
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         """Words such as "median" are taken from all different elements, and from their multiplicities."""
         if self.is_resolved():
             return self
         elements, counts, lengths = self._read(data.as_objects(data.single_column(X)))
-        weight = None if weight is None else np.repeat(weight, lengths)
+        weight = None if weight is None else np.repeat(np.asarray(weight), lengths)
         element, count = self.element.resolve(elements, weight), self.count.resolve(counts, weight)
         return GeneralSetKernel(element, count, self.universe)
 

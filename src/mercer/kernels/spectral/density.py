@@ -14,7 +14,9 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mercer.data.types import Points
 from mercer.errors import InputError, shown
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import ZERO, Expression, absolute, cos, exp, minimum, sin, wrap
@@ -66,7 +68,7 @@ class Spectral(Kernel):
 
     def check(self) -> None:
         with np.errstate(all="ignore"):
-            total = self.profile(np.zeros(1))  # which refuses what is no density
+            total = self.profile(np.zeros(1))  # This refuses what is no density.
         if not np.isfinite(total).all():
             raise InputError(
                 f"the density {shown(self.density)} has an integral that no float can hold: "
@@ -83,14 +85,14 @@ class Spectral(Kernel):
         """How far φ may be from the transform of v, at distances within the extent; 0 in closed form."""
         return 0.0 if self.is_rational else self._mixture().error
 
-    def profile(self, r: Any) -> np.ndarray:
+    def profile(self, r: ArrayLike) -> np.ndarray:
         """φ(r/ℓ), the kernel in one dimension."""
         distance = abs(np.asarray(r, dtype=float)) / self.length_scale
         if self.is_rational:
             return np.asarray(sum(wave(distance) for wave in self._waves()), dtype=float)
         return self._mixture()(distance)
 
-    def spectrum(self, omega: Any) -> np.ndarray:
+    def spectrum(self, omega: ArrayLike) -> np.ndarray:
         """v(ω), with the length scale: ℓ v(ℓω)."""
         frequency = abs(np.asarray(omega, dtype=float)) * self.length_scale
         v = inverse_polynomial(self._coefficients()) if self.is_rational else self.density
@@ -107,9 +109,9 @@ class Spectral(Kernel):
 
     # --- the two ways to compute it --------------------------------------------------------------
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         def profile(a: Any, b: Any) -> Any:
-            # where every wave has decayed: beyond it a phase is no number any more
+            # Beyond this distance every wave has decayed, and a phase would be no number any more.
             r = minimum(absolute(a - b) / self.length_scale, self._reach())
             return sum(_formula(wave, r) for wave in self._waves())
 
@@ -132,11 +134,11 @@ class Spectral(Kernel):
     def _mixture(self) -> Mixture:
         try:
             return _kept_mixture(self.density, self.extent)
-        except TypeError:  # a function that cannot be a key
+        except TypeError:  # The function is not hashable.
             return _mixture(self.density, self.extent)
 
 
-def _formula(wave: Wave, r: Any) -> Any:
+def _formula(wave: Wave, r: Expression) -> Any:
     """exp(-ar) (p(r) cos br + q(r) sin br) as a formula."""
 
     def polynomial(coefficients: tuple[float, ...]) -> Any:
@@ -178,14 +180,14 @@ class _Waves:
     def lemma(self) -> str | None:
         return self.kernel.lemma
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+    def pairs(self, X: Points, Y: Points | None) -> np.ndarray:  # (n, m)
         """The product over columns of what a column's features give."""
         K: Any = 1.0
         for x, y in _columns(X, Y):
             K = K * (self._features(x) @ self._features(y).T)
         return np.asarray(K)
 
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Points) -> np.ndarray:  # (n,)
         table = rows(X)
         return np.full(len(table), float(self.kernel.profile(0.0)) ** table.shape[1])
 
@@ -215,9 +217,9 @@ class _Waves:
 class _Slope(_Waves):
     """∂k/∂ℓ: with u = (x - x')/ℓ, a column's φ(u) = Σ wₖ cos(ωₖu) changes by (u/ℓ) Σ wₖ ωₖ sin(ωₖu)."""
 
-    lemma = None  # it is no kernel
+    lemma = None  # This is no kernel.
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+    def pairs(self, X: Points, Y: Points | None) -> np.ndarray:  # (n, m)
         K: Any = 1.0
         total: Any = 0.0
         length = self.kernel.length_scale
@@ -230,7 +232,7 @@ class _Slope(_Waves):
             K = K * value
         return np.asarray(total)
 
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Points) -> np.ndarray:  # (n,)
         return np.zeros(len(rows(X)))
 
     def slope(self, view: View, leaf: ParameterLeaf) -> Expression:
@@ -242,7 +244,7 @@ class _Slope(_Waves):
         return ZERO
 
 
-def _columns(X: Any, Y: Any | None) -> Any:
+def _columns(X: Points, Y: Points | None) -> Any:
     """The columns of two tables, one pair after the other; Y = None means X with itself."""
     left = rows(X)
     return zip(left.T, left.T if Y is None else rows(Y).T, strict=True)

@@ -21,11 +21,11 @@ from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["PanelTable", "tabulated"]
 
-_POINTS = 16
-_PANELS = 256  # at least
-_STEP = 0.25  # width of a panel of log₂ r
-_FLAT = 1e-8  # 1 - exp(-z²/2) is below rounding for z smaller than this
-_GONE = 9.0  # and exp(-z²/2) below 10⁻¹⁷ for z larger
+_CHEBYSHEV_POINTS = 16
+_LEAST_PANELS = 256
+_LOG_STEP = 0.25  # the width of a panel in log₂ r
+_FLAT_BELOW = 1e-8  # For smaller z, 1 - exp(-z²/2) is below rounding.
+_GONE_ABOVE = 9.0  # For larger z, exp(-z²/2) is below 10⁻¹⁷.
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +55,21 @@ def tabulated(mixture: Mixture) -> PanelTable:
     low, high = float(mixture.nodes.min()), float(mixture.nodes.max())
     in_logarithms = not np.isfinite(mixture.extent)
     if in_logarithms:
-        start, stop, step = _FLAT / high, _GONE / low, _STEP
+        start, stop, step = _FLAT_BELOW / high, _GONE_ABOVE / low, _LOG_STEP
         first, last = np.log2(start), np.log2(stop)
     else:
         start = first = 0.0
         step = 2 / high
-        last = max(mixture.extent, _PANELS * step)
+        last = max(mixture.extent, _LEAST_PANELS * step)
     edges = first + step * np.arange(int((last - first) / step) + 2)
     stop = float(2 ** edges[-1] if in_logarithms else edges[-1])
-    places = np.polynomial.chebyshev.chebpts1(_POINTS)
+    places = np.polynomial.chebyshev.chebpts1(_CHEBYSHEV_POINTS)
     u = edges[:-1, None] + step / 2 * (1 + places)
     values = mixture(2**u if in_logarithms else u)
-    basis = np.linalg.inv(np.polynomial.chebyshev.chebvander(places, _POINTS - 1))
-    powers = np.zeros((_POINTS, _POINTS))  # of each Chebyshev polynomial
-    for j in range(_POINTS):
-        powers[j, : j + 1] = np.polynomial.chebyshev.cheb2poly(np.eye(_POINTS)[j, : j + 1])
+    basis = np.linalg.inv(np.polynomial.chebyshev.chebvander(places, _CHEBYSHEV_POINTS - 1))
+    powers = np.zeros((_CHEBYSHEV_POINTS, _CHEBYSHEV_POINTS))  # the powers in each Chebyshev polynomial
+    for j in range(_CHEBYSHEV_POINTS):
+        powers[j, : j + 1] = np.polynomial.chebyshev.cheb2poly(np.eye(_CHEBYSHEV_POINTS)[j, : j + 1])
     return PanelTable(
         mixture, start, stop, step, in_logarithms, np.ascontiguousarray(values @ basis.T @ powers)
     )
@@ -86,7 +86,7 @@ def _look_up(r, phi, coefficients, start, stop, step, in_logarithms, at_zero):  
             u = ((np.log2(r[i]) if in_logarithms else r[i]) - first) / step
             panel = min(int(u), last)
             place = 2 * (u - panel) - 1
-            total = coefficients[panel, _POINTS - 1]
-            for j in range(_POINTS - 2, -1, -1):
+            total = coefficients[panel, _CHEBYSHEV_POINTS - 1]
+            for j in range(_CHEBYSHEV_POINTS - 2, -1, -1):
                 total = total * place + coefficients[panel, j]
             phi[i] = total

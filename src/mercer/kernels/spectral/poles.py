@@ -56,13 +56,13 @@ def waves(coefficients: tuple[float, ...]) -> tuple[Wave, ...]:
     _require_positive(alpha)
     while alpha[-1] == 0:
         alpha = alpha[:-1]
-    # in units of frequency in which the first and the last coefficient are equal: roots near 1
+    # Frequencies have a unit in which the first and the last coefficient are equal, so that roots are near 1.
     unit = float((alpha[0] / alpha[-1]) ** (1 / (2 * (len(alpha) - 1))))
     scaled = alpha * unit ** (2 * np.arange(len(alpha))) / alpha[0]
     found = []
     roots = _roots(scaled)
     for s, order in roots:
-        if s.imag >= 0:  # the others are their mirror images
+        if s.imag >= 0:  # The others are their mirror images.
             found.append(_wave(s, order, roots, float(scaled[-1]), unit, float(alpha[0])))
     size = sum(abs(wave.cosine[0]) for wave in found)
     if size > 1e5 * abs(sum(wave.cosine[0] for wave in found)):
@@ -118,7 +118,7 @@ def _merged(roots: np.ndarray, distance: float) -> list[tuple[complex, int]]:
     groups = []
     while left:
         group = [left.pop()]
-        for root in group:  # grows while it is gone through
+        for root in group:  # The group grows while this loop runs.
             near = [other for other in left if abs(other - root) <= distance * abs(root)]
             left = [other for other in left if abs(other - root) > distance * abs(root)]
             group += near
@@ -132,7 +132,7 @@ def _wave(
     """The pole at ω = √s, Im ω > 0, of the given order."""
     omega = complex(np.sqrt(s + 0j))
     omega = omega if omega.imag > 0 else -omega
-    # 1/P without the factor (ω - ω₀)^m, as a power series around ω₀
+    # This is 1/P without the factor (ω - ω₀)^m, as a power series around ω₀.
     series: Any = np.zeros(order, dtype=complex)
     series[0] = 1 / leading
     factors = [(2 * omega, order)]  # ω + ω₀
@@ -144,7 +144,7 @@ def _wave(
         for _ in range(m):
             inverse = (-1.0 / constant) ** np.arange(order) / constant  # 1/(constant + t)
             series = np.convolve(series, inverse)[:order]
-    amplitude = sqrt(2 * pi) * 1j * unit / size  # dω in the units of the caller
+    amplitude = sqrt(2 * pi) * 1j * unit / size  # This has dω in the units of the caller.
     terms = [amplitude * series[order - 1 - j] * (1j * unit) ** j / factorial(j) for j in range(order)]
     if s.imag == 0:
         return Wave(omega.imag * unit, 0.0, tuple(float(c.real) for c in terms), (0.0,))

@@ -23,10 +23,10 @@ __all__ = ["ORDER", "gauss_legendre", "growing", "mass", "panels", "reach"]
 Function = Callable[[np.ndarray], np.ndarray]
 
 ORDER = 32  # nodes of a panel
-_GRID = np.logspace(-12, 12, 1537)  # sixty-four points in every factor of ten
+_GRID = np.logspace(-12, 12, 1537)  # It has sixty-four points in every factor of ten.
 _CELL = float(np.log(_GRID[1] / _GRID[0]))
 _X, _W = np.polynomial.legendre.leggauss(ORDER)
-_PHASE = 40.0  # a panel of 32 nodes follows a wave over so many radians to all digits
+_RADIANS_PER_PANEL = 40.0  # A panel of 32 nodes follows a wave over so many radians to all digits.
 
 
 def reach(function: Function, tolerance: float = 1e-13) -> tuple[float, float, float]:
@@ -42,14 +42,15 @@ def reach(function: Function, tolerance: float = 1e-13) -> tuple[float, float, f
         raise InputError(f"the function must be finite and not zero throughout, got one that is {what}")
     with np.errstate(all="ignore"):
         before, last_ten = size[-129:-65].max(), size[-65:].max()
-        power = np.log10(before / last_ten)  # x|f(x)| falls like x^-power at the end of the grid
+        power = np.log10(before / last_ten)  # x|f(x)| falls like x^-power at the end of the grid.
     if last_ten > 1e-6 * size.max() and not power > 0.1:
         raise InputError(
             "the function must be integrable, got one that falls too slowly: "
             "its integral over [0, ∞) diverges, or nearly"
         )
     rest = size[-1] / max(power, 0.1) / _CELL if last_ten > 0 else 0.0  # ∫ x^-power dx/x beyond the grid
-    beyond = (np.cumsum(size[::-1])[::-1] + rest) / (size.sum() + rest)  # each point and all after it
+    # the share of each point and all after it
+    beyond = (np.cumsum(size[::-1])[::-1] + rest) / (size.sum() + rest)
     peak = float(_GRID[int(np.argmax(size))])
     last = int(np.argmax(beyond <= tolerance)) if beyond[-1] <= tolerance else len(_GRID) - 1
     if beyond[last] == 0 and beyond[last - 1] > 0.01 * tolerance:
@@ -86,7 +87,7 @@ def panels(
 
 def growing(peak: float, end: float, waves: float, level: int = 0, limit: int = 2**20) -> np.ndarray:
     """Cuts 0 … end between panels that grow with the distance from 0 as long as the waves allow."""
-    widest = _PHASE / max(waves, 1e-300) / 2**level
+    widest = _RADIANS_PER_PANEL / max(waves, 1e-300) / 2**level
     width = min(2 * peak / 2**level, widest)
     edges = [0.0, min(width, end)]
     while edges[-1] < end:

@@ -12,10 +12,12 @@ from math import inf, pi
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 from scipy.spatial.distance import cdist
 
 from mercer.data.scalars import is_number
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression, cos, exp, is_whole, maximum, sin, where, wrap
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Radial", "sphere_wave"]
 
 
-def sphere_wave(dim: float, z: Any) -> np.ndarray:
+def sphere_wave(dim: float, z: ArrayLike) -> np.ndarray:
     r"""Ω_d(z) = Γ(d/2) (2/z)^{(d-2)/2} J_{(d-2)/2}(z): the mean of cos⟨ω, x⟩ over all ω of length 1, z = ‖x‖.
 
     Ω_∞(z) = exp(-z²/2), the limit of Ω_d(√d z).
@@ -118,7 +120,7 @@ class Radial(Kernel):
                     "Radial takes nodes with weights, or a density, got both: for a measure with both parts "
                     "add two kernels, Radial(nodes, weights) + Radial(density=…)"
                 )
-            self._mixture()  # refuses what is no density
+            self._mixture()  # This refuses what is no density.
         elif self.extent is not None:
             raise InputError("extent is for a density, and nodes hold at every distance: leave it out")
         if self.weights is not None and len(self.weights) != len(self.measure()[0]):
@@ -140,7 +142,7 @@ class Radial(Kernel):
         w = np.full(len(t), 1 / len(t)) if self.weights is None else np.asarray(self.weights, dtype=float)
         return t, w
 
-    def profile(self, r: Any) -> np.ndarray:
+    def profile(self, r: ArrayLike) -> np.ndarray:
         """φ(r)."""
         r = abs(np.asarray(r, dtype=float))
         if self.density is not None:
@@ -167,7 +169,7 @@ class Radial(Kernel):
             directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         return directions[:, :width] * rng.choice(t, size=(n, 1), p=w / w.sum())
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         r = root(pair.sqdist)
         total: Any = wrap(0.0)
         for t, w in zip(*self.measure(), strict=True):
@@ -183,17 +185,17 @@ class Radial(Kernel):
         has_formula = self.density is None and self.dim in (1, 3, inf)
         return super().expression(pair) if has_formula else (pair or Pair()).external(self)
 
-    def pairs(self, X: Any, Y: Any | None) -> np.ndarray:  # (n, m)
+    def pairs(self, X: Points, Y: Points | None) -> np.ndarray:  # (n, m)
         left = rows(X)
         return self.profile(cdist(left, left if Y is None else rows(Y)))
 
-    def self_pairs(self, X: Any) -> np.ndarray:  # (n,)
+    def self_pairs(self, X: Points) -> np.ndarray:  # (n,)
         return np.full(len(rows(X)), float(self.measure()[1].sum()))
 
     def _mixture(self) -> PanelTable:
         try:
             return _kept_table(self.density, self.dim, self.extent)
-        except TypeError:  # a function that cannot be a key
+        except TypeError:  # The function is not hashable.
             return _table(self.density, self.dim, self.extent)
 
 
@@ -211,7 +213,8 @@ def _table(density: Callable[[np.ndarray], np.ndarray], dim: float, extent: floa
     found = mixture(
         checked_density(density, "Schoenberg"), partial(sphere_wave, dim), extent, oscillates=dim < inf
     )
-    from mercer.kernels.spectral.panels import tabulated  # compiled code: `import mercer` does without
+    # This compiles code, which `import mercer` must not.
+    from mercer.kernels.spectral.panels import tabulated
 
     return tabulated(found)
 

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import ArrayLike
 
+from mercer.data.sparse import dense
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.spectral.quadrature import ORDER, gauss_legendre, growing, mass, reach
 
@@ -28,11 +30,11 @@ __all__ = ["Mixture", "checked_density", "mixture", "rows"]
 
 Function = Callable[[np.ndarray], np.ndarray]
 
-_TOLERANCE = 1e-12  # the error asked for, relative to φ(0)
-_LIMIT = 2048  # and the largest number of waves spent on it
-_DISTANCES = 129  # at which two rules are compared
+_TOLERANCE = 1e-12  # the error that is asked for, relative to φ(0)
+_MOST_WAVES = 2048  # A density that needs more waves is refused, for each wave costs time in every value.
+_DISTANCES_COMPARED = 129  # distances at which two rules are compared
 _X, _W = np.polynomial.legendre.leggauss(ORDER)
-#: values at the nodes to coefficients of Legendre polynomials
+#: This matrix takes values at the nodes to coefficients of Legendre polynomials.
 _ANALYSIS = (_W[:, None] * np.polynomial.legendre.legvander(_X, ORDER - 1)) * (np.arange(ORDER) + 0.5)
 
 
@@ -46,10 +48,10 @@ class Mixture:
     error: float
     wave: Callable[[Any], np.ndarray]
 
-    def __call__(self, r: Any) -> np.ndarray:
+    def __call__(self, r: ArrayLike) -> np.ndarray:
         r = np.asarray(r, dtype=float)
         flat, phi = r.ravel(), np.empty(r.size)
-        step = max(1, 2**20 // len(self.nodes))  # distances that are worked on together
+        step = max(1, 2**20 // len(self.nodes))  # This many distances are worked on together.
         for start in range(0, len(flat), step):
             phi[start : start + step] = self._at(flat[start : start + step])
         return phi.reshape(r.shape)
@@ -70,13 +72,13 @@ def mixture(
     peak, end, tail = reach(f, _TOLERANCE / 10)
     if oscillates:
         far = 20 / peak if extent is None else float(extent)
-        r = np.linspace(0, far, _DISTANCES)
-        cuts = growing(peak, end, far, limit=_LIMIT)
+        r = np.linspace(0, far, _DISTANCES_COMPARED)
+        cuts = growing(peak, end, far, limit=_MOST_WAVES)
     else:
         far = np.inf
         _, inverse, low = reach(lambda u: f(1 / u) / u**2, _TOLERANCE / 10)
         tail, start = tail + low, 1 / inverse
-        r = np.append(0.0, np.geomspace(0.01 / end, 100 / start, _DISTANCES))
+        r = np.append(0.0, np.geomspace(0.01 / end, 100 / start, _DISTANCES_COMPARED))
         cuts = np.linspace(np.log(start), np.log(end), 2 + int(np.log(end / start) / 2))
 
     def rule(cuts: np.ndarray) -> Mixture:
@@ -89,15 +91,15 @@ def mixture(
     place = peak if oscillates else np.log(peak)
     cuts = np.unique(np.append(cuts, place if cuts[0] < place < cuts[-1] else cuts[0]))
     cuts, rough = _bisected(lambda cuts: rule(cuts).weights, cuts)
-    last = float(cuts[-1] if oscillates else end)  # beyond it are frequencies that there are no nodes for
+    last = float(cuts[-1] if oscillates else end)  # There are no nodes for frequencies beyond it.
     found, gap = _refined(rule, cuts, r)
     size = float(found(np.zeros(1))[0])
     error = gap + rough + mass(f, last, end) + (tail + 1e-15 * len(found.nodes)) * size
     if not error <= 0.01 * size:
         raise InputError(
-            f"the transform of this density is off by {error:.2g}, of {size:.3g}: {_LIMIT} waves are too few "
-            f"for it over distances up to {far:.3g}; pass a smoother one, one that falls faster, or a "
-            "smaller extent"
+            f"the transform of this density is off by {error:.2g}, of {size:.3g}: {_MOST_WAVES} waves are "
+            f"too few for it over distances up to {far:.3g}; pass a smoother one, one that falls faster, "
+            "or a smaller extent"
         )
     keep = found.weights > 1e-18 * found.weights.max()
     return Mixture(found.nodes[keep], found.weights[keep], far, error, wave)
@@ -115,11 +117,10 @@ def _bisected(weigh: Function, cuts: np.ndarray) -> tuple[np.ndarray, float]:
         rough = 2 * abs(values / _W @ _ANALYSIS)[:, -4:].sum(axis=1)
         widths = np.diff(cuts)
         padded = np.concatenate([[np.inf], widths, [np.inf]])
-        is_wide = widths > 8 * np.minimum(
-            padded[:-2], padded[2:]
-        )  # what a narrow panel saw may go on next door
+        # What a narrow panel saw may continue in its neighbour.
+        is_wide = widths > 8 * np.minimum(padded[:-2], padded[2:])
         unfinished = (rough > _TOLERANCE / 64 * total) & (widths > 1e-12 * (cuts[1:] - cuts[0]))
-        room = max(_LIMIT // ORDER - len(widths), 0)
+        room = max(_MOST_WAVES // ORDER - len(widths), 0)
         worst = np.argsort(-rough, kind="stable")
         chosen = worst[(unfinished | is_wide)[worst]][:room]
         if not len(chosen):
@@ -136,14 +137,14 @@ def _refined(rule: Callable[[np.ndarray], Mixture], cuts: np.ndarray, r: np.ndar
         fine = rule(cuts)
         finer = fine(r)
         gap = float(abs(finer - phi).max())
-        if gap <= _TOLERANCE * phi[0] or len(fine.nodes) > _LIMIT:
+        if gap <= _TOLERANCE * phi[0] or len(fine.nodes) > _MOST_WAVES:
             return coarse, gap
         coarse, phi = fine, finer
 
 
-def rows(X: Any) -> np.ndarray:  # (n, d) float64
+def rows(X: Points) -> np.ndarray:  # (n, d) float64
     """Points of a table, or one by one in a list."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    return np.asarray(dense(X), dtype=np.float64)
 
 
 def checked_density(density: Callable[[np.ndarray], Any], what: str) -> Function:

@@ -6,11 +6,9 @@ Smith and Waterman, Identification of common molecular subsequences, Journal of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
+from mercer.data.types import Objects
 from mercer.kernels.parameters import nonnegative, positive
 from mercer.kernels.strings.lanes import LANES, paired, self_paired
 from mercer.kernels.structured import ObjectKernel, Ragged, encode_sequences
@@ -38,7 +36,7 @@ class LocalAlignment(ObjectKernel):
     mismatch: float = nonnegative(1.0)
     gap: float = nonnegative(1.0)
 
-    def encode(self, X: Sequence[Any]) -> Ragged:
+    def encode(self, X: Objects) -> Ragged:
         return encode_sequences(X)
 
     def _scores(self) -> tuple[float, float, float]:
@@ -57,7 +55,7 @@ def _sweep(A, n, B, match, mismatch, gap, H, left, out):  # type: ignore[no-unty
     H[:] = 0.0
     out[:] = 0.0
     for i in range(n):
-        left[:] = 0.0  # that of x[i], x'[j-1]
+        left[:] = 0.0  # the value of x[i], x'[j-1]
         letters = A[i]
         for j in range(len(B)):
             others, diagonal, above = B[j], H[j], H[j + 1]
@@ -68,7 +66,7 @@ def _sweep(A, n, B, match, mismatch, gap, H, left, out):  # type: ignore[no-unty
                 left[lane] = best
                 out[lane] = max(out[lane], best)
         last = H[len(B)]
-        for lane in range(LANES):  # assigning the whole row would compile its error message, for seconds
+        for lane in range(LANES):  # Assigning a whole row would compile an error message, for seconds.
             last[lane] = left[lane]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Objects, Points, Weights
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import choice, fixed, whole
@@ -109,7 +110,7 @@ class BagOfWords(FeatureKernel):
             return True
         return self.frequencies is not None and self.frequencies.reading in (None, self.reading)
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         """The kernel with the document frequencies of X, where it needs them."""
         if self.is_resolved():
             return self
@@ -122,7 +123,7 @@ class BagOfWords(FeatureKernel):
         frequencies = DocumentFrequencies(float(weights.sum()), dict(found), self.reading)
         return type(self)(**{**self.get_params(deep=False), "frequencies": frequencies})
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         if not self.is_resolved():
             raise InputError(
                 f"{self!r} learns from documents first: call kernel.resolve(X), or fit an estimator"
@@ -154,7 +155,7 @@ class BagOfWords(FeatureKernel):
     def _lengths(self) -> range:
         return range(int(self.shortest), int(self.n) + 1)
 
-    def _split(self, X: Sequence[Any]) -> list[list[Any]]:
+    def _split(self, X: Objects) -> list[list[Any]]:
         """The words of each document."""
         find = re.compile(self.pattern).findall
         return [

@@ -15,37 +15,30 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Objects
 from mercer.kernels.counting import count
 from mercer.kernels.structured import Ragged
 from mercer.runtime.config import require_memory
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = [
-    "SPARE",
-    "Words",
-    "codes_at",
-    "hashed_words",
-    "numbered",
-    "runs_of",
-    "table",
-    "words",
-]
+__all__ = ["SPARE", "Words", "codes_at", "hashed_words", "numbered", "runs_of", "table", "words"]
 
-_LIMIT = 2**62  # numbers of words stay below
-SPARE = 4  # columns per word up to which a table is as wide as there could be words
+_LARGEST_CODE = 2**62  # The codes of words stay below this bound, and so fit into an int64.
+#: A table has a column for each possible word where these are at most so many times the words that are there.
+SPARE = 4
 
 
 @dataclass(frozen=True)
 class Words:
     """Numbered words, those of one sequence after those of the one before; they weigh ``weight`` each."""
 
-    rows: np.ndarray  # (words,) the sequence each is in, ascending
+    rows: np.ndarray  # (words,) the sequence that each word is in, ascending
     codes: np.ndarray  # (words,) int64
-    width: int  # all codes are below
+    width: int  # All codes are below this.
     weight: float = 1.0
 
     def narrow(self) -> Words:
-        """With codes numbered anew where a table of all that are possible would be mostly empty."""
+        """The words with new codes, where a table of all possible words would be mostly empty."""
         if self.width <= SPARE * len(self.codes) + 1024:
             return self
         return Words(self.rows, *numbered(self.codes), self.weight)
@@ -82,9 +75,9 @@ def codes_at(values: np.ndarray, starts: np.ndarray, positions: Sequence[int]) -
     codes, width, done = np.empty(0, np.int64), 1, 0
     while done < len(positions) and len(starts):
         more = 1
-        while done + more < len(positions) and width * letters ** (more + 1) <= _LIMIT:
+        while done + more < len(positions) and width * letters ** (more + 1) <= _LARGEST_CODE:
             more += 1
-        if width * letters**more > _LIMIT:
+        if width * letters**more > _LARGEST_CODE:
             codes, width = numbered(codes)
         codes = _append(codes, values, starts, np.array(positions[done : done + more]), letters)
         width, done = width * letters**more, done + more
@@ -115,7 +108,7 @@ def numbered(codes: np.ndarray) -> tuple[np.ndarray, int]:
 
 @njit(nogil=True, cache=True, **OPTIONS)
 def _number(codes):  # type: ignore[no-untyped-def]
-    """By a table with open addressing, in which codes are compared in full."""
+    """Number the codes by a table with open addressing, in which codes are compared in full."""
     bits = 4
     while (1 << bits) < 2 * len(codes):
         bits += 1
@@ -154,9 +147,7 @@ def table(parts: Iterable[Words], n: int) -> sparse.csr_array:  # (n, features)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
-def hashed_words(
-    X: Sequence[Any], sequences: Ragged, k: int, buckets: int
-) -> sparse.csr_array:  # (n, buckets)
+def hashed_words(X: Objects, sequences: Ragged, k: int, buckets: int) -> sparse.csr_array:  # (n, buckets)
     """Counts of words of k letters in a fixed number of columns, each with a sign that its hash decides.
 
     A letter is hashed by what it prints as, so that the columns are the same in every process.
@@ -179,7 +170,7 @@ def hashed_words(
     return counts
 
 
-def _different_letters(X: Sequence[Any], sequences: Ragged) -> list[Any]:
+def _different_letters(X: Objects, sequences: Ragged) -> list[Any]:
     """What the numbers 0, 1, … in sequences stand for."""
     _, at = np.unique(sequences.values, return_index=True)
     which = np.searchsorted(sequences.stops, at, side="right")
@@ -187,8 +178,8 @@ def _different_letters(X: Sequence[Any], sequences: Ragged) -> list[Any]:
     return [rows[i][p] for i, p in zip(which.tolist(), (at - sequences.starts[which]).tolist(), strict=True)]
 
 
-def _hashed(letter: Any) -> int:
-    """64 bits; a NumPy scalar is the Python object that it holds."""
+def _hashed(letter: object) -> int:
+    """A hash of 64 bits; a NumPy scalar counts as the Python object that it holds."""
     text = repr(letter.item() if isinstance(letter, np.generic) else letter)
     digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

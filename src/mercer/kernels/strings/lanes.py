@@ -20,7 +20,7 @@ from mercer.kernels.structured import Ragged
 __all__ = ["LANES", "paired", "self_paired"]
 
 LANES = 16
-#: letters that equal nothing, not even each other
+#: letters that equal no other letter, and not each other
 _NO_ROW, _NO_COLUMN = -1, -2
 
 

@@ -6,7 +6,7 @@ Bioinformatics 20 (2004), 467-476.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable
 from math import comb
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Objects, Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.parameters import fixed, whole
 from mercer.kernels.strings.kmers import Words, runs_of, table
@@ -24,7 +25,7 @@ from mercer.runtime.native import OPTIONS, longer, njit
 __all__ = ["Mismatch"]
 
 
-def _is_alphabet(value: Any) -> bool:
+def _is_alphabet(value: object) -> bool:
     if not isinstance(value, Collection) or isinstance(value, dict):
         return False
     return all(isinstance(letter, Hashable) for letter in value) and len(set(value)) == len(value)
@@ -62,16 +63,16 @@ class Mismatch(FeatureKernel):
                 f"m must be at most k, got k={self.k}, m={self.m}: a word has k letters to differ in"
             )
 
-    def from_data(self, name: str, word: str, X: Any, weight: Any = None) -> Any:
+    def from_data(self, name: str, word: str, X: Points, weight: Weights = None) -> Any:
         """The letters of the data, as a text where they are characters."""
         sequences = data.as_objects(data.single_column(X))
-        encode_sequences(sequences)  # refuses what is no sequence
+        encode_sequences(sequences)  # This refuses what is no sequence.
         letters = set().union(*sequences)
         if all(isinstance(letter, str) and len(letter) == 1 for letter in letters):
             return "".join(sorted(letters))
         return tuple(sorted(letters, key=repr))
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         if isinstance(self.alphabet, str) and self.alphabet == "data":
             raise InputError(f"alphabet='data' of {self!r} waits for data: call kernel.resolve(X) first")
         k, m, size = int(self.k), int(self.m), len(self.alphabet)
@@ -92,7 +93,7 @@ class Mismatch(FeatureKernel):
         return table([Words(owner, codes, max(1, size**k))], len(sequences))
 
 
-def _letters_first(X: Sequence[Any], alphabet: Iterable[Hashable]) -> Ragged:
+def _letters_first(X: Objects, alphabet: Iterable[Hashable]) -> Ragged:
     """Sequences of numbers, those of the alphabet's letters below its size and all others not."""
     letters = list(alphabet)
     is_text = all(isinstance(letter, str) and len(letter) == 1 for letter in letters)

@@ -12,15 +12,15 @@ e1003711; Rätsch, Sonnenburg and Schölkopf, RASE: recognition of alternatively
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from math import lgamma, log
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Objects
 from mercer.errors import InputError
 from mercer.kernels.parameters import positive, whole
 from mercer.kernels.strings.kmers import Words, codes_at, hashed_words, runs_of, table, words
@@ -30,10 +30,10 @@ from mercer.runtime.config import require_memory
 
 __all__ = ["BlendedSpectrum", "GappedKmer", "Spectrum", "WeightedDegree"]
 
-#: choices of places up to which words with gaps are counted: hours for strings of any use
-_CHOICES = 10**6
+#: Words with gaps are counted once for each choice of places: more choices would take hours.
+_MOST_CHOICES = 10**6
 #: letters of a word: more than any string has
-_LONGEST = 2**31 - 1
+_LONGEST_WORD = 2**31 - 1
 
 
 class Spectrum(FeatureKernel):
@@ -54,10 +54,10 @@ class Spectrum(FeatureKernel):
 
     objects = "sequences"
     lemma = "the inner product of counts of words"
-    k: int = whole(3, maximum=_LONGEST)
+    k: int = whole(3, maximum=_LONGEST_WORD)
     buckets: int | None = whole(None, optional=True)
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         sequences = encode_sequences(X)
         if self.buckets is not None:
             return hashed_words(X, sequences, int(self.k), int(self.buckets))
@@ -80,14 +80,14 @@ class BlendedSpectrum(FeatureKernel):
     k: int = whole(3)
     decay: float = positive(1.0)
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         sequences = encode_sequences(X)
         longest = max(1, int(sequences.lengths.max()))
         lengths = range(1, min(int(self.k), longest) + 1)
         return table((words(sequences, j, self._weight(j)) for j in lengths), len(sequences))
 
     def _weight(self, j: int) -> float:
-        """√decayʲ, of both sides one."""
+        """√decayʲ: each side has one such factor."""
         if j * np.log10(float(self.decay)) < 300:
             return float(self.decay) ** (j / 2)
         raise InputError(
@@ -112,7 +112,7 @@ class GappedKmer(ObjectKernel):
 
     objects = "sequences"
     lemma = "the inner product of counts of words with gaps"
-    g: int = whole(6, maximum=_LONGEST)
+    g: int = whole(6, maximum=_LONGEST_WORD)
     m: int = whole(3, minimum=0)
 
     def check(self) -> None:
@@ -122,18 +122,18 @@ class GappedKmer(ObjectKernel):
                 "of g letters all but m are looked at, so leave at least one"
             )
         g, m = int(self.g), int(self.m)
-        choices = lgamma(g + 1) - lgamma(m + 1) - lgamma(g - m + 1)  # their logarithm
-        if choices > log(_CHOICES):
+        choices = lgamma(g + 1) - lgamma(m + 1) - lgamma(g - m + 1)  # the logarithm of the number of choices
+        if choices > log(_MOST_CHOICES):
             raise InputError(
                 f"there are about 1e{choices / log(10):.0f} ways to leave {m} of {g} letters out, each of "
                 "which takes its time: use a smaller g, or an m nearer to 0 or to g"
             )
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:  # (n, features)
+    def features(self, X: Objects) -> sparse.csr_array:  # (n, features)
         """The counts, of which the kernel is the inner product."""
         return table(self._words(encode_sequences(X)), len(X))
 
-    def encode(self, X: Sequence[Any]) -> Ragged:
+    def encode(self, X: Objects) -> Ragged:
         return encode_sequences(X)
 
     def pairs(self, X: Ragged, Y: Ragged | None) -> np.ndarray:
@@ -180,7 +180,7 @@ def _places(sequences: Ragged, span: int, g: int) -> tuple[np.ndarray, np.ndarra
     before = starts - sequences.starts[rows]
     after = sequences.stops[rows] - starts - span
     first, last = np.maximum(g - span - after, 0), np.minimum(before, g - span)
-    there = first <= last  # not in a string of less than g letters
+    there = first <= last  # A string of less than g letters has none.
     return rows[there], starts[there], first[there], last[there]
 
 
@@ -206,7 +206,7 @@ class WeightedDegree(FeatureKernel):
     k: int = whole(3)
     shift: int = whole(0, minimum=0)
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:
+    def features(self, X: Objects) -> sparse.csr_array:
         sequences, k = encode_sequences(X), int(self.k)
         longest = max(1, int(sequences.lengths.max()))
         beta = ((d, 2 * (k - d + 1) / (k * (k + 1))) for d in range(1, min(k, longest) + 1))

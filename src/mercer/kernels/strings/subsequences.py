@@ -6,7 +6,6 @@ Lodhi, Saunders, Shawe-Taylor, Cristianini and Watkins, Text classification usin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import log
 from typing import Any
 
@@ -15,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
+from mercer.data.types import Objects
 from mercer.errors import InputError
 from mercer.kernels.parameters import positive, whole
 from mercer.kernels.strings.lanes import LANES, paired, self_paired
@@ -24,8 +24,8 @@ from mercer.runtime.native import INNER, OPTIONS, intrinsic, njit
 
 __all__ = ["Subsequence"]
 
-#: the logarithm of what can still be squared and divided by, as normalising does
-_SMALLEST = -350.0
+#: Normalising squares a value and divides by the result, for which its logarithm must be at least this.
+_LEAST_LOGARITHM = -350.0
 
 
 class Subsequence(ObjectKernel):
@@ -48,7 +48,7 @@ class Subsequence(ObjectKernel):
     length: int = whole(3)
     decay: float = positive(0.5)
 
-    def encode(self, X: Sequence[Any]) -> Ragged:
+    def encode(self, X: Objects) -> Ragged:
         return encode_sequences(X)
 
     def pairs(self, X: Ragged, Y: Ragged | None) -> np.ndarray:
@@ -70,7 +70,7 @@ class Subsequence(ObjectKernel):
             f"tables for subsequences of {self.length} out of {longest} letters",
             "use a shorter length, or shorter strings",
         )
-        if 2 * self.length * log(self.decay) < _SMALLEST:
+        if 2 * self.length * log(self.decay) < _LEAST_LOGARITHM:
             raise InputError(
                 f"values as small as decay^(2 length) are lost in floats, got {self!r}: use a larger decay "
                 "or a shorter length"
@@ -108,7 +108,7 @@ def _row(builder: Any, context: Any, signature: Any, args: Any, is_last: bool) -
     rate = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
     square = builder.fmul(rate, rate)
     letter = builder.load(at(0, zero, letters), align=8)
-    running = cgutils.alloca_once(builder, vector)  # R, or the sum: kept in registers
+    running = cgutils.alloca_once(builder, vector)  # R, or the sum, stays in registers.
     builder.store(builder.load(at(4, zero, vector), align=8) if is_last else zeros, running)
     rows = builder.sdiv(entries, ir.Constant(entries.type, LANES))
     with cgutils.for_range(builder, rows) as loop:

@@ -14,7 +14,7 @@ __all__ = ["Shifted", "add_products", "squares"]
 
 @dataclass(frozen=True)
 class Shifted:
-    """Words that are there for some shifts alone, first … last of 0 … shifts - 1: nearly all for all."""
+    """Words that count for the shifts first … last of 0 … shifts - 1; nearly all count for all shifts."""
 
     words: Words
     first: np.ndarray  # (words,)
@@ -52,7 +52,7 @@ def _products(K, rows, columns, first, last, rows2, columns2, first2, last2, wid
         begin[c + 1] += begin[c]
     end = begin[:-1].copy()
     bucket = np.empty((len(columns2), 2), np.int32)
-    put = 0  # how many of the others are in their buckets
+    put = 0  # the number of other words that are in their buckets
     t = 0
     while t < len(columns):
         row = rows[t]
@@ -97,7 +97,7 @@ def squares(x: Words, n: int) -> np.ndarray:  # (n,)
 def _squares(rows, columns, n, width):  # type: ignore[no-untyped-def]
     """c² = 1 + 3 + … + (2c - 1): each word adds as it comes."""
     total = np.zeros(n)
-    last = np.full((width, 2), -1, np.int32)  # the sequence that had the word last, and how often
+    last = np.full((width, 2), -1, np.int32)  # the last sequence that had the word, and how often it had it
     t = 0
     while t < len(columns):
         row, pairs = rows[t], 0

@@ -14,13 +14,13 @@ similarity via convolution kernels on dependency trees, EMNLP (2011).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from mercer.data import points as data
+from mercer.data.types import Objects, Points, Weights
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import choice, fixed, positive
@@ -48,7 +48,7 @@ class SubtreeKernel(FeatureKernel):
     lemma = "the inner product of weighted counts of subtrees"
     decay: float = positive(1.0)
 
-    def features(self, X: Sequence[Any]) -> sparse.csr_array:  # (n, subtrees)
+    def features(self, X: Objects) -> sparse.csr_array:  # (n, subtrees)
         trees = encode_trees(X)
         numbers = np.empty_like(trees.labels)
         n_subtrees = number_nodes(trees.first, trees.last, trees.labels, numbers, numbers)
@@ -115,7 +115,7 @@ class SubsetTree(_NodePairs):
     decay: float = positive(0.4)
     leaves: bool = choice(False, (False, True))
 
-    def encode(self, X: Sequence[Any]) -> Keyed:
+    def encode(self, X: Objects) -> Keyed:
         trees = encode_trees(X)
         productions = np.empty_like(trees.labels)
         number_nodes(trees.first, trees.last, trees.labels, trees.labels, productions)
@@ -168,7 +168,7 @@ class PartialTree(_NodePairs):
             return "the inner product of weighted counts of partial trees"
         return "a sum, over shapes of partial trees, of products of a kernel of labels over their nodes"
 
-    def encode(self, X: Sequence[Any]) -> Keyed:
+    def encode(self, X: Objects) -> Keyed:
         trees = encode_trees(X)
         if self.labels is None:
             return Keyed.of(trees, trees.labels)
@@ -177,7 +177,7 @@ class PartialTree(_NodePairs):
     def compare(self, X: Keyed, Y: Keyed, same: int) -> tuple[np.ndarray, int]:
         return matching_nodes(*X.against(Y, same), True, float(self.decay), float(self.gap))
 
-    def resolve(self, X: Any, weight: Any = None) -> Kernel:
+    def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         """A kernel of labels that waits for data waits for labels."""
         if self.is_resolved():
             return self

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Objects
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.structured import Ranges, encode_labels
 
@@ -164,7 +165,7 @@ def _read(text: str, name: str) -> Flat:
     return labels, parents
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     if isinstance(value, tuple | list):  # repr would descend into it
         return f"a {type(value).__name__} of {len(value)}"
     text = repr(value)
@@ -217,7 +218,7 @@ class Trees(Ranges):
     names: list[Any]  # the labels that these numbers stand for
 
 
-def encode_trees(X: Sequence[Any]) -> Trees:
+def encode_trees(X: Objects) -> Trees:
     """Trees as arrays, labels as numbers.
 
     >>> two = encode_trees(["(S (NP dog) (VP bites))", "(NP dog)"])

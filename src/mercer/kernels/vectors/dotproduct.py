@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.formula.expression import (
+    Expression,
     arccos,
     integer_power,
     inverse_root,
@@ -16,8 +17,9 @@ from mercer.kernels.formula.expression import (
     sqrt,
     tanh,
     where,
+    wrap,
 )
-from mercer.kernels.formula.pair import Mapping, unit_rows
+from mercer.kernels.formula.pair import Mapping, Pair, unit_rows
 from mercer.kernels.parameters import choice, nonnegative, positive, real, whole
 
 __all__ = ["ArcCosine", "Constant", "Cosine", "Linear", "Polynomial", "Sigmoid"]
@@ -32,7 +34,7 @@ class Linear(Kernel):
 
     lemma = "an inner product"
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return pair.dot
 
 
@@ -51,7 +53,7 @@ class Polynomial(Kernel):
     c: float = nonnegative(1.0)
     gamma: Any = positive(1.0, words=("scale", "auto"))
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return integer_power(pair.dot * self.gamma + self.c, self.degree)
 
     def __repr__(self) -> str:
@@ -72,7 +74,7 @@ class Sigmoid(Kernel):
     eta: Any = real(1.0, words=("scale", "auto"))
     nu: float = real(0.0)
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return tanh(pair.dot * self.eta + self.nu)
 
 
@@ -85,7 +87,7 @@ class Cosine(Kernel):
 
     lemma = "the inner product of x/‖x‖ and x'/‖x'‖"
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return pair.dot * inverse_root(pair.xx) * inverse_root(pair.yy)
 
 
@@ -107,9 +109,9 @@ class ArcCosine(Kernel):
     lemma = "the expected product of two rectified random projections"
     order: int = choice(1, (0, 1, 2))
 
-    def formula(self, pair: Any) -> Any:
-        # the angle from the chord s = ‖u - v‖² of the normalised points: arccos ⟨u, v⟩ would lose half of
-        # the digits where the points are nearly parallel, and k(x, x) with them
+    def formula(self, pair: Pair) -> Expression:
+        # The angle comes from the chord s = ‖u - v‖² of the normalised points: arccos ⟨u, v⟩ would lose half
+        # of the digits where the points are nearly parallel, and so would k(x, x).
         s = minimum(pair.through(Mapping(unit_rows)).sqdist, 4.0)
         angle = np.pi - 2 * arccos(sqrt(s) / 2)
         if self.order == 0:
@@ -136,5 +138,5 @@ class Constant(Kernel):
     lemma = "the inner product of the constant feature √c"
     c: float = nonnegative(1.0)
 
-    def formula(self, pair: Any) -> Any:
-        return self.c
+    def formula(self, pair: Pair) -> Expression:
+        return wrap(self.c)

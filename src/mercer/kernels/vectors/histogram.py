@@ -2,10 +2,9 @@ r"""Kernels on histograms and counts, vectors of ℝ₊: Min (histogram intersec
 
 from __future__ import annotations
 
-from typing import Any
-
 from mercer.kernels.base import Kernel
-from mercer.kernels.formula.expression import exp, maximum, minimum
+from mercer.kernels.formula.expression import Expression, exp, maximum, minimum
+from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import positive
 
 __all__ = ["ChiSquared", "Min"]
@@ -21,7 +20,7 @@ class Min(Kernel):
     domain = "nonnegative"
     lemma = "min(a, b) = ∫ [t ≤ a][t ≤ b] dt, an inner product of indicator functions"
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return pair.sum(minimum)
 
 
@@ -36,6 +35,6 @@ class ChiSquared(Kernel):
     lemma = "(a-b)²/(a+b) is of negative type on ℝ₊, so exp(-γ ·) of its sum is a kernel (Schoenberg)"
     gamma: float = positive(1.0)
 
-    def formula(self, pair: Any) -> Any:
-        # where both are 0 the numerator is 0 too; the tiny number only keeps 0/0 away
+    def formula(self, pair: Pair) -> Expression:
+        # Where both are 0, the numerator is 0 too, and the tiny number prevents 0/0.
         return exp(-pair.sum(lambda a, b: (a - b) ** 2 / maximum(a + b, 1e-30)) * self.gamma)

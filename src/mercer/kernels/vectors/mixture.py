@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data.scalars import is_number
+from mercer.data.types import Points
 from mercer.errors import InputError, shown, warn_user
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.formula.expression import Expression
@@ -15,7 +16,7 @@ from mercer.kernels.parameters import choice, fixed, is_vector
 
 __all__ = ["ConditionalExpectation"]
 
-_FAR_FROM_ONE = np.log(1e16)  # beside 1, smaller values are below the rounding of floats
+_FAR_FROM_ONE = np.log(1e16)  # Smaller values are below the rounding of 1 in floats.
 
 
 class ConditionalExpectation(Kernel):
@@ -63,7 +64,7 @@ class ConditionalExpectation(Kernel):
         """k(x, x') / √(k(x, x) k(x', x')), from logarithms."""
         return ConditionalExpectation(self.mixture, self.weights, self.log, normalize=True)
 
-    def features(self, X: Any) -> np.ndarray:  # (n, components)
+    def features(self, X: Points) -> np.ndarray:  # (n, components)
         """√P(c) p(x|c), or the same divided by its length."""
         logs = self._log_features(X)
         if not self.normalize:
@@ -71,10 +72,11 @@ class ConditionalExpectation(Kernel):
             _warn_of_scale(logs)
             return features
         largest = logs.max(axis=1, keepdims=True)
-        ratios = np.exp(logs - np.where(np.isfinite(largest), largest, 0.0))  # at most 1, and one of them is
+        # All are at most 1, and one of them is 1.
+        ratios = np.exp(logs - np.where(np.isfinite(largest), largest, 0.0))
         return ratios / np.maximum(np.linalg.norm(ratios, axis=1, keepdims=True), 1.0)
 
-    def _log_features(self, X: Any) -> np.ndarray:  # (n, components)
+    def _log_features(self, X: Points) -> np.ndarray:  # (n, components)
         """log √P(c) p(x|c), -inf for 0."""
         given = np.asarray(self.mixture(np.asarray(X)), dtype=float) if callable(self.mixture) else None
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -82,7 +84,8 @@ class ConditionalExpectation(Kernel):
                 logs = _log_densities(self.mixture, np.asarray(X, dtype=float))
             else:
                 logs = given if self.log else np.log(given)
-        if logs.ndim != 2 or len(logs) != len(np.asarray(X)) or not (logs < np.inf).all():  # NaN: of p < 0
+        # NaN is the logarithm of p < 0.
+        if logs.ndim != 2 or len(logs) != len(np.asarray(X)) or not (logs < np.inf).all():
             raise InputError(
                 f"log p(x|c) must be an array of numbers with one row per point, got shape {logs.shape}"
                 if self.log
@@ -106,9 +109,7 @@ class ConditionalExpectation(Kernel):
 
 def _warn_of_scale(logs: np.ndarray) -> None:
     """Say so where all values of k are lost beside penalties and tolerances, which are near 1."""
-    largest = 2 * float(
-        logs.max(initial=-np.inf)
-    )  # log k(x, x) of the densest point, but for a few components
+    largest = 2 * float(logs.max(initial=-np.inf))  # log k(x, x) of the densest point, up to a few components
     if abs(largest) > _FAR_FROM_ONE and np.isfinite(largest):
         warn_user(
             f"the largest k(x, x) of ConditionalExpectation is about 10^{largest / np.log(10):.0f}: "
@@ -125,7 +126,7 @@ def _log_densities(mixture: Any, X: np.ndarray) -> np.ndarray:  # (n, components
     columns = []
     for c, mean in enumerate(mixture.means_):
         stored = mixture.covariances_ if mixture.covariance_type == "tied" else mixture.covariances_[c]
-        # a full matrix, a diagonal, or one variance for all directions
+        # A covariance is a full matrix, a diagonal, or one variance for all directions.
         covariance = stored if np.ndim(stored) == 2 else np.diag(np.broadcast_to(stored, X.shape[1:]))
         columns.append(np.atleast_1d(multivariate_normal(mean, covariance, allow_singular=True).logpdf(X)))
     return np.column_stack(columns)

@@ -15,6 +15,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import (
     Apply,
+    Expression,
     absolute,
     exp,
     integer_power,
@@ -24,6 +25,7 @@ from mercer.kernels.formula.expression import (
     sqrt,
     wrap,
 )
+from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import choice, positive, whole
 
 __all__ = [
@@ -74,7 +76,7 @@ class Gaussian(Kernel):
                 "they say the same thing, gamma = 1 / (2 sigma**2); pass one of them"
             )
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         if self.gamma is not None:
             return exp(-pair.sqdist * self.gamma)
         sigma = 1.0 if self.sigma is None else self.sigma
@@ -110,7 +112,7 @@ class Laplacian(Kernel):
         """Whether the norm is ℓ₂, and not ℓ₁."""
         return self.norm in (2, "l2")
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         distance = sqrt(pair.sqdist) if self.is_euclidean else pair.l1
         return exp(-distance * self.gamma)
 
@@ -139,7 +141,7 @@ class Matern(Kernel):
                 "use Gaussian(sigma=length_scale)"
             )
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         nu = float(self.nu)
         z = sqrt(pair.sqdist) * (np.sqrt(2 * nu) / self.length_scale)
         if nu == 0.5:
@@ -162,7 +164,7 @@ class RationalQuadratic(Kernel):
     alpha: float = positive(1.0)
     length_scale: Any = _length_scale(1.0, words=("median",))
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         base = 1 + pair.sqdist / (2 * self.alpha * self.length_scale**2)
         return exp(-log(base) * self.alpha)
 
@@ -178,7 +180,7 @@ class Periodic(Kernel):
     period: float = positive(1.0)
     length_scale: float = positive(1.0)
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         waves = pair.sum(lambda a, b: sin((a - b) * (np.pi / self.period)) ** 2)
         return exp(waves * (-2 / self.length_scale**2))
 
@@ -202,7 +204,7 @@ class Wendland(Kernel):
     smoothness: int = choice(1, (0, 1, 2))
     dim: int = whole(3, symbolic=False)
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         r = sqrt(pair.sqdist) / self.radius
         j = self.dim // 2 + self.smoothness + 1
         inside = maximum(1 - r, 0.0)
@@ -233,11 +235,11 @@ class BSpline(Kernel):
                 f"pass {self.degree + 1}"
             )
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         m = int(self.degree)
 
         def spline(a: Any, b: Any) -> Any:
-            # from the outside in, so that the sum is empty beyond the support
+            # The sum goes from the outside in, so that it is empty beyond the support.
             inward = (m + 1) / 2 - absolute(a - b) / self.scale
             terms = (
                 integer_power(maximum(inward - i, 0.0), m) * ((-1) ** i * comb(m + 1, i) / factorial(m))
@@ -261,7 +263,7 @@ class BallIndicator(Kernel):
 
     radius: float = positive(1.0)
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return pair.sqdist <= self.radius**2
 
 
@@ -279,5 +281,5 @@ class Delta(Kernel):
     domain = "any"
     lemma = "its feature map sends every x to a unit vector of its own"
 
-    def formula(self, pair: Any) -> Any:
+    def formula(self, pair: Pair) -> Expression:
         return pair.differs() <= 0.5

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.types import Targets
 from mercer.errors import InputError
 from mercer.runtime.config import memory_budget
 from mercer.runtime.row_store import RowStore
@@ -99,7 +100,7 @@ class PerceptronResult:
 
 def perceptron(
     K: KernelMatrix,  # (n, n)
-    y: Any,  # (n,) or (n, functions) of ±1
+    y: Targets,  # (n,) or (n, functions) of ±1
     *,
     fit_intercept: bool = True,
     boundary: str = "mistake",
@@ -397,7 +398,7 @@ def _margins(
     return margin, bound, bool(is_negative.any())
 
 
-def _signs(y: Any, shape: tuple[int, int]) -> np.ndarray:  # (functions, n)
+def _signs(y: Targets, shape: tuple[int, int]) -> np.ndarray:  # (functions, n)
     if shape[0] != shape[1]:
         raise InputError(f"K must be square, one set of points with itself, got {shape[0]} × {shape[1]}")
     y = np.asarray(y)

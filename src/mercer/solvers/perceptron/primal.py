@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.perceptron.kernel import mistake_bound, visiting_orders
@@ -67,7 +68,7 @@ class PrimalPerceptronResult:
 
 
 def primal_perceptron(
-    X: Any,  # (n, d), dense or CSR
+    X: Points,  # (n, d), dense or CSR
     Y: np.ndarray,  # (n, functions) of ±1
     *,
     fit_intercept: bool = True,

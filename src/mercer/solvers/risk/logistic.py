@@ -9,10 +9,11 @@ Every form is free of overflow: exponentials have arguments ≤ 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.special import expit
+
+from mercer.data.types import Weights
 
 __all__ = ["LogisticRisk", "SoftmaxRisk", "log_softmax", "softmax"]
 
@@ -29,7 +30,7 @@ class LogisticRisk:
 
     lowest = 0.0
 
-    def __init__(self, y: np.ndarray, weight: Any = 1.0) -> None:  # (n,) of ±1, (n,)
+    def __init__(self, y: np.ndarray, weight: Weights = 1.0) -> None:  # (n,) of ±1, (n,)
         self.y = np.asarray(y, dtype=np.float64)
         self.weight = np.broadcast_to(np.asarray(weight, dtype=np.float64), self.y.shape)
 
@@ -67,7 +68,7 @@ class SoftmaxRisk:
 
     lowest = 0.0
 
-    def __init__(self, codes: np.ndarray, n_classes: int, weight: Any = 1.0) -> None:  # (n,), (n,)
+    def __init__(self, codes: np.ndarray, n_classes: int, weight: Weights = 1.0) -> None:  # (n,), (n,)
         self.codes = np.asarray(codes)
         self.n_classes = n_classes
         self.weight = np.broadcast_to(np.asarray(weight, dtype=np.float64), self.codes.shape)

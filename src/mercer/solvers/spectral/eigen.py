@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas, eigh, qr
 
+from mercer.data.types import Weights
 from mercer.errors import InputError
 from mercer.runtime.config import memory_budget
 from mercer.runtime.threads import large_lapack, run
@@ -138,7 +139,7 @@ def leading_eigenpairs(
     n_components: int,
     *,
     center: bool = True,
-    weight: Any = None,
+    weight: Weights = None,
     solver: str = "auto",
     tol: float | None = None,
     max_iter: int = 300,

@@ -39,6 +39,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
+from mercer.data.types import Weights
 from mercer.errors import InputError
 from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
@@ -80,7 +81,7 @@ def fisher(
     n_classes: int,
     *,
     alpha: float | None = None,
-    weight: Any = None,
+    weight: Weights = None,
     copies: Any = None,
     clip: bool = False,
 ) -> FisherResult:

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.runtime.config import memory_budget
 from mercer.solvers.control import Control, State
@@ -61,7 +62,7 @@ class PreimageResult:
 
 
 def fixed_point(
-    X: Any,
+    X: Points,
     coef: np.ndarray,
     radial: Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]],
     candidates: np.ndarray,
@@ -104,7 +105,7 @@ def fixed_point(
 
 
 def _advance(
-    X: Any,
+    X: Points,
     coef: np.ndarray,
     radial: Any,
     candidates: np.ndarray,

@@ -45,6 +45,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
+from mercer.data.types import Weights
 from mercer.errors import InputError
 from mercer.solvers.svm.spans import ROWS, Block, spans, with_origin
 
@@ -152,7 +153,7 @@ def left_out(
     return values - shift
 
 
-def fit_binary(values: Any, sign: Any, weight: Any = None) -> np.ndarray:  # (n,), (n,), (n,) → (2,)
+def fit_binary(values: Any, sign: Any, weight: Weights = None) -> np.ndarray:  # (n,), (n,), (n,) → (2,)
     """(a₋, a₊), the slopes below and above 0 under which the labels are most likely.
 
     Parameters

@@ -53,6 +53,7 @@ _HANDED_OVER = 8 * _TILE[1]
 #: Pairs of sparse rows whose differences are taken together.
 _REPAIRED = 4096
 
+
 class _Facts(NamedTuple):
     """What the layout of the work depends on, per view."""
 
