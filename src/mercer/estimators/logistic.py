@@ -21,6 +21,7 @@ from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.descent import descend
 from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
 from mercer.solvers.risk.newton import newton, require_solvable
@@ -210,7 +211,7 @@ class KernelLogisticRegression(
         return newton(K, risk, 1.0, direct=plan.method is Method.CHOLESKY, **options)
 
     def _tell(self, journal: Journal, result: DescentResult, unit: float) -> None:
-        if result.rounded and result.stopped == "converged":
+        if result.rounded and result.stopped == Stop.CONVERGED:
             journal.warn(
                 f"rounding ended the fit after {result.iterations} steps, with the objective, "
                 f"{unit * result.objective:.4g}, within {unit * result.gap:.2g} of the smallest, where "

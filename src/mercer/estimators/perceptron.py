@@ -20,6 +20,7 @@ from mercer.report import Journal, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.perceptron.budget import Budget, budget_perceptron
 from mercer.solvers.perceptron.kernel import VISIT, mistake_bound, perceptron
+from mercer.solvers.result import Stop
 
 __all__ = ["KernelPerceptron"]
 
@@ -352,7 +353,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self.margin_ = squeeze(result.margin)
         self.bound_ = squeeze(np.full_like(result.margin, np.nan))
         self.__dict__.pop("history_", None)
-        converged = np.full(Y.shape[1], result.stopped == "converged")
+        converged = np.full(Y.shape[1], result.stopped == Stop.CONVERGED)
         return result, len(result.mistakes_per_epoch), converged
 
     def _continue_on_budget(self, X: Any, Y: np.ndarray, first: bool) -> None:

@@ -303,7 +303,10 @@ class NuSVC(SupportClassifier):
             task = c_svc(problems.signs(p), penalty * weight[here], problems.segment(p))
             penalised.append(warm(task, machine.coef, machine.square))
         machines = fit(gram, penalised, control=control, **options)
-        return [replace(m, steps=m.steps + first.steps) for m, first in zip(machines, plain, strict=True)]
+        return [
+            replace(machine, iterations=machine.iterations + first.iterations)
+            for machine, first in zip(machines, plain, strict=True)
+        ]
 
     def _feasible(self, signs: np.ndarray, upper: np.ndarray) -> float:
         """ν, if the smaller class has enough points for it."""

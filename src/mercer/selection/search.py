@@ -33,6 +33,7 @@ from mercer.runtime.config import memory_budget, thread_count
 from mercer.runtime.threads import run
 from mercer.selection.evidence import evidence, learn
 from mercer.selection.families import Family
+from mercer.solvers.result import Stop
 
 __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
 
@@ -155,7 +156,7 @@ class Search:
         #: points that whoever goes on begins with: many, unless time made the trials take fewer
         self.first = 2 * _RUNGS[-1]
         #: as in a report
-        self.stopped = "converged"
+        self.stopped = Stop.CONVERGED
         #: whether time was too short for a part of what would have been tried
         self.is_cut = False
 

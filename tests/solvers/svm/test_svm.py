@@ -247,7 +247,7 @@ def compared(K, old, task):
     assert a.stopped == b.stopped == "converged"
     # both are above the minimum by their gaps at most
     assert abs(a.objective - b.objective) <= 1.01 * (a.gap + b.gap)
-    return a.steps, b.steps
+    return a.iterations, b.iterations
 
 
 @pytest.mark.parametrize(("kind", "C"), [("c_svc", 1.0), ("c_svc", 10.0), ("nu_svc", 1.0)])
@@ -379,14 +379,14 @@ def test_hard_margins_are_resumed(stages, tmp_path):
     for _ in range(2):  # and again, after the end
         for a, b in zip(run(progress=False, resume=True), whole, strict=True):
             assert np.array_equal(a.coef, b.coef) and np.array_equal(a.values, b.values)
-            assert (a.intercept, a.objective, a.gap, a.steps, a.stopped) == (
+            assert (a.intercept, a.objective, a.gap, a.iterations, a.stopped) == (
                 b.intercept,
                 b.objective,
                 b.gap,
-                b.steps,
+                b.iterations,
                 "converged",
             )
-            assert a.steps > 0 and np.array_equal(a.hi, b.hi)
+            assert a.iterations > 0 and np.array_equal(a.hi, b.hi)
 
 
 def test_steps_of_all_stages_are_counted(monkeypatch):
@@ -395,12 +395,12 @@ def test_steps_of_all_stages_are_counted(monkeypatch):
 
     def counted(*args, **options):
         machines = fit(*args, **options)
-        counts.append(machines[0].steps)
+        counts.append(machines[0].iterations)
         return machines
 
     monkeypatch.setattr(hard_margin, "fit", counted)
     machine = hard(X, np.array([1.0, -1.0, 1.0, -1.0]), Gaussian(1.0))
-    assert len(counts) > 1 and machine.steps == sum(counts) > counts[-1]
+    assert len(counts) > 1 and machine.iterations == sum(counts) > counts[-1]
 
 
 def test_a_tube_without_a_function(rng):

@@ -362,7 +362,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         self.n_support_ = np.array([len(chosen)], np.int32)
         self.intercept_ = machine.intercept - self._offsets(None if self._centre is None else self._primal())
         self._set_expansion(points, chosen, machine.coef, self.intercept_[0])
-        self.n_iter_ = machine.steps
+        self.n_iter_ = machine.iterations
 
     @property
     def coef_(self) -> Any:

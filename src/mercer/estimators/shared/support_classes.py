@@ -27,6 +27,7 @@ from mercer.kernels.parameters import Parameter, choice
 from mercer.report import Journal, Plan
 from mercer.runtime.config import memory_budget
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 from mercer.solvers.svm import calibration
 from mercer.solvers.svm.level import Slacks
 from mercer.solvers.svm.problems import Machine
@@ -86,7 +87,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
             machines = self._solve(gram, problems, weight, counted, control)
             self._by_pairs = by_pairs
             self._read(points, original, machines, problems)
-            self.n_iter_ = np.array([machine.steps for machine in machines], np.int32)
+            self.n_iter_ = np.array([machine.iterations for machine in machines], np.int32)
             if hasattr(self, "slopes_"):
                 del self.slopes_  # of an earlier fit
             if self.probability:
@@ -330,7 +331,7 @@ class SupportClassifier(SupportMixin, KernelClassifierMixin, BaseEstimator):
         Their values are sums of kernel values that cancel, and may differ from those of the w that is kept.
         """
         for p, machine in enumerate(machines):
-            if machine.stopped != "rounding" or hasattr(self, "nu"):
+            if machine.stopped != Stop.ROUNDING or hasattr(self, "nu"):
                 continue
             w = W[[p]].toarray() if sparse.issparse(W) else W[[p]]
             here = moved(data.take(points, problems.points(p)), self._centre)

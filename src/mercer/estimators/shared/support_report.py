@@ -11,13 +11,10 @@ from mercer.estimators.shared.definite import is_known, refutation
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
 from mercer.report import Journal, Plan, Report
-from mercer.solvers.several import worst_stop
+from mercer.solvers.result import Stop
 from mercer.solvers.svm.problems import Machine
 
 __all__ = ["SupportReportMixin"]
-
-#: reasons to stop a solver that would have gone on
-_UNFINISHED = ("max_iter", "max_time", "interrupted")
 
 
 class SupportReportMixin(IterativeMixin):
@@ -50,9 +47,9 @@ class SupportReportMixin(IterativeMixin):
         """Attributes that all machines have, and the report."""
         keep = self.warm_start or self._grams is not None
         self._last = tuple((machine.gamma, machine.energy) for machine in machines) if keep else ()
-        stopped = worst_stop(machines)
-        steps = sum(machine.steps for machine in machines)
-        self.fit_status_ = int(stopped != "converged")
+        stopped = Stop.worst(machine.stopped for machine in machines)
+        steps = sum(machine.iterations for machine in machines)
+        self.fit_status_ = int(stopped != Stop.CONVERGED)
         one = len(machines) == 1
         gaps, violations = ([float(getattr(m, name)) for m in machines] for name in ("gap", "violation"))
         lowest = self._refuted(points, machines)
@@ -69,7 +66,7 @@ class SupportReportMixin(IterativeMixin):
             gaps = [np.nan] * len(machines)  # of a point that may be one of many
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
-        if not all(machine.has_margin or machine.stopped in _UNFINISHED for machine in machines):
+        if not all(machine.has_margin or machine.stopped.is_early for machine in machines):
             journal.warn(
                 f"{type(self).__name__} found no margin: nu={getattr(self, 'nu', None)} is so small that "
                 "classes overlap, and what separates them is lost in rounding, or below what the solver "
@@ -86,7 +83,7 @@ class SupportReportMixin(IterativeMixin):
                 "whose values are smaller",
                 ConvergenceWarning,
             )
-        if stopped != "rounding" or noisy.noise <= self.tol:
+        if stopped != Stop.ROUNDING or noisy.noise <= self.tol:
             self._warn(journal, stopped, machines)
         self.report_ = journal.report(
             plan,
@@ -105,22 +102,24 @@ class SupportReportMixin(IterativeMixin):
                 lowest = machine.square / float(np.square(machine.coef).sum())
         return lowest
 
-    def _warn(self, journal: Journal, stopped: str, machines: list[Machine]) -> None:
+    def _warn(self, journal: Journal, stopped: Stop, machines: list[Machine]) -> None:
         violation = max(machine.violation for machine in machines)
         what = (
             f"with conditions of optimality violated by {violation:.2g}, where tol={self.tol} was asked for"
         )
-        if not all(machine.has_margin for machine in machines if machine.stopped in _UNFINISHED):
+        if not all(machine.has_margin for machine in machines if machine.stopped.is_early):
             what += ", and without a margin between the classes yet"
         weaker = "a smaller C" if hasattr(self, "C") else "a larger nu"
         limit, more = f"max_iter={self.max_iter}", ", or raise max_iter"
         if self.max_iter < 0:  # the solver's own limit
-            most = max((machine.steps for machine in machines if machine.stopped == "max_iter"), default=0)
+            most = max(
+                (machine.iterations for machine in machines if machine.stopped == Stop.MAX_ITER), default=0
+            )
             limit, more = f"{most:,} steps", ""
         self._warn_if_stopped(
             journal,
             stopped,
-            sum(machine.steps for machine in machines),
+            sum(machine.iterations for machine in machines),
             what,
             # the words that scikit-learn's users filter by
             max_iter=f"Solver terminated early ({limit}).  Consider pre-processing your data with "

@@ -35,6 +35,7 @@ from mercer.runtime.config import memory_budget
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
+from mercer.solvers.result import Result, Stop
 
 __all__ = ["PerceptronResult", "mistake_bound", "perceptron", "visiting_orders"]
 
@@ -47,8 +48,8 @@ _BLOCK = 2**26  # bytes of rows that are fetched together, at most
 _AHEAD = 1024  # points among which the next mistakes are looked for
 
 
-@dataclass(frozen=True, eq=False)
-class PerceptronResult:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PerceptronResult(Result):
     """What the perceptron found, and how. For several functions every entry has one more axis, the last."""
 
     #: the mistakes: all that f is made of
@@ -71,8 +72,6 @@ class PerceptronResult:
     history: Any
     #: whether ‖f‖² < 0 for some f, beyond rounding: K is not positive semi-definite then
     is_indefinite: bool
-    #: "converged", "max_iter", "max_time" or "interrupted"
-    stopped: str
 
     @property
     def _squeeze(self) -> bool:
@@ -292,7 +291,7 @@ class _Run:
 
     def result(self, squeeze: bool) -> PerceptronResult:
         n = self.Y.shape[1]
-        stopped = "converged" if self.settled.all() else self.control.stopped or "max_iter"
+        stopped = Stop.CONVERGED if self.settled.all() else self.control.stopped or Stop.MAX_ITER
         visits = np.where(self.settled > 0, self.settled * n, self.visits)
         made = self.made.freeze(visits, self.intercept)
         f = self.f + self.b[:, None]
@@ -311,6 +310,7 @@ class _Run:
             bound=float(bound[0]) if one else bound,
             history=history[0] if one and history is not None else history,
             is_indefinite=is_indefinite,
+            iterations=self.epoch,
             stopped=stopped,
         )
 

@@ -32,6 +32,7 @@ from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.perceptron.kernel import mistake_bound, visiting_orders
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
+from mercer.solvers.result import Result, Stop
 
 __all__ = ["PrimalPerceptronResult", "primal_perceptron"]
 
@@ -40,9 +41,9 @@ _LARGE = 1024  # and at most, while no mistakes are made
 _NARROW = 4096  # columns up to which a window of sparse points is made dense
 
 
-@dataclass(frozen=True, eq=False)
-class PrimalPerceptronResult:
-    """What the perceptron found, and how."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PrimalPerceptronResult(Result):
+    """What the perceptron found, and how; iterations are passes."""
 
     #: (d, functions)
     w: np.ndarray
@@ -62,8 +63,6 @@ class PrimalPerceptronResult:
     bound: np.ndarray
     #: r² = maxᵢ ‖xᵢ‖²
     radius2: float
-    #: "converged", "max_iter", "max_time" or "interrupted"
-    stopped: str
 
 
 def primal_perceptron(
@@ -224,7 +223,8 @@ class _Run:
             margin=margin,
             bound=bound,
             radius2=radius2,
-            stopped="converged" if self.settled.all() else self.control.stopped or "max_iter",
+            iterations=len(self.per_epoch),
+            stopped=Stop.CONVERGED if self.settled.all() else self.control.stopped or Stop.MAX_ITER,
         )
 
 

@@ -31,6 +31,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.certificate import DualityGap, RiskResult, WeightedRisk
 from mercer.solvers.risk.newton import best_intercept, newton
 
@@ -136,14 +137,15 @@ def multipliers(
     first, most = _sigmas(certificate)
     if at is None:
         at = _State.begin(certificate, start, first)
-    stopped, rounded = "", False
+    stopped: Stop | None = None
+    rounded = False
     while not stopped:
         if certificate.is_met(tol):
-            stopped = "converged"
+            stopped = Stop.CONVERGED
         elif at.waited >= _PATIENCE:
-            stopped, rounded = "converged", True
+            stopped, rounded = Stop.CONVERGED, True
         elif at.iterations >= max_iter or control.stopped:
-            stopped = control.stopped or "max_iter"
+            stopped = control.stopped or Stop.MAX_ITER
         elif (following := _iterate(K, certificate, at, most, control, direct)) is not None:
             at = following
             control.step(at.saved(certificate), gap=certificate.gap, objective=certificate.primal_value)

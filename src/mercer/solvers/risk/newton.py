@@ -38,6 +38,7 @@ from mercer.runtime.threads import run as on_threads
 from mercer.solvers.control import Control, State
 from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.conjugate import kernel_conjugate_gradient
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import (
     EPS,
     DescentResult,
@@ -119,19 +120,20 @@ def newton(
     else:
         point = run.begin(start)
         run.history.append(point.gap)
-    stopped, rounded = "", False
+    stopped: Stop | None = None
+    rounded = False
     while not stopped:
         if run.is_met(point, tol):
             point = run.refreshed(point)
             if run.is_met(point, tol):
-                stopped = "converged"
+                stopped = Stop.CONVERGED
             elif point.gap > 0.5 * run.checked:  # no better than when last multiplied out: rounding
-                stopped, rounded = "converged", True
+                stopped, rounded = Stop.CONVERGED, True
             run.checked = min(run.checked, point.gap)
         elif run.is_lost(point, tol):
-            stopped, rounded = "converged", True
+            stopped, rounded = Stop.CONVERGED, True
         elif run.iterations >= max_iter or control.stopped:
-            stopped = control.stopped or "max_iter"
+            stopped = control.stopped or Stop.MAX_ITER
         elif (following := run.step(point, tol)) is not None:
             point = following
             run.iterations += 1
@@ -139,15 +141,15 @@ def newton(
             if not run.is_cut:  # else the checkpoint stays where the step began, and a resumed run repeats it
                 control.step(run.snapshot(point), gap=point.gap, objective=point.objective)
         elif run.is_cut:
-            stopped = control.stopped or "interrupted"
+            stopped = control.stopped or Stop.INTERRUPTED
         elif not point.fresh:
             point = run.refreshed(point)  # and once more, from values without the rounding of many sums
         else:
-            stopped, rounded = "converged", True
+            stopped, rounded = Stop.CONVERGED, True
     point = run.refreshed(point)
     run.history[-1] = point.gap
     if run.is_met(point, tol):
-        stopped = "converged"  # whatever the clock says
+        stopped = Stop.CONVERGED  # whatever the clock says
     return run.result(point, stopped, rounded, run.iterations, run.history, tol)
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
+from mercer.solvers.result import Stop
 from mercer.solvers.svm.problems import Machine, Task, fit, warm
 
 __all__ = ["separate"]
@@ -28,7 +29,7 @@ _FIRST, _GROWTH = 1e2, 1e2
 _NO_MARGIN = 1e-6  # A margin below this part of √k is none.
 _NARROW = 1e-4  # So is one below this part, if slacks do not fall any more.
 _STAGE_STEPS = 2_000_000  # A stage that takes more steps has found no margin.
-_ENDED = ("max_time", "interrupted")
+_ENDED = (Stop.MAX_TIME, Stop.INTERRUPTED)
 
 _WITHOUT = {
     "c_svc": "the classes are not separable",
@@ -102,8 +103,8 @@ class _Search:
     def look(self, i: int, task: Task, machine: Machine, C: float) -> None:
         """Keep the machine if C does not matter to it any more; refuse where no margin is in sight."""
         self.last[i] = machine.gamma, machine.energy
-        self.steps[i] += machine.steps
-        is_exhausted = machine.stopped == "max_iter"
+        self.steps[i] += machine.iterations
+        is_exhausted = machine.stopped == Stop.MAX_ITER
         if machine.stopped in _ENDED or (self.is_limited and is_exhausted):
             self.found[i] = machine
             return
@@ -136,7 +137,7 @@ class _Search:
     def machines(self) -> list[Machine]:
         """Those that were found, each with the steps of all its stages."""
         found = [(i, machine) for i, machine in enumerate(self.found) if machine is not None]
-        return [replace(machine, steps=int(self.steps[i])) for i, machine in found]
+        return [replace(machine, iterations=int(self.steps[i])) for i, machine in found]
 
     # --- checkpoints -----------------------------------------------------------------------------------
 
@@ -145,7 +146,7 @@ class _Search:
         held |= {"stage": self.stage, "slack": self.slack.copy(), "steps": self.steps.copy()}
         held["energy"] = np.array([self.last[i][1] for i in range(len(self.found))])
         for i, kept in enumerate(self.found):
-            if kept is not None and kept.stopped != "max_iter":
+            if kept is not None and kept.stopped != Stop.MAX_ITER:
                 held |= {f"found_{i}_{name}": value for name, value in vars(kept).items()}
         return held
 
@@ -160,8 +161,9 @@ def _restored(held: State, i: int, tol: float) -> Machine | None:
     """The machine of problem i in a checkpoint, if it is there and as good as is asked for."""
     if f"found_{i}_coef" not in held:
         return None
-    machine = Machine(**{field.name: held[f"found_{i}_{field.name}"] for field in fields(Machine)})
-    return None if machine.stopped == "converged" and machine.violation > tol else machine
+    kept = {field.name: held[f"found_{i}_{field.name}"] for field in fields(Machine)}
+    machine = Machine(**{**kept, "stopped": Stop(kept["stopped"])})
+    return None if machine.stopped == Stop.CONVERGED and machine.violation > tol else machine
 
 
 def _without_bounds(task: Task, machine: Machine) -> Machine:

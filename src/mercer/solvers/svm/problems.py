@@ -30,6 +30,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.matrix import WritableRows
+from mercer.solvers.result import Minimum, Stop
 from mercer.solvers.svm.decomposition import QuadraticProgram, Solution, solve
 from mercer.solvers.svm.level import Slacks
 
@@ -52,8 +53,8 @@ _FINER = 8  # times that the tolerance of a small margin is divided by ten
 _SAMPLE = 256  # points that outlying ones are told by
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Machine(Minimum):
     """f = Σ coefᵢ k(xᵢ, ·) + intercept over the points of a task, and how well it was found."""
 
     coef: np.ndarray  # (points,)
@@ -65,13 +66,8 @@ class Machine:
     hi: np.ndarray
     #: ‖f‖², without the intercept; negative where K is not positive semi-definite
     square: float
-    #: the primal value, at most ``gap`` above the minimum
-    objective: float
-    gap: float
     #: by how much the conditions of optimality are violated at most
     violation: float
-    steps: int
-    stopped: str
     #: γ, for the next start, by point where each has one variable; and its γᵀKγ
     gamma: np.ndarray
     energy: float
@@ -109,13 +105,13 @@ class Task:
         energy = float((coef * solution.values).sum())
         b = float(np.mean(solution.level)) + self.shift
         unit, epsilon, has_margin, drop = 1.0, 0.0, True, 0.0
-        if self.kind in ("c_svc", "svr") and p.balanced and solution.stopped != "converged":
+        if self.kind in ("c_svc", "svr") and p.balanced and solution.stopped != Stop.CONVERGED:
             slacks = Slacks(p.c - solution.values[p.position], p.lo, p.hi)
             move, drop = slacks.better(b - self.shift)
             b += move
         if self.kind == "nu_svr":
             epsilon = (solution.level[0] - solution.level[1]) / 2
-        if self.kind == "one_class" and solution.stopped == "converged":
+        if self.kind == "one_class" and solution.stopped == Stop.CONVERGED:
             # any level of a variable between its bounds will do: with the largest they are all inside
             free = (coef > p.lo) & (coef < p.hi)
             largest = float(np.abs(solution.values).max())
@@ -142,8 +138,8 @@ class Task:
             objective=solution.gap - solution.objective - drop,
             gap=solution.gap - drop if drop <= solution.gap else solution.gap,
             violation=solution.bound,
-            steps=solution.steps,
-            stopped="rounding" if solution.stopped == "unbounded" else solution.stopped,
+            iterations=solution.iterations,
+            stopped=Stop.ROUNDING if solution.stopped == Stop.UNBOUNDED else solution.stopped,
             gamma=coef if len(p.c) == self.points else solution.gamma,
             energy=energy,
             epsilon=epsilon,
@@ -154,7 +150,7 @@ class Task:
 
     def is_coarse(self, solution: Solution) -> bool:
         """Whether r is of the size of its error."""
-        if self.kind != "nu_svc" or solution.stopped != "converged":
+        if self.kind != "nu_svc" or solution.stopped != Stop.CONVERGED:
             return False
         return (solution.level[1] - solution.level[0]) / 2 < 10 * solution.violation
 
@@ -274,12 +270,14 @@ def fit(K: WritableRows, tasks: list[Task], **options: Any) -> list[Machine]:
         finer = {"tol": tol / 10**digit, "max_iter": 10_000 + 100 * K.shape[0]}
         finer["control"] = None if control is None else control.inner()
         for i, found in zip(coarse, solve(K, programs, **{**options, **finer}), strict=True):
-            is_enough = found.violation <= tol and found.stopped != "unbounded"
-            stopped = "converged" if is_enough else found.stopped
-            solutions[i] = replace(found, steps=solutions[i].steps + found.steps, stopped=stopped)
+            is_enough = found.violation <= tol and found.stopped != Stop.UNBOUNDED
+            stopped = Stop.CONVERGED if is_enough else found.stopped
+            solutions[i] = replace(
+                found, iterations=solutions[i].iterations + found.iterations, stopped=stopped
+            )
     for i, solution in enumerate(solutions):
-        if solution.stopped == "converged" and solution.bound - solution.violation > tol:
-            solutions[i] = replace(solution, stopped="rounding")
+        if solution.stopped == Stop.CONVERGED and solution.bound - solution.violation > tol:
+            solutions[i] = replace(solution, stopped=Stop.ROUNDING)
     return [task.read(solution) for task, solution in zip(tasks, solutions, strict=True)]
 
 

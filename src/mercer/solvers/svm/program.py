@@ -12,6 +12,7 @@ import numpy as np
 
 from mercer.runtime.threads import run
 from mercer.solvers.matrix import Exact, WritableRows
+from mercer.solvers.result import Minimum, Stop
 from mercer.solvers.rounding import slope_errors
 from mercer.solvers.svm import exact as exact_arithmetic
 from mercer.solvers.svm import smo
@@ -57,8 +58,8 @@ class QuadraticProgram:
     balanced: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution(Minimum):
     """Where a problem ended."""
 
     gamma: np.ndarray  # (l,)
@@ -66,17 +67,11 @@ class Solution:
     values: np.ndarray
     #: λ of each group: the mean slope of variables between their bounds
     level: tuple[float, ...]
-    objective: float
-    #: the primal value minus the dual one, at most
-    gap: float
     violation: float
     #: what the violation may be at most, where K is known up to rounding
     bound: float
     #: what rounding may do to γᵀKγ
     blur: float
-    steps: int
-    #: "converged", "max_iter", "max_time", "interrupted", "rounding" or "unbounded"
-    stopped: str
 
 
 class Iterate:
@@ -105,7 +100,7 @@ class Iterate:
         self.stalled = 0
         self.refined = False  # whether γ was found with a more exact K
         self.lost = False  # whether rounding has moved slopes by more than the tolerance
-        self.stopped: str | None = None
+        self.stopped: Stop | None = None
         self.block: np.ndarray | None = None
         self.memory = [np.empty(0), np.empty(0)]
         self.turn = 0
@@ -228,9 +223,9 @@ class Iterate:
             self.values[local] = p.c[chosen] - small.slopes
             self.worst = self._violation()
             if self.refined and self.worst > tol:
-                self.stopped = "rounding" if self.steps < max_iter else "max_iter"
+                self.stopped = Stop.ROUNDING if self.steps < max_iter else Stop.MAX_ITER
         if steps == 0 and self.worst > tol:
-            self.stopped = "rounding"
+            self.stopped = Stop.ROUNDING
         if whole:
             return chosen[:0], change[:0]
         moved = np.flatnonzero(change)
@@ -318,7 +313,7 @@ class Iterate:
     def watch(self, tol: float) -> None:
         """Notice when rounding, or the absence of a minimum, keeps the rounds from getting anywhere."""
         if self.is_unbounded():
-            self.stopped = "unbounded"
+            self.stopped = Stop.UNBOUNDED
             return
         objective = self.objective()
         violation, lowest = self.best
@@ -335,9 +330,9 @@ class Iterate:
         else:
             self.stalled += 1
             if self.stalled >= ((1 if self.lost else _STALLED_WHOLE) if is_whole else _STALLED):
-                self.stopped = "rounding"
+                self.stopped = Stop.ROUNDING
 
-    def solution(self, stopped: str, tau: float, single: bool) -> Solution:
+    def solution(self, stopped: Stop, tau: float, single: bool) -> Solution:
         """Where it ended, with K known up to ``tau``; see ``rounding``."""
         p, v = self.program, self.slopes()
         coef = np.bincount(p.position, np.abs(self.gamma), minlength=len(self.points))
@@ -352,9 +347,17 @@ class Iterate:
         level, violation, gap, bound = zip(*found, strict=True)
         objective = -0.5 * float((self.gamma * (p.c + v)).sum())
         return Solution(
-            self.gamma, self.values, level, objective, sum(gap), max(violation), max(bound), blur,
-            self.steps, stopped,
-        )  # fmt: skip
+            gamma=self.gamma,
+            values=self.values,
+            level=level,
+            objective=objective,
+            gap=sum(gap),
+            violation=max(violation),
+            bound=max(bound),
+            blur=blur,
+            iterations=self.steps,
+            stopped=stopped,
+        )
 
 
 def _at_bounds(gamma: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
