@@ -66,21 +66,17 @@ class IterativeMixin:
     checkpoint: Any
     resume: bool
 
-    def _control(self, label: str, total: int | None, *data: Any) -> Control:
+    def _control(self, label: str, total: int | None, *data: Any, progress: Any = None) -> Control:
         """The control of a fit on these data (points, targets, weights, the resolved kernel)."""
         return Control(
             label,
             total,
             max_time=self.max_time,
-            progress=self._shown(),
+            progress=self.progress if progress is None else progress,
             checkpoint=self.checkpoint,
             resume=self.resume,
             identity="" if self.checkpoint is None else self._identity(*data),
         )
-
-    def _shown(self) -> Any:
-        """What becomes of the progress."""
-        return self.progress
 
     def _identity(self, *data: Any) -> str:
         """A hash of everything that determines the result of a fit."""

@@ -29,25 +29,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
-from mercer.solvers.matrix import KernelMatrix
+from mercer.solvers.matrix import BlockMatrix
 from mercer.solvers.perceptron.kernel import visiting_orders
 from mercer.solvers.perceptron.mistakes import is_mistake
 from mercer.solvers.result import Result, Stop
 
 __all__ = ["Budget", "BudgetResult", "budget_perceptron"]
-
-
-class BlockMatrix(KernelMatrix, Protocol):
-    """K that also gives some rows at some columns."""
-
-    def block(self, i: Any, j: Any) -> np.ndarray:  # (len(i), len(j))
-        """The values of some points against some others."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
