@@ -19,6 +19,7 @@ from mercer.solvers.svm import smo
 from mercer.solvers.svm.block import Block
 from mercer.solvers.svm.rows import KeptRows
 from mercer.solvers.svm.safest import Safest
+from mercer.solvers.svm.working_set import fill, violations
 
 __all__ = ["WHOLE", "Iterate", "QuadraticProgram", "Solution"]
 
@@ -27,7 +28,6 @@ WHOLE = 512
 _TURNS = 200  # of pairs and Newton's steps, on a problem that is one working set
 _FURTHER = 20  # of those, beyond the tolerance
 _REFRESHES = 3  # times that slopes are computed anew, at most
-_UNTAKEN = np.zeros(0, np.bool_)
 _TINY = 192  # variables up to which a problem is solved beyond its tolerance
 _SMALLEST = 1024  # working set of the first rounds
 _LOOSE = 0.03  # a working set is solved to this part of the violation
@@ -128,18 +128,8 @@ class Iterate:
         chosen[: len(kept)] = kept
         taken = np.zeros(self.size, np.bool_)
         taken[kept] = True
-        count, worst = smo.select(
-            p.c,
-            self.values,
-            p.position,
-            self.gamma,
-            p.lo,
-            p.hi,
-            p.split,
-            taken,
-            len(kept),
-            chosen,
-            p.balanced,
+        count, worst = fill(
+            chosen, len(kept), taken, self.slopes(), self.gamma, p.lo, p.hi, p.split, p.balanced
         )
         self.worst = float(worst.max())
         taken[:] = False
@@ -266,10 +256,8 @@ class Iterate:
         return steps
 
     def _violation(self) -> float:
-        p, nothing = self.program, np.empty(0, np.int64)
-        _, worst = smo.select(
-            p.c, self.values, p.position, self.gamma, p.lo, p.hi, p.split, _UNTAKEN, 0, nothing, p.balanced
-        )
+        p = self.program
+        _, _, worst = violations(self.slopes(), self.gamma, p.lo, p.hi, p.split, p.balanced)
         return float(worst.max())
 
     def computed(self, K: WritableRows, chosen: np.ndarray) -> np.ndarray:  # (q, q)
