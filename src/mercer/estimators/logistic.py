@@ -30,7 +30,8 @@ from mercer.solvers.risk.objective import DescentResult, Risk
 __all__ = ["KernelLogisticRegression"]
 
 _STEPS = {"newton": 100, "gradient": 10_000}
-_VECTORS = 30  # arrays of the size of α that a solver keeps, about
+#: Arrays of the size of α that a solver keeps, about; a test compares the plan with tracemalloc.
+_ARRAYS_LIKE_COEF = 30
 
 
 class KernelLogisticRegression(
@@ -228,7 +229,7 @@ class KernelLogisticRegression(
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         budget, item = memory_budget(), np.dtype(settings().dtype).itemsize
-        vectors = 8 * _VECTORS * n * n_outputs
+        vectors = 8 * _ARRAYS_LIKE_COEF * n * n_outputs
         stored, factor = item * n * n, 8 * n * n
         width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
         # a product with few vectors takes as long as memory does

@@ -33,7 +33,8 @@ from mercer.solvers.several import each
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 
-_VECTORS = 40  # arrays of n numbers that the solvers keep, about
+#: Arrays of n numbers that the solvers keep, about; a test compares the plan with tracemalloc.
+_ARRAYS_PER_POINT = 40
 
 
 class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
@@ -147,7 +148,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
             name, runs = f"{name} along the path of ‖f‖²", 8
             why.append("the penalty is another function of ‖f‖²: its minimum is on the path")
         steps = runs * n_outputs * (8 if loss.smooth else 40)
-        vectors = 8 * n * (_VECTORS + 3 * n_outputs)
+        vectors = 8 * n * (_ARRAYS_PER_POINT + 3 * n_outputs)
         stored, factor = np.dtype(settings().dtype).itemsize * n * n, 8 * n * n
         if stored + factor + vectors <= memory_budget():
             method, memory, flops = Method.CHOLESKY, stored + factor + vectors, steps * n**3 / 12

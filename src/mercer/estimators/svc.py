@@ -307,7 +307,7 @@ class SVC(SupportClassifier):
             ]
 
         b, options = bool(self.fit_intercept), {**setup.options, "bounds": problems.bounds}
-        if np.inf == self.C:
+        if setup.dual.is_hard:
             unit = unit_of(setup.gram)
             return separate(setup.gram, make, len(problems), unit, control=control, **options)
         tasks = make(unit_penalty(self.C, weight, self.average), range(len(problems)))

@@ -166,7 +166,7 @@ class SVR(_SupportRegressor):
 
     def _solve(self, setup: Setup, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
         tube = self.epsilon, bool(self.fit_intercept)
-        if np.inf == self.C:
+        if setup.dual.is_hard:
             spread = float(np.ptp(y)) or 1.0
             [machine] = separate(
                 setup.gram,

@@ -37,10 +37,14 @@ from mercer.solvers.svm.warm import warm
 
 __all__ = ["Dual", "Setup", "SupportMixin", "unit_of", "unit_penalty"]
 
-_SMALL = 1000  # points up to which float64 costs little
-_FEWEST = 8  # rows that the solver must be able to hold
-_VECTORS = 12  # numbers that a solver keeps per variable
-_LEAST = 64  # variables of a working set
+#: The number of points up to which kernel values in float64, 8 MB at most, cost little more than in float32.
+_FLOAT64_IS_CHEAP_BELOW = 1000
+#: Rows that the store of a solver holds at least, however small the budget.
+_FEWEST_ROWS = 8
+#: Numbers of float64 that the plan counts for each variable of a solver.
+_NUMBERS_PER_VARIABLE = 12
+#: The working set, in variables, that a small budget makes no smaller.
+_SMALLEST_WORKING_SET = 64
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,11 @@ class Dual:
     #: bytes of what follows the solver, when its own are free again
     afterwards: int = 0
 
+    @property
+    def is_hard(self) -> bool:
+        """Whether no errors are allowed: C = ∞."""
+        return self.C is not None and bool(np.isinf(self.C))
+
 
 @dataclass(frozen=True, eq=False)
 class Setup:
@@ -75,7 +84,7 @@ class Setup:
 
 def unit_penalty(C: float, weight: np.ndarray, average: bool) -> float:
     """C for one unit of weight; for a hard margin, as if C were 1."""
-    C = 1.0 if np.inf == C else float(C)
+    C = 1.0 if np.isinf(C) else float(C)
     return C / float(weight.sum()) if average else C
 
 
@@ -207,12 +216,13 @@ class SupportMixin(IterativeMixin, KernelMixin):
             return self.precision, f"{self.precision} kernel values were asked for"
         if self.tol < 1e-5:
             return "float64", f"float64 kernel values: tol={self.tol} is below 1e-5"
-        if np.inf == dual.C:
+        if dual.is_hard:
             return "float64", "float64 kernel values: coefficients of a hard margin may be of any size"
         if settings().dtype == "float32":
             return "float32", "float32 kernel values are configured"
-        if n <= _SMALL:
-            return "float64", f"float64 kernel values: they cost little for {_SMALL} points or fewer"
+        if n <= _FLOAT64_IS_CHEAP_BELOW:
+            few = f"{_FLOAT64_IS_CHEAP_BELOW} points or fewer"
+            return "float64", f"float64 kernel values: they cost little for {few}"
         if self._pairwise or self.kernel_.domain not in ("vectors", "nonnegative"):
             return "float64", "float64 kernel values, as they are given"
         values = points.data if sparse.issparse(points) else np.asarray(points)
@@ -227,7 +237,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         limit = budget // 4
         if self.cache_size != "auto":
             limit = int(min(limit, self.cache_size * 2**20))
-        least = min(_FEWEST, n)
+        least = min(_FEWEST_ROWS, n)
         rows = max(least, min(n, limit // row))
         largest, blocks = self._working_sets(n, item, rows, dual, budget // 4)
         width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 1
@@ -237,7 +247,8 @@ class SupportMixin(IterativeMixin, KernelMixin):
         own = numbers * (each if sparse.issparse(points) else item)
         prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (dual.problems > 1)
         prepared += 0 if self._centre is None else 8 * numbers
-        memory = max(rows * row + blocks + 8 * _VECTORS * dual.variables, dual.afterwards) + prepared
+        solver = rows * row + blocks + 8 * _NUMBERS_PER_VARIABLE * dual.variables
+        memory = max(solver, dual.afterwards) + prepared
         name = "decomposition"
         if dual.problems > 1:
             name += f" of {dual.problems} problems that share rows"
@@ -267,8 +278,8 @@ class SupportMixin(IterativeMixin, KernelMixin):
         def taken() -> int:
             return copies * item * sum(min(size, largest) ** 2 for size in sizes)
 
-        while largest > _LEAST and taken() > room:
-            largest = max(_LEAST, int(0.9 * largest))
+        while largest > _SMALLEST_WORKING_SET and taken() > room:
+            largest = max(_SMALLEST_WORKING_SET, int(0.9 * largest))
         return largest, taken()
 
     def _control_of(self, *data: Any) -> Control:

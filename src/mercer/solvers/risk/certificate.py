@@ -25,12 +25,10 @@ from mercer.losses import Loss
 from mercer.solvers.control import State
 from mercer.solvers.linear.conjugate import Products
 from mercer.solvers.result import Minimiser, Stop
-from mercer.solvers.risk.newton import best_intercept
+from mercer.solvers.risk.objective import EPS, best_intercept
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
 __all__ = ["DualityGap", "RiskResult", "WeightedRisk"]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,7 +145,7 @@ class DualityGap:
         if value < self.primal_value or self.primal_value == math.inf:
             self.primal_value, self.primal = value, (coef, b, F, square)
             slopes = np.abs(self.risk.gradient(F)) + np.abs(self.penalty * coef)
-            self.floor = 64 * _EPS * float(slopes @ np.abs(F))
+            self.floor = 64 * EPS * float(slopes @ np.abs(F))
 
     def result(self, tol: float, iterations: int, stopped: Stop, rounded: bool) -> RiskResult:
         s, dual_risk, dual_square = self.dual

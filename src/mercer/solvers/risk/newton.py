@@ -54,8 +54,10 @@ __all__ = ["NewtonResult", "Risk", "best_intercept", "newton", "require_solvable
 
 NewtonResult = DescentResult
 
-_PATIENCE = 5  # steps that do not halve the gap, where rounding keeps it above the tolerance anyway
-_SMALL = 500  # points up to which Cholesky costs less than looking for something better
+#: Steps in a row that do not halve the gap, after which rounding, where it is known to matter, is blamed.
+_STEPS_WITHOUT_PROGRESS = 5
+#: The number of points up to which Cholesky costs less than looking for something better.
+_CHOLESKY_IS_CHEAP_BELOW = 500
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a step too far may overflow: it is refused by its value
@@ -189,14 +191,14 @@ class _Run(Objective):
         #: whether the last step was cut short by the control
         self.is_cut = False
         #: whether conjugate gradients gave up once: later systems are harder
-        self.use_factor = self.n <= _SMALL
+        self.use_factor = self.n <= _CHOLESKY_IS_CHEAP_BELOW
         has_factor = n_functions is None and isinstance(K, np.ndarray)
         fits = has_factor and K.nbytes + 8 * self.n**2 <= memory_budget()
         self.direct = fits if direct is None else direct and has_factor
 
     def is_lost(self, point: Point, tol: float) -> bool:
         """Whether rounding keeps the gap above ``tol`` whatever is done, and steps no longer halve it."""
-        before, last = self.history[:-_PATIENCE], self.history[-_PATIENCE:]
+        before, last = self.history[:-_STEPS_WITHOUT_PROGRESS], self.history[-_STEPS_WITHOUT_PROGRESS:]
         if not before or min(last) <= 0.5 * min(before):
             return False
         return self.blur(point).most > tol * abs(point.objective)

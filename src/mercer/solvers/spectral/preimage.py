@@ -44,7 +44,8 @@ from mercer.solvers.result import Result, Stop
 
 __all__ = ["PreimageResult", "fixed_point", "ridge_map"]
 
-_BLOCK = 2**21  # weights computed together
+#: Weights cᵢ κ'(…) that are computed together: 16 MB for each of their arrays.
+_WEIGHTS_TOGETHER = 2**21
 _FARTHEST = 1e3  # the longest step, in steps along the gradient
 
 
@@ -80,7 +81,7 @@ def fixed_point(
     control = control or Control()
     m, tries, _ = candidates.shape
     # a row of weights, its parts and what ``radial`` makes on its way are about 12 arrays
-    block = min(_BLOCK, memory_budget() // (2 * 8 * 12))
+    block = min(_WEIGHTS_TOGETHER, memory_budget() // (2 * 8 * 12))
     least, rows = tol * _spread(X), max(1, block // coef.shape[1])
     state = control.restored or {
         "Z": candidates[:, 0].astype(np.float64),

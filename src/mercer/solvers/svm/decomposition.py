@@ -54,7 +54,8 @@ SHRUNK = 0.4
 _MOST_STEPS = 10**7  # of a problem, where nobody said how many
 _LOOK = 10  # rounds after which it is asked again whether the problem may shrink
 _SETTLED = 256  # variables that went to a bound, from which their rows are not stored
-_TINY = 384  # variables: problems of so few are solved on one thread
+#: The number of variables up to which problems are solved one after the other, on one thread.
+_ONE_THREAD_BELOW = 384
 _TOGETHER = 2048  # rows that are fetched together
 
 
@@ -285,7 +286,7 @@ class _Run:
         spare: list[np.ndarray] = []
         apart = len(together) >= threads  # each problem on one thread, or one problem on all
         # tiny ones are solved faster than threads take turns with Python's lock
-        run(advance, together, threads if apart and largest > _TINY else 1)
+        run(advance, together, threads if apart and largest > _ONE_THREAD_BELOW else 1)
 
     def _fetch(self, pairs: list[tuple[Iterate, np.ndarray]]) -> None:
         """The rows of some variables, in the segments that their problems see."""

@@ -28,7 +28,8 @@ WHOLE = 512
 _TURNS = 200  # of pairs and Newton's steps, on a problem that is one working set
 _FURTHER = 20  # of those, beyond the tolerance
 _REFRESHES = 3  # times that slopes are computed anew, at most
-_TINY = 192  # variables up to which a problem is solved beyond its tolerance
+#: The number of variables up to which a problem is solved beyond its tolerance, which costs nothing.
+_EXACT_BELOW = 192
 _SMALLEST = 1024  # working set of the first rounds
 _LOOSE = 0.03  # a working set is solved to this part of the violation
 _STALLED = 50  # rounds without progress after which rounding is blamed
@@ -241,7 +242,7 @@ class Iterate:
             steps += more
             if more == 0:
                 break
-        if is_done and self.size <= _TINY:
+        if is_done and self.size <= _EXACT_BELOW:
             finer = min(tol, 1e-10 * float(np.abs(small.slopes).max()))
             steps += small.solve(finer, most - steps, _FURTHER)[0]
         safest.settle()
