@@ -8,6 +8,7 @@ The state of the run is that of the function in work and the results of those be
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -48,31 +49,14 @@ def each(
 ) -> list[Minimiser]:
     """Solve for every column under one control; a resumed run goes on in the column where it was."""
     parts: list[Minimiser] = []
-    saved = control.restored
+    saved, names = control.restored, [field.name for field in fields(Minimiser)]
     if saved is not None:
-        kept = zip(saved["coefs"], saved["values"], saved["facts"], saved["stopped"], strict=True)
-        for coef, values, facts, stopped in kept:
-            intercept, objective, gap, iterations, rounded = facts.tolist()
-            parts.append(
-                Minimiser(
-                    coef=coef,
-                    values=values,
-                    intercept=intercept,
-                    objective=objective,
-                    gap=gap,
-                    iterations=int(iterations),
-                    rounded=bool(rounded),
-                    stopped=Stop(stopped),
-                )
-            )
+        for values in zip(*(saved[f"done_{name}"] for name in names), strict=True):
+            plain = (value if value.ndim else value.item() for value in values)
+            kept = dict(zip(names, plain, strict=True))
+            parts.append(Minimiser(**{**kept, "stopped": Stop(kept["stopped"])}))
     while len(parts) < Y.shape[1]:
-        facts = [[p.intercept, p.objective, p.gap, p.iterations, p.rounded] for p in parts]
-        before: State = {
-            "coefs": np.array([p.coef for p in parts]).reshape(len(parts), len(Y)),
-            "values": np.array([p.values for p in parts]).reshape(len(parts), len(Y)),
-            "facts": np.array(facts, dtype=np.float64).reshape(-1, 5),
-            "stopped": np.array([p.stopped for p in parts], dtype=np.str_),
-        }
+        before: State = {f"done_{name}": np.array([getattr(p, name) for p in parts]) for name in names}
         now = None if saved is None else {k[4:]: v for k, v in saved.items() if k.startswith("now_")}
         saved = None  # only the column that was running has a state
         parts.append(solve(np.ascontiguousarray(Y[:, len(parts)]), PartControl(control, before, now)))

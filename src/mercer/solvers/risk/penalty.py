@@ -170,18 +170,10 @@ def any_penalty(
 
     Parameters
     ----------
-    K : an array, or anything with shape, dtype and @
-    loss : L
-    y : targets, or ±1
-    weight : wᵢ ≥ 0
     omega : Ω, a Penalty
     factor : of Ω, > 0
-    fit_intercept : whether there is a b
-    tol : the gap allowed, as a part of the objective
     max_iter : points of the path at most
-    control : progress, time limit, checkpoints
-    direct : whether Newton steps may factorise; see `newton`
-    rounding : τ, where K is known to within τ √(KᵢᵢKⱼⱼ) only; the gap that is stated then holds for both
+    K, loss, y, weight, fit_intercept, tol, control, direct, rounding : see `multipliers`
 
     ½ (f - 2)² + ‖f‖, in one dimension where ‖f‖ = |f|, has its minimum at f = 1; with 3‖f‖ it is at f = 0:
 
