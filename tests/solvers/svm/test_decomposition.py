@@ -243,7 +243,7 @@ def small_sets(monkeypatch):
     """Small working sets, so that a problem of a few hundred points takes many rounds and shrinks."""
     monkeypatch.setattr(decomposition, "WHOLE", 16)
     monkeypatch.setattr(program_module, "WHOLE", 16)
-    monkeypatch.setattr(program_module, "_SMALLEST", 16)
+    monkeypatch.setattr(program_module, "_FIRST_WORKING_SET", 16)
     monkeypatch.setattr(decomposition.smo, "LARGEST_BLOCK", 24)
     monkeypatch.setattr(decomposition, "_LOOK", 3)
     shrunk = []

@@ -73,7 +73,7 @@ def primal_ridge(
     moved = centre if sparse.issparse(Phi) else np.zeros(p)  # what Φ still has to be centred by
     with large_lapack(p):
         values, U = eigh(gram, overwrite_a=True, check_finite=False)
-    values = np.maximum(values, 0.0)  # rounding
+    values = np.maximum(values, 0.0)  # A negative one is zero but for rounding.
     eps, far = len(Y) * np.finfo(float).eps, float(np.abs(centre).max()) ** 2 * total
     if sparse.issparse(Phi):
         cut = eps * max(float(values.max()), far)

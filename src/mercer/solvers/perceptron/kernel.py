@@ -214,7 +214,7 @@ class _Run:
                 self.position = 0
             self._pass(order)
             if self.position < n:
-                return  # stopped
+                return  # The control has stopped the pass before its end.
             self.settled[(self.per_epoch[-1] == 0) & (self.settled == 0)] = self.epoch
             if self.control.stopped:
                 break

@@ -25,19 +25,19 @@ __all__ = ["WHOLE", "Iterate", "QuadraticProgram", "Solution"]
 
 #: variables up to which a problem is one working set
 WHOLE = 512
-_TURNS = 200  # of pairs and Newton's steps, on a problem that is one working set
-_FURTHER = 20  # of those, beyond the tolerance
-_REFRESHES = 3  # times that slopes are computed anew, at most
+_TURNS = 200  # Pairs and Newton's steps take turns on a problem that is one working set, at most.
+_TURNS_BEYOND = 20  # A tiny problem goes on for so many turns after it has met its tolerance.
+_REFRESHES = 3  # The slopes of a problem that is one working set are computed anew so often at most.
 #: The number of variables up to which a problem is solved beyond its tolerance, which costs nothing.
 _EXACT_BELOW = 192
-_SMALLEST = 1024  # working set of the first rounds
-_LOOSE = 0.03  # a working set is solved to this part of the violation
-_STALLED = 50  # rounds without progress after which rounding is blamed
-_STALLED_WHOLE = 4  # the same, where a round is many turns on all variables
-_PROGRESS = 1e-3  # of the objective, in such a round
-_TRIFLE = 1e-6  # of the gap that the tolerance allows for, in such a round
-_STRIP = 8192  # columns of an update that one thread takes
-_FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0
+_FIRST_WORKING_SET = 1024  # The working set of the first rounds has so many variables.
+_LOOSE = 0.03  # A working set is solved to this part of the violation.
+_ROUNDS_WITHOUT_PROGRESS = 50  # After so many in a row, rounding is blamed.
+_WHOLE_ROUNDS_WITHOUT_PROGRESS = 4  # A round is many turns on all variables here, so that fewer tell.
+_PROGRESS = 1e-3  # A round on all variables lowers the objective by this part of it, or makes no progress.
+_PART_OF_THE_GAP = 1e-6  # Or by this part of the gap that the tolerance allows for.
+_STRIP = 8192  # One thread takes so many columns of an update.
+_FLAT = 1e-10  # A squared distance below this part of the largest k(x, x) counts as 0.
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Iterate:
         if self.size <= min(WHOLE, most):
             return np.arange(self.size)
         support = int(np.count_nonzero(self.gamma))
-        size = min(max(support, _SMALLEST), most, self.size)
+        size = min(max(support, _FIRST_WORKING_SET), most, self.size)
         kept = self._kept(size // 2 if size >= 16 else 0)
         chosen = np.empty(size, np.int64)
         chosen[: len(kept)] = kept
@@ -244,7 +244,7 @@ class Iterate:
                 break
         if is_done and self.size <= _EXACT_BELOW:
             finer = min(tol, 1e-10 * float(np.abs(small.slopes).max()))
-            steps += small.solve(finer, most - steps, _FURTHER)[0]
+            steps += small.solve(finer, most - steps, _TURNS_BEYOND)[0]
         safest.settle()
         self.lost |= safest.lost
         return steps
@@ -312,13 +312,14 @@ class Iterate:
         least = max((_PROGRESS if is_whole else 1e-15) * abs(lowest), 2.0**-52 * terms)
         if is_whole:
             width = self.program.hi - self.program.lo
-            least = max(least, _TRIFLE * tol * float(width[np.isfinite(width)].sum()))
+            least = max(least, _PART_OF_THE_GAP * tol * float(width[np.isfinite(width)].sum()))
         if self.worst < 0.9 * violation or lowest == np.inf or objective < lowest - least:
             self.stalled = 0
             self.best = (min(self.worst, violation), min(objective, lowest))
         else:
             self.stalled += 1
-            if self.stalled >= ((1 if self.lost else _STALLED_WHOLE) if is_whole else _STALLED):
+            few = 1 if self.lost else _WHOLE_ROUNDS_WITHOUT_PROGRESS
+            if self.stalled >= (few if is_whole else _ROUNDS_WITHOUT_PROGRESS):
                 self.stopped = Stop.ROUNDING
 
     def solution(self, stopped: Stop, tau: float, single: bool) -> Solution:
