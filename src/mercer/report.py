@@ -11,6 +11,7 @@ from typing import Any, Final
 from mercer.errors import MemoryBudgetError, warn_user
 from mercer.runtime.clock import now
 from mercer.runtime.config import format_bytes, memory_budget, settings, thread_count
+from mercer.solvers.result import Stop
 
 __all__ = ["HOW", "Journal", "Method", "Plan", "Report", "note"]
 
@@ -99,8 +100,7 @@ class Report:
     """How a fit went."""
 
     plan: Plan
-    #: "converged", "max_iter", "max_time", "interrupted", or "rounding": the numbers allow no better
-    stopped: str
+    stopped: Stop
     #: seconds, those before a checkpoint included, those of compiling not
     time: float
     #: iterations of the solver; 0 for a direct one
@@ -120,7 +120,7 @@ class Report:
 
     @property
     def converged(self) -> bool:
-        return self.stopped == "converged"
+        return self.stopped == Stop.CONVERGED
 
     def __str__(self) -> str:
         parts = [f"{self.plan.solver}: {self.stopped} after {self.time:.3g} s"]
@@ -163,7 +163,7 @@ class Journal:
         """The plan, with what was noted about the data among its reasons."""
         return replace(plan, why=(*plan.why, *self.notes)) if self.notes else plan
 
-    def report(self, plan: Plan, stopped: str = "converged", **facts: Any) -> Report:
+    def report(self, plan: Plan, stopped: Stop = Stop.CONVERGED, **facts: Any) -> Report:
         """The report of the fit that ends here."""
         facts.setdefault("time", now() - self._start)
         return Report(plan=self.noted(plan), stopped=stopped, warnings=tuple(self.warnings), **facts)

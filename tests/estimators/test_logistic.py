@@ -25,6 +25,7 @@ from mercer import Expansion, Gaussian, Linear, config
 from mercer.errors import InputError
 from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.solvers import control
+from mercer.solvers.result import Stop
 
 
 @parametrize_with_checks(
@@ -352,7 +353,7 @@ def test_a_step_that_is_cut_short_is_repeated(rng, tmp_path, monkeypatch):
         @property
         def stopped(self):
             asked.append(1)
-            return "interrupted" if len(asked) > 40 else super().stopped
+            return Stop.INTERRUPTED if len(asked) > 40 else super().stopped
 
     options = {"C": 100.0, "tol": 1e-10}
     whole = KernelLogisticRegression(**options).fit(X, y)

@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 
 from mercer.kernels.words import short_name
 from mercer.selection.nested import NestedError, nested_error
+from mercer.solvers.result import Stop
 from mercer.tables.model import TableModel
 from mercer.verdict import constant_error
 
@@ -112,7 +113,7 @@ class Effort:
         return cls(
             len(search.trials_),
             max(trial.points for trial in search.trials_),
-            report.stopped != "max_time",
+            report.stopped != Stop.MAX_TIME,
             short_name(search.kernel_),
             rows,
             fitted_points(model, rows),

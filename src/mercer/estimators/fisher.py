@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.data import points as data
@@ -21,11 +21,9 @@ from mercer.kernels.parameters import Parameter, positive, whole
 from mercer.report import Journal, Plan
 from mercer.runtime.config import settings
 from mercer.solvers.spectral.fisher import PATH, FisherResult, fisher
+from mercer.solvers.spectral.gaussians import class_gaussians, linear_scores, log_priors
 
 __all__ = ["KernelFisherDiscriminant"]
-
-#: by how much the covariance of the projections may be widened
-_STRETCHES = 2.0 ** np.arange(0, 10.5, 0.5)
 
 
 class KernelFisherDiscriminant(
@@ -214,55 +212,12 @@ class KernelFisherDiscriminant(
         self.ratios_ = result.ratios[kept]
         total = float(result.ratios.sum())
         self.explained_variance_ratio_ = self.ratios_ / total if total > 0 else np.zeros_like(self.ratios_)
-        self._gaussians(result.fitted[:, kept], result.left_out[:, kept], codes, weight)
+        fitted, left_out = result.fitted[:, kept], result.left_out[:, kept]
+        found = class_gaussians(fitted, left_out, codes, weight, self.priors_)
+        self.means_, self.covariance_, self._precision = found.means, found.covariance, found.precision
 
-    def _gaussians(
-        self, fitted: np.ndarray, values: np.ndarray, codes: np.ndarray, weight: np.ndarray
-    ) -> None:
-        """The mean of each class, contracted, and one covariance, of the points that were left out.
-
-        In each direction the means of what is left out are about a multiple of the means of what is fitted,
-        less than 1. They are taken for that multiple, not as they are: a class of few points may lie on the
-        wrong side without one of them. No less than half: such a direction has a covariance that says so.
-        """
-        classes = len(self.classes_)
-        share = np.bincount(codes, weight, minlength=classes)
-        means, honest = (np.zeros((classes, values.shape[1])) for _ in range(2))
-        for sums, points in ((means, fitted), (honest, values)):
-            np.add.at(sums, codes, weight[:, None] * points)
-            sums /= np.where(share > 0, share, 1.0)[:, None]
-        squares = share @ means**2
-        multiple = np.divide(share @ (means * honest), squares, out=np.ones_like(squares), where=squares > 0)
-        self.means_ = np.clip(multiple, 0.5, 1.0) * means
-        residual = values - self.means_[codes]
-        self.covariance_ = (weight[:, None] * residual).T @ residual / weight.sum()
-        scale, axes = np.linalg.eigh(self.covariance_)
-        # directions in which the points left out do not vary at all are given a little width
-        scale = np.maximum(scale, 1e-10 * scale[-1]) if scale[-1] > 0 else np.ones_like(scale)
-        self._precision = (axes / scale) @ axes.T
-        # projections have heavier tails than Gaussians: the width that makes the labels most probable
-        known = (weight > 0) & (self.priors_[codes] > 0)
-        linear, prior = self._linear(values[known]), self._log_priors()
-        losses = []
-        for stretch in _STRETCHES:
-            scores = linear / stretch + prior
-            mine = scores[np.arange(len(scores)), codes[known]]
-            losses.append(float(weight[known] @ (logsumexp(scores, axis=1) - mine)))
-        stretch = float(_STRETCHES[int(np.argmin(losses))])
-        self.covariance_ = stretch * self.covariance_
-        self._precision = self._precision / stretch
-
-    def _linear(self, values: np.ndarray) -> np.ndarray:  # (n, classes)
-        """⟨z, m⟩ - ½‖m‖² in the metric of the covariance: -½‖z - m‖², but for what all classes share."""
-        weights = self.means_ @ self._precision
-        return np.asarray(values @ weights.T - 0.5 * np.einsum("ij,ij->i", weights, self.means_))
-
-    def _log_priors(self) -> np.ndarray:  # (classes,)
-        with np.errstate(divide="ignore"):  # a prior of zero rules its class out
-            return np.asarray(np.log(self.priors_))
-
-    def _scores(self, X: Points) -> np.ndarray:  # (n, classes)
-        return self._linear(self.expansion_(X)) + self._log_priors()
+    def _scores(self, X: Any) -> np.ndarray:  # (n, classes)
+        return linear_scores(self.expansion_(X), self.means_, self._precision) + log_priors(self.priors_)
 
     def _count_outputs(self, y: np.ndarray) -> int:
         return max(1, len(np.unique(y)) - 1)

@@ -23,6 +23,7 @@ from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.descent import descend
 from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
 from mercer.solvers.risk.newton import newton, require_solvable
@@ -31,7 +32,8 @@ from mercer.solvers.risk.objective import DescentResult, Risk
 __all__ = ["KernelLogisticRegression"]
 
 _STEPS = {"newton": 100, "gradient": 10_000}
-_VECTORS = 30  # arrays of the size of α that a solver keeps, about
+#: Arrays of the size of α that a solver keeps, about; a test compares the plan with tracemalloc.
+_ARRAYS_LIKE_COEF = 30
 
 
 class KernelLogisticRegression(
@@ -212,7 +214,7 @@ class KernelLogisticRegression(
         return newton(K, risk, 1.0, direct=plan.method is Method.CHOLESKY, **options)
 
     def _tell(self, journal: Journal, result: DescentResult, unit: float) -> None:
-        if result.rounded and result.stopped == "converged":
+        if result.rounded and result.stopped == Stop.CONVERGED:
             journal.warn(
                 f"rounding ended the fit after {result.iterations} steps, with the objective, "
                 f"{unit * result.objective:.4g}, within {unit * result.gap:.2g} of the smallest, where "
@@ -229,7 +231,7 @@ class KernelLogisticRegression(
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         budget, item = memory_budget(), np.dtype(settings().dtype).itemsize
-        vectors = 8 * _VECTORS * n * n_outputs
+        vectors = 8 * _ARRAYS_LIKE_COEF * n * n_outputs
         stored, factor = item * n * n, 8 * n * n
         width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
         # a product with few vectors takes as long as memory does

@@ -26,15 +26,17 @@ from mercer.losses import Logistic, Loss, Poisson, as_loss
 from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
+from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.certificate import RiskResult
 from mercer.solvers.risk.multipliers import regularised_risk
 from mercer.solvers.risk.newton import require_solvable
 from mercer.solvers.risk.penalty import PenaltyResult, any_penalty, as_penalty
-from mercer.solvers.several import OneFunction, each, worst_stop
+from mercer.solvers.several import each
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 
-_VECTORS = 40  # arrays of n numbers that the solvers keep, about
+#: Arrays of n numbers that the solvers keep, about; a test compares the plan with tracemalloc.
+_ARRAYS_PER_POINT = 40
 
 
 class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
@@ -101,14 +103,14 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
         self._tell(journal, results, unit)
         self.report_ = journal.report(
             plan,
-            worst_stop(results),
+            Stop.worst(result.stopped for result in results),
             time=control.total_seconds,
             iterations=sum(result.iterations for result in results),
             objective=unit * sum(result.objective for result in results),
             gap=unit * sum(result.gap for result in results),
         )
 
-    def _keep(self, points: Points, results: list[OneFunction], origin: np.ndarray | None) -> None:
+    def _keep(self, points: Any, results: list[Minimiser], origin: np.ndarray | None) -> None:
         coef = np.column_stack([result.coef for result in results])
         stored = np.flatnonzero(coef.any(axis=1))
         if not stored.size:  # f = b: one anchor of weight zero keeps the type
@@ -123,15 +125,15 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
         """Whether the one function learned is no column of several."""
         return functions == 1
 
-    def _tell(self, journal: Journal, results: list[OneFunction], unit: float) -> None:
+    def _tell(self, journal: Journal, results: list[Minimiser], unit: float) -> None:
         worst = max(results, key=lambda result: result.relative)
         self._warn_if_stopped(
             journal,
-            worst_stop(results),
+            Stop.worst(result.stopped for result in results),
             self.n_iter_,
             f"within {unit * worst.gap:.2g} of the smallest objective, at {unit * worst.objective:.4g}",
         )
-        if worst.stopped == "converged" and worst.rounded and worst.relative > self.tol:
+        if worst.stopped == Stop.CONVERGED and worst.rounded and worst.relative > self.tol:
             journal.warn(
                 f"rounding ended the fit with the objective, {unit * worst.objective:.4g}, within "
                 f"{unit * worst.gap:.2g} of the smallest, where tol={self.tol} times it was asked for: raise "
@@ -148,7 +150,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
             name, runs = f"{name} along the path of ‖f‖²", 8
             why.append("the penalty is another function of ‖f‖²: its minimum is on the path")
         steps = runs * n_outputs * (8 if loss.smooth else 40)
-        vectors = 8 * n * (_VECTORS + 3 * n_outputs)
+        vectors = 8 * n * (_ARRAYS_PER_POINT + 3 * n_outputs)
         stored, factor = np.dtype(settings().dtype).itemsize * n * n, 8 * n * n
         if stored + factor + vectors <= memory_budget():
             method, memory, flops = Method.CHOLESKY, stored + factor + vectors, steps * n**3 / 12

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 
-from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
-from mercer.estimators.shared.support import SupportMixin
-from mercer.estimators.shared.support_parameters import PART
+from mercer.data.types import Points, Targets
+from mercer.estimators.shared.support import Dual
+from mercer.estimators.shared.support_parameters import PART, SHARED
+from mercer.estimators.shared.support_report import SupportReportMixin
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan
@@ -19,7 +19,7 @@ from mercer.solvers.svm.problems import fit, one_class, outlying
 __all__ = ["OneClassSVM"]
 
 
-class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
+class OneClassSVM(SupportReportMixin, OutlierMixin, BaseEstimator):
     r"""A region that holds all but a part ν of the points: f(x) = Σᵢ αᵢ k(xᵢ, x) - ρ > 0 inside.
 
     f and ρ minimise
@@ -59,7 +59,7 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
     (array([ 1, -1]), array([0.6]))
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SupportMixin._shared}
+    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SHARED}
 
     def __init__(
         self,
@@ -98,31 +98,28 @@ class OneClassSVM(SupportMixin, OutlierMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.resume = resume
 
-    @property
-    def _sums_to_zero(self) -> bool:
-        return False
-
-    def fit(self, X: Points, y: Targets | None = None, sample_weight: Weights = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region of the points X, with weights; y is not used."""
         journal = Journal()
         points, _, weight = self._prepare(X, "no_validation", sample_weight)
         points, original, weight = self._counted(points, weight)
-        gram, plan = self._set_up(points, float(weight.max()), len(weight), 1)
-        with self._control("OneClassSVM", None, points, weight, self.kernel_) as control:
-            tasks = self._warmed([one_class(weight, self.nu, outlying(gram, weight))])
-            [machine] = fit(gram, tasks, control=control, **self._options())
+        setup = self._set_up(points, self._dual(weight))
+        with self._control_of(points, weight, self.kernel_) as control:
+            tasks = self._warmed([one_class(weight, self.nu, outlying(setup.gram, weight))])
+            [machine] = fit(setup.gram, tasks, control=control, **setup.options)
         self._read_one(points, original, machine)
         self.offset_ = -self.intercept_
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.margin_ = float(np.divide(2.0, np.sqrt(machine.square)))
-        self._finish(journal, plan, points, [machine], control.total_seconds)
+        self._finish(journal, setup, points, [machine], control.total_seconds)
         return self
 
     def plan(self, X: Points, y: Targets | None = None) -> Plan:
         """What ``fit(X)`` would do: solver, precision, memory, expected time, and why. Nothing is fitted."""
         probe = clone(self)
-        points, _, _ = probe._prepare(X, "no_validation", None)
-        return probe._set_up(points, 1.0, data.n_points(points), 1)[1]
+        points, _, weight = probe._prepare(X, "no_validation", None)
+        return probe._set_up(points, probe._dual(weight)).plan
+
+    def _dual(self, weight: np.ndarray) -> Dual:
+        return Dual(len(weight), float(weight.max()), nu=self.nu, sums_to_zero=False)
 
     def decision_function(self, X: Points) -> np.ndarray:  # (m,)
         """f(x), positive inside the region."""

@@ -31,6 +31,7 @@ from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 from mercer.solvers.spectral.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
 from mercer.solvers.spectral.preimage import PreimageResult, fixed_point, ridge_map
 
@@ -382,7 +383,7 @@ class KernelPCA(
         converged = np.concatenate([result.converged for result in results])
         if not converged.all():
             causes = {result.stopped for result in results if not result.converged.all()}
-            cause = ", ".join(sorted("degenerate" if cause == "converged" else cause for cause in causes))
+            cause = ", ".join(sorted("degenerate" if cause == Stop.CONVERGED else cause for cause in causes))
             warn_user(
                 f"{int((~converged).sum())} of {len(scores)} pre-images did not converge ({cause}) in "
                 f"{max(result.iterations for result in results)} steps: they are the best so far; raise "

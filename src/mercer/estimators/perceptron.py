@@ -21,12 +21,13 @@ from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
 from mercer.report import Journal, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.perceptron.budget import Budget, budget_perceptron
-from mercer.solvers.perceptron.kernel import VISIT, mistake_bound, perceptron
+from mercer.solvers.perceptron.kernel import FETCHED_BYTES, VISIT, mistake_bound, perceptron
+from mercer.solvers.result import Stop
 
 __all__ = ["KernelPerceptron"]
 
-_SMALL = 1000  # points up to which the history is worth its memory
-_BLOCK = 2**26  # bytes of rows that the solver fetches together, at most
+#: The number of points up to which the history of all visits is recorded without being asked for.
+_HISTORY_IS_CHEAP_BELOW = 1000
 
 
 class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
@@ -264,7 +265,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             flops = 2.0 * n * (stored + batch) * width
             return Plan("kernel perceptron with a budget", n, memory, flops, why, iterative=True)
         kept = min(n * n * size, memory_budget() // 4)
-        block = max(n * size, min(64 * n * size, _BLOCK, memory_budget() // 16))
+        block = max(n * size, min(64 * n * size, FETCHED_BYTES, memory_budget() // 16))
         memory = points + kept + 2 * min(block, n * n * size) + (5 * 8 + 1) * n * n_outputs + 16 * n
         memory += self._mistake_bytes(n, n_outputs)
         memory += self._history_bytes(n, n_outputs) if self._is_recorded(n, n_outputs) else 0
@@ -280,7 +281,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
 
     def _is_recorded(self, n: int, functions: int) -> bool:
         if self.record_history is None:
-            return n <= _SMALL and self._history_bytes(n, functions) <= memory_budget() // 8
+            return n <= _HISTORY_IS_CHEAP_BELOW and self._history_bytes(n, functions) <= memory_budget() // 8
         return bool(self.record_history)
 
     def _require_last(self) -> None:
@@ -356,7 +357,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self.margin_ = squeeze(result.margin)
         self.bound_ = squeeze(np.full_like(result.margin, np.nan))
         self.__dict__.pop("history_", None)
-        converged = np.full(Y.shape[1], result.stopped == "converged")
+        converged = np.full(Y.shape[1], result.stopped == Stop.CONVERGED)
         return result, len(result.mistakes_per_epoch), converged
 
     def _continue_on_budget(self, X: Points, Y: np.ndarray, first: bool) -> None:

@@ -26,7 +26,7 @@ from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.runtime.threads import single_threaded_blas
-from mercer.solvers.linear.conjugate import conjugate_gradient
+from mercer.solvers.linear.iterated import iterated_ridge
 from mercer.solvers.linear.primal import primal_ridge
 from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
@@ -384,8 +384,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         """In the primal; None where the expansion on the points would not give the same function."""
         Phi = explicit_features(self.kernel_, X)
         result = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept)
-        dual = weight[:, None] * (Y - Phi @ result.weights - result.intercept) / alphas
-        rest = result.intercept, result.objective, result.errors, dual
+        rest = result.intercept, result.objective, result.errors, result.dual
         if self.kernel_ == Linear():  # v is a point itself: f = k(v, ·)
             anchors = result.weights.T
             anchors = sparse.csr_array(anchors) if sparse.issparse(X) else anchors
@@ -408,49 +407,28 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         weight: np.ndarray,
         journal: Journal,
     ) -> _Solution:
-        """Conjugate gradients on S K S + αI; for b, s is one more right-hand side for each target."""
+        """By products with K alone; a factor in float32 makes them fewer where the plan says so."""
         near = None
         if plan.method is Method.MIXED:
             with config(dtype="float32"):
                 single = Gram(self.kernel_, X, cache=0)
             near = single_inverse(single, weight, float(alphas.min()))
-        root, t = np.sqrt(weight)[:, None], Y.shape[1]
-        right = root * Y
-        if self.fit_intercept:
-            right, alphas = np.hstack([right, np.repeat(root, t, axis=1)]), np.tile(alphas, 2)
         with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
-            result = conjugate_gradient(
-                lambda V: root * (gram @ (root * V)),
-                right,
+            result = iterated_ridge(
+                gram,
+                Y,
+                alphas,
+                weight,
+                self.fit_intercept,
                 tol=self.tol,
                 max_iter=self.max_iter,
                 precondition=near,
                 control=control,
-                shifts=alphas,
             )
-        Z, residual, alphas = result.solution[:, :t], result.residual[:, :t], alphas[:t]
-        intercept = np.zeros(t)
-        if self.fit_intercept:
-            V = result.solution[:, t:]
-            total = (root * V).sum(axis=0)
-            # before the first iteration there is nothing yet: the mean is the best constant
-            intercept = np.where(total > 0, (root * Z).sum(axis=0), weight @ Y)
-            intercept /= np.where(total > 0, total, weight.sum())
-            Z, residual = Z - V * intercept, residual - result.residual[:, t:] * intercept
-        # with M z = S(y - b) - ρ the values are known without another product, and the objective is
-        # ρᵀ(M - αI)M⁻¹ρ ≤ ‖ρ‖² above its minimum
-        errors = alphas * Z + residual
-        fitted = root * (Y - intercept) - errors
-        objective = (errors**2).sum(axis=0) + alphas * (Z * fitted).sum(axis=0)
-        gap = float((residual**2).sum())
-        self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {gap:.2g}")
-        facts = {
-            "stopped": result.stopped,
-            "iterations": result.iterations,
-            "gap": gap,
-            "time": control.total_seconds,
-        }
-        return _Solution(X, root * Z, intercept, objective, facts=facts)
+        self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {result.gap:.2g}")
+        facts = {name: getattr(result, name) for name in ("stopped", "iterations", "gap")}
+        facts["time"] = control.total_seconds
+        return _Solution(X, result.coef, result.intercept, result.objective, facts=facts)
 
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most

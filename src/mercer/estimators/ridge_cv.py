@@ -23,6 +23,7 @@ from mercer.kernels.parameters import Parameter, choice, fixed
 from mercer.report import Journal, Plan, Report
 from mercer.solvers.control import Control
 from mercer.solvers.linear.ridge import ridge_path
+from mercer.solvers.result import Stop
 
 __all__ = ["KernelRidgeCV"]
 
@@ -254,8 +255,8 @@ class _Search:
         self.errors: np.ndarray = Y.copy()
         self.scores = np.empty((0, len(alphas), Y.shape[1]))
 
-    def run(self, kernels: list[Kernel], places: list[Any], control: Control) -> str:
-        """Try the kernels one by one, each on its points; "converged" when all were."""
+    def run(self, kernels: list[Kernel], places: list[Any], control: Control) -> Stop:
+        """Try the kernels one by one, each on its points; it has converged when all were."""
         if control.restored is not None:
             for name, value in control.restored.items():
                 setattr(self, name, value)
@@ -270,7 +271,7 @@ class _Search:
                 "kernel "
                 "that is positive definite (mercer.certify tells)"
             )
-        return "converged" if self.done == len(kernels) else str(control.stopped)
+        return Stop.CONVERGED if self.done == len(kernels) else control.stopped or Stop.INTERRUPTED
 
     def _try(self, K: np.ndarray) -> None:
         """One kernel: every penalty."""

@@ -2,24 +2,147 @@ r"""Support vector classification, with a penalty C or with a part ν of the poi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, clone
 
+from mercer.data import points as data
 from mercer.data.types import Points, Seed, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import flag
-from mercer.estimators.shared.support_classes import Problems, SupportClassifier
-from mercer.estimators.shared.support_parameters import PART, PENALTY
-from mercer.gram import Gram
+from mercer.estimators.shared.classes import Problems
+from mercer.estimators.shared.support import Dual, Setup, unit_of, unit_penalty
+from mercer.estimators.shared.support_classes import SupportVotesMixin
+from mercer.estimators.shared.support_parameters import PART, PENALTY, SHARED
 from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter
+from mercer.kernels.parameters import Parameter, choice
+from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
+from mercer.solvers.svm import calibration
 from mercer.solvers.svm.hard_margin import separate
-from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc, warm
+from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc
+from mercer.solvers.svm.warm import warm
 
 __all__ = ["SVC", "NuSVC"]
+
+
+#: the parameters that both have
+_CHOICES: dict[str, Parameter] = {
+    **SHARED,
+    "probability": flag(False),
+    "break_ties": flag(False),
+    "decision_function_shape": choice("ovr", ["ovr", "ovo"]),
+    "multi_class": choice("ovo", ["ovo", "ovr"]),
+}
+
+
+class SupportClassifier(SupportVotesMixin, BaseEstimator):
+    """What SVC and NuSVC share: they say what a problem of two classes is."""
+
+    multi_class: str
+    class_weight: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from the points X, their labels y, and weights of the points."""
+        journal = Journal()
+        points, y, counted = self._prepare(X, y, sample_weight)
+        codes = self._encode(y)
+        weight = self._weigh(counted, codes)
+        original = np.flatnonzero(weight > 0)
+        self._require_classes(np.bincount(codes[original], minlength=len(self.classes_)))
+        by_pairs = self.multi_class == "ovo"
+        if len(self.classes_) > 2 and by_pairs:
+            original = original[np.argsort(codes[original], kind="stable")]
+        if not np.array_equal(original, np.arange(len(codes))):
+            points = data.take(points, original)
+            codes, weight, counted = codes[original], weight[original], counted[original]
+        problems = Problems(codes, len(self.classes_), by_pairs)
+        setup = self._set_up(points, self._dual(weight, problems))
+        with self._control_of(points, codes, weight, self.kernel_) as control:
+            machines = self._solve(setup, problems, weight, counted, control)
+            self._by_pairs = by_pairs
+            self._read(points, original, machines, problems, setup.dual)
+            self.__dict__.pop("slopes_", None)  # those of an earlier fit
+            if self.probability:
+                self.slopes_ = self._slopes(setup, machines, problems, counted, control, journal)
+        self._finish(journal, setup, points, machines, control.total_seconds)
+        return self
+
+    def plan(self, X: Any, y: Any = None) -> Plan:
+        """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
+        probe = clone(self)
+        points, _, weight = probe._prepare(X, "no_validation", None)
+        codes, classes = np.zeros(len(weight), np.intp), 2
+        if y is not None:
+            codes = np.sort(probe._encode(np.asarray(y)))
+            classes = len(probe.classes_)
+        problems = Problems(codes, classes, probe.multi_class == "ovo")
+        return probe._set_up(points, probe._dual(weight, problems)).plan
+
+    def _dual(self, weight: np.ndarray, problems: Problems) -> Dual:
+        """What the dual problem is."""
+        raise NotImplementedError
+
+    def _solve(
+        self, setup: Setup, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
+    ) -> list[Machine]:
+        """The machine of each problem; ``counted`` are weights of points, without those of classes."""
+        raise NotImplementedError
+
+    def _require_classes(self, sizes: np.ndarray) -> None:
+        if np.count_nonzero(sizes) < 2:
+            raise InputError(self._one_class_left())
+        if not sizes.all():
+            lost = self.classes_[sizes == 0].tolist()
+            raise InputError(
+                f"Invalid input - classes {lost} have no samples of positive weight: give them a weight, or "
+                "leave their points out"
+            )
+
+    def _one_class_left(self) -> str:
+        return (
+            "Invalid input - all samples with positive weights belong to the same class: give points of "
+            "another class a weight, or leave out sample_weight and class_weight"
+        )
+
+    def _read(
+        self, points: Any, original: np.ndarray, machines: list[Machine], problems: Problems, kept: Dual
+    ) -> None:
+        """Attributes from the machines of all problems."""
+        n, classes = len(original), len(self.classes_)
+        coef = np.zeros((n, len(machines)))
+        for p, machine in enumerate(machines):
+            coef[problems.points(p), p] = machine.coef
+        chosen = np.flatnonzero((coef != 0).any(axis=1))
+        own = problems.codes[chosen]
+        order = np.argsort(own, kind="stable")  # support vectors come class by class
+        chosen, own = chosen[order], own[order]
+        self.n_support_ = np.bincount(own, minlength=classes).astype(np.int32)
+        if not problems.segments:
+            dual = coef[chosen].T.copy()
+        else:  # row r of a support vector is its problem with the r-th of the other classes
+            dual = np.zeros((classes - 1, len(chosen)))
+            for p, (i, j) in enumerate(problems.segments):
+                first, second = own == i, own == j
+                dual[j - 1, first] = coef[chosen[first], p]
+                dual[i, second] = coef[chosen[second], p]
+        self._set_support(points, chosen, original, dual)
+        self.intercept_ = np.array([machine.intercept for machine in machines])
+        if self._centre is not None:
+            W = self._primal()
+            if kept.nu is None:
+                self._keep_best(points, machines, problems, W)
+            self.intercept_ = np.array([machine.intercept for machine in machines]) - self._offsets(W)
+        intercept = self.intercept_
+        one = len(machines) == 1
+        self._set_expansion(points, chosen, coef[:, 0] if one else coef, intercept[0] if one else intercept)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            margin = 2 / np.sqrt(np.array([machine.square for machine in machines]))
+        self.margin_ = float(margin[0]) if one else margin
+        self.n_iter_ = np.array([machine.iterations for machine in machines], np.int32)
 
 
 class SVC(SupportClassifier):
@@ -106,7 +229,7 @@ class SVC(SupportClassifier):
         "C": PENALTY,
         "average": flag(False),
         "fit_intercept": flag(True),
-        **SupportClassifier._choices,
+        **_CHOICES,
     }
 
     def __init__(
@@ -166,29 +289,31 @@ class SVC(SupportClassifier):
         """Fitted estimators for each of ``Cs``, in order, each from the solution of the last, on one Gram."""
         return self._path(X, y, Cs, sample_weight)
 
-    def _largest(self, weight: np.ndarray) -> float:
-        return self._finite_penalty(weight) * float(weight.max())
+    def _dual(self, weight: np.ndarray, problems: Problems) -> Dual:
+        return Dual(
+            problems.variables,
+            unit_penalty(self.C, weight, self.average) * float(weight.max()),
+            C=self.C,
+            problems=len(problems),
+            sums_to_zero=bool(self.fit_intercept),
+            afterwards=calibration.bytes_of(len(weight)) if self.probability else 0,
+        )
 
     def _solve(
-        self, gram: Gram, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
+        self, setup: Setup, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
     ) -> list[Machine]:
-        def make(p: int, C: float) -> Task:
-            upper = C * weight[problems.points(p)]
-            return c_svc(problems.signs(p), upper, problems.segment(p), bool(self.fit_intercept))
+        def make(C: float, which: Iterable[int]) -> list[Task]:
+            return [
+                c_svc(problems.signs(p), C * weight[problems.points(p)], problems.segment(p), b)
+                for p in which
+            ]
 
-        options = {**self._options(), "bounds": problems.bounds}
-        if float(self.C) == np.inf:
-            return separate(
-                gram,
-                lambda C, which: [make(p, C) for p in which],
-                len(problems),
-                self._unit(gram),
-                control=control,
-                **options,
-            )
-        penalty = self._finite_penalty(weight)
-        tasks = self._warmed([make(p, penalty) for p in range(len(problems))])
-        return fit(gram, tasks, control=control, **options)
+        b, options = bool(self.fit_intercept), {**setup.options, "bounds": problems.bounds}
+        if setup.dual.is_hard:
+            unit = unit_of(setup.gram)
+            return separate(setup.gram, make, len(problems), unit, control=control, **options)
+        tasks = make(unit_penalty(self.C, weight, self.average), range(len(problems)))
+        return fit(setup.gram, self._warmed(tasks), control=control, **options)
 
 
 class NuSVC(SupportClassifier):
@@ -230,7 +355,7 @@ class NuSVC(SupportClassifier):
     (array([1]), array([[0.5, 0.5]]))
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SupportClassifier._choices}
+    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **_CHOICES}
 
     def __init__(
         self,
@@ -281,20 +406,26 @@ class NuSVC(SupportClassifier):
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def _largest(self, weight: np.ndarray) -> float:
-        return float(weight.max())
+    def _dual(self, weight: np.ndarray, problems: Problems) -> Dual:
+        return Dual(
+            problems.variables,
+            float(weight.max()),
+            nu=self.nu,
+            problems=len(problems),
+            afterwards=calibration.bytes_of(len(weight)) if self.probability else 0,
+        )
 
     def _one_class_left(self) -> str:
         return f"specified nu is infeasible: nu={self.nu}, and {super()._one_class_left()}"
 
     def _solve(
-        self, gram: Gram, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
+        self, setup: Setup, problems: Problems, weight: np.ndarray, counted: np.ndarray, control: Control
     ) -> list[Machine]:
         tasks = []
         for p in range(len(problems)):
             signs, upper = problems.signs(p), counted[problems.points(p)]
             tasks.append(nu_svc(signs, upper, self._feasible(signs, upper), problems.segment(p)))
-        options = {**self._options(), "bounds": problems.bounds}
+        gram, options = setup.gram, {**setup.options, "bounds": problems.bounds}
         if self.class_weight is None:
             return fit(gram, self._warmed(tasks), control=control, **options)
         plain = fit(gram, self._warmed(tasks), control=control.inner(), **options)
@@ -305,7 +436,10 @@ class NuSVC(SupportClassifier):
             task = c_svc(problems.signs(p), penalty * weight[here], problems.segment(p))
             penalised.append(warm(task, machine.coef, machine.square))
         machines = fit(gram, penalised, control=control, **options)
-        return [replace(m, steps=m.steps + first.steps) for m, first in zip(machines, plain, strict=True)]
+        return [
+            replace(machine, iterations=machine.iterations + first.iterations)
+            for machine, first in zip(machines, plain, strict=True)
+        ]
 
     def _feasible(self, signs: np.ndarray, upper: np.ndarray) -> float:
         """ν, if the smaller class has enough points for it."""

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
 from mercer.estimators.shared.base import flag
-from mercer.estimators.shared.support import SupportMixin
-from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY
-from mercer.gram import Gram
+from mercer.estimators.shared.support import Dual, Setup, unit_of, unit_penalty
+from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY, SHARED
+from mercer.estimators.shared.support_report import SupportReportMixin
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, nonnegative
 from mercer.report import Journal, Plan
@@ -23,9 +22,10 @@ from mercer.solvers.svm.problems import Machine, fit, nu_svr, svr
 __all__ = ["SVR", "NuSVR"]
 
 
-class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
+class _SupportRegressor(SupportReportMixin, RegressorMixin, BaseEstimator):
     """What SVR and NuSVR share."""
 
+    C: float
     average: bool
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
@@ -34,22 +34,26 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
         points, y, weight = self._prepare(X, y, sample_weight, y_numeric=True)
         points, original, weight = self._counted(points, weight)
         y = np.asarray(y, dtype=np.float64)[original]
-        gram, plan = self._set_up(points, self._finite_penalty(weight) * float(weight.max()), 2 * len(y), 1)
-        with self._control(type(self).__name__, None, points, y, weight, self.kernel_) as control:
-            machine = self._solve(gram, y, weight, control)
+        setup = self._set_up(points, self._dual(weight))
+        with self._control_of(points, y, weight, self.kernel_) as control:
+            machine = self._solve(setup, y, weight, control)
         self._read_one(points, original, machine)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.margin_ = float(np.divide(2.0, np.sqrt(machine.square)))
         self._learned(machine)
-        self._finish(journal, plan, points, [machine], control.total_seconds)
+        self._finish(journal, setup, points, [machine], control.total_seconds)
         return self
 
     def plan(self, X: Points, y: Targets | None = None) -> Plan:
         """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
         probe = clone(self)
-        points, _, _ = probe._prepare(X, "no_validation", None)
-        n = data.n_points(points)
-        return probe._set_up(points, probe._finite_penalty(np.ones(n)), 2 * n, 1)[1]
+        points, _, weight = probe._prepare(X, "no_validation", None)
+        return probe._set_up(points, probe._dual(weight)).plan
+
+    def _upper(self, weight: np.ndarray) -> np.ndarray:
+        """The largest |γ| of each point."""
+        return unit_penalty(self.C, weight, self.average) * weight
+
+    def _dual(self, weight: np.ndarray) -> Dual:
+        raise NotImplementedError
 
     def predict(self, X: Points) -> np.ndarray:  # (m,)
         """f(x) for every row of X."""
@@ -59,7 +63,7 @@ class _SupportRegressor(SupportMixin, RegressorMixin, BaseEstimator):
         """Fitted estimators for each of ``Cs``, in order, each from the solution of the last, on one Gram."""
         return self._path(X, y, Cs, sample_weight)
 
-    def _solve(self, gram: Gram, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
+    def _solve(self, setup: Setup, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
         raise NotImplementedError
 
     def _learned(self, machine: Machine) -> None:
@@ -116,7 +120,7 @@ class SVR(_SupportRegressor):
         "epsilon": nonnegative(0.1),
         "average": flag(False),
         "fit_intercept": flag(True),
-        **SupportMixin._shared,
+        **SHARED,
     }
 
     def __init__(
@@ -162,22 +166,26 @@ class SVR(_SupportRegressor):
         self.resume = resume
         self.fit_intercept = fit_intercept
 
-    def _solve(self, gram: Gram, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
-        if float(self.C) == np.inf:
+    def _solve(self, setup: Setup, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
+        tube = self.epsilon, bool(self.fit_intercept)
+        if setup.dual.is_hard:
             spread = float(np.ptp(y)) or 1.0
             [machine] = separate(
-                gram,
-                lambda C, which: [svr(y, C * weight, self.epsilon, bool(self.fit_intercept))],
+                setup.gram,
+                lambda C, which: [svr(y, C * weight, *tube)],
                 1,
-                spread * self._unit(gram),
+                spread * unit_of(setup.gram),
                 spread=spread,
                 control=control,
-                **self._options(),
+                **setup.options,
             )
             return machine
-        upper = self._finite_penalty(weight) * weight
-        tasks = self._warmed([svr(y, upper, self.epsilon, bool(self.fit_intercept))])
-        return fit(gram, tasks, control=control, **self._options())[0]
+        tasks = self._warmed([svr(y, self._upper(weight), *tube)])
+        return fit(setup.gram, tasks, control=control, **setup.options)[0]
+
+    def _dual(self, weight: np.ndarray) -> Dual:
+        largest = float(self._upper(weight).max())
+        return Dual(2 * len(weight), largest, self.C, sums_to_zero=bool(self.fit_intercept))
 
 
 class NuSVR(_SupportRegressor):
@@ -221,7 +229,7 @@ class NuSVR(_SupportRegressor):
         "nu": PART,
         "C": FINITE_PENALTY,
         "average": flag(False),
-        **SupportMixin._shared,
+        **SHARED,
     }
 
     def __init__(
@@ -265,9 +273,12 @@ class NuSVR(_SupportRegressor):
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def _solve(self, gram: Gram, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
-        tasks = self._warmed([nu_svr(y, self._finite_penalty(weight) * weight, self.nu)])
-        return fit(gram, tasks, control=control, **self._options())[0]
+    def _solve(self, setup: Setup, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
+        tasks = self._warmed([nu_svr(y, self._upper(weight), self.nu)])
+        return fit(setup.gram, tasks, control=control, **setup.options)[0]
+
+    def _dual(self, weight: np.ndarray) -> Dual:
+        return Dual(2 * len(weight), float(self._upper(weight).max()), self.C, self.nu)
 
     def _learned(self, machine: Machine) -> None:
         self.epsilon_ = machine.epsilon

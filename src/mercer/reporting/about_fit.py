@@ -11,6 +11,7 @@ from mercer.gram import Gram
 from mercer.reporting.case import Case
 from mercer.reporting.page import Html, definitions, note, number, paragraph, percent, words
 from mercer.runtime.config import format_bytes
+from mercer.solvers.result import Stop
 
 __all__ = ["fit_section", "margin_section"]
 
@@ -100,7 +101,11 @@ def _support_only(case: Case, machine: Any) -> list[Html]:
 
 
 #: why a solver ended, in words
-_ENDS = {"max_time": "time was up", "max_iter": "too many iterations", "rounding": "at the limit of rounding"}
+_ENDS = {
+    Stop.MAX_TIME: "time was up",
+    Stop.MAX_ITER: "too many iterations",
+    Stop.ROUNDING: "at the limit of rounding",
+}
 
 
 def _seconds(taken: float, planned: float) -> str:
@@ -148,5 +153,5 @@ def _search(case: Case) -> list[Html]:
     report, trials = getattr(learner, "report_", None), getattr(learner, "trials_", None)
     if case.found.machine is learner or report is None or trials is None:
         return []
-    ended = "; its time was up" if report.stopped == "max_time" else ""
+    ended = "; its time was up" if report.stopped == Stop.MAX_TIME else ""
     return [paragraph(f"The search before it made {len(trials):,} trial{'s' * (len(trials) != 1)}{ended}.")]

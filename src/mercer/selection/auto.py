@@ -20,6 +20,7 @@ from mercer.runtime.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 
 __all__ = ["AUTO", "AutoMixin", "is_mixed_frame"]
 
@@ -129,17 +130,17 @@ class AutoMixin:
             def step(trial: Trial) -> bool:
                 best = min(search.trials, key=lambda t: (-t.points, t.rank))
                 control.step(best=best.name, error=best.score.error, tried=len(search.trials))
-                return control.stopped != "interrupted"
+                return control.stopped != Stop.INTERRUPTED
 
             search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), work=work, step=step)
             best = search.run(self._families(X))
-        if control.stopped == "interrupted":
-            search.stopped = "interrupted"
+        if control.stopped == Stop.INTERRUPTED:
+            search.stopped = Stop.INTERRUPTED
             journal.warn(
                 f"interrupted: the best of {len(search.trials)} trials is fitted, without the others"
             )
         elif search.is_cut:
-            search.stopped = "max_time"
+            search.stopped = Stop.MAX_TIME
         return search, best
 
     @staticmethod

@@ -23,6 +23,7 @@ from mercer.selection.families import widened
 from mercer.selection.race import race
 from mercer.selection.scores import MachineErrors
 from mercer.selection.search import Clock, Search, Trial, affordable_points
+from mercer.solvers.result import Stop
 
 __all__ = ["AutoKernelClassifier"]
 
@@ -96,7 +97,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
         search, best = self._search(X, Y, score, clock, journal, _TRIAL_WORK)
-        if search.stopped != "interrupted":
+        if search.stopped != Stop.INTERRUPTED:
             search.clock = clock.part(_SHARE_FOR_THE_WINNER)
         finalists = self._finalists(best, len(labels))
         found: list[Trial] = []
@@ -108,8 +109,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
         self.model_ = self._fit_last(X, labels, last, search.order, clock, journal)
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
-        stopped = {search.stopped, self.model_.report_.stopped} - {"converged"} or {"converged"}
-        self.report_ = journal.report(self.model_.report_.plan, min(stopped))  # min prefers "interrupted".
+        report = self.model_.report_
+        self.report_ = journal.report(report.plan, Stop.worst([search.stopped, report.stopped]))
         self.best_score_ = finalists[found.index(last)].score.error
         return self
 
@@ -140,7 +141,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             limit = None if model is None else max(clock.left, _LEAST_SECONDS)
             machine = SVC(kernel=kernel, C=self.C_, multi_class=against, max_time=limit)
             another = machine.fit(*some) if model is None else quietly(machine.fit, *some)
-            if model is None or another.report_.stopped != "max_time":
+            if model is None or another.report_.stopped != Stop.MAX_TIME:
                 model, fitted = another, points
             growth = (max(clock.left, 0.0) / (2 * (now() - began))) ** (1 / _TIME_POWER)
             if points == n or growth < _LEAST_GROWTH or another is not model:
@@ -169,7 +170,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
 
     def _last_choice(self, score: MachineErrors, trial: Trial, search: Search) -> Trial:
         """The best width about that of a trial, and its C."""
-        if search.stopped == "max_time" and search.clock.is_over:
+        if search.stopped == Stop.MAX_TIME and search.clock.is_over:
             return trial
         began, n = now(), len(search.order)
         has_width = trial.family.has_width

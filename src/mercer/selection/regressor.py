@@ -20,6 +20,7 @@ from mercer.runtime.config import memory_budget
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.scores import left_out
 from mercer.selection.search import Clock, Search, Trial, affordable_points
+from mercer.solvers.result import Stop
 
 __all__ = ["AutoKernelRegressor"]
 
@@ -100,7 +101,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         """The best λ about that of the evidence; where one cannot afford the points, that of the search."""
         chosen = KernelRidgeCV(winner.noise * _PENALTY_FACTORS, kernel=winner.kernel)
         which = search.order[: min(_POINTS_SCORED_ON, affordable_points())]
-        if search.stopped == "interrupted":
+        if search.stopped == Stop.INTERRUPTED:
             return winner.score.penalty
         while not _is_affordable(chosen._plan(data.take(X, which), Z.shape[1]), clock):
             which = which[: len(which) * 4 // 5]

@@ -34,6 +34,7 @@ from mercer.runtime.config import memory_budget, thread_count, threads_within
 from mercer.runtime.threads import run
 from mercer.selection.evidence import evidence, learn
 from mercer.selection.families import Family
+from mercer.solvers.result import Stop
 
 __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
 
@@ -155,8 +156,8 @@ class Search:
         self.trials: list[Trial] = []
         #: the number of points to go on with: many, unless time made the trials take fewer
         self.first = 2 * _RUNGS[-1]
-        #: why the search ended, in the words of a report
-        self.stopped = "converged"
+        #: why the search ended
+        self.stopped = Stop.CONVERGED
         #: whether time was too short for a part of what would have been tried
         self.is_cut = False
 

@@ -1,7 +1,7 @@
 r"""Control over a long run: progress, a time limit, Ctrl-C, checkpoints. Every iterative solver takes one.
 
     control.step(state, …)      after each iteration, at a point where the model is whole
-    control.stopped             "max_time" or "interrupted" once it is time to return the best so far
+    control.stopped             Stop.MAX_TIME or Stop.INTERRUPTED once it is time to return the best so far
     control.restored            the state that a checkpoint held, to go on from
 
 ``state`` is a function without arguments that returns the solver's state, a dict of arrays, numbers and
@@ -38,13 +38,14 @@ from mercer.errors import InputError
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
 from mercer.runtime.progress import Progress
+from mercer.solvers.result import Stop
 
 __all__ = ["Control", "State"]
 
 State = dict[str, Any]
 
 _EVERY = 5.0  # seconds between two checkpoints
-_FORMAT = "mercer checkpoint 1"
+_FORMAT = "mercer checkpoint 2"
 
 
 class Control:
@@ -135,11 +136,11 @@ class Control:
         return np.inf if self._max_time is None else now() + self._max_time
 
     @property
-    def stopped(self) -> str | None:
-        """Why to stop, or None: "interrupted" by Ctrl-C, or "max_time" is over."""
+    def stopped(self) -> Stop | None:
+        """Why to stop, or None."""
         if self._interrupted:
-            return "interrupted"
-        return "max_time" if now() >= self._end else None
+            return Stop.INTERRUPTED
+        return Stop.MAX_TIME if now() >= self._end else None
 
     @property
     def seconds(self) -> float:
@@ -221,7 +222,7 @@ class Inner(Control):
         self._outer = outer
 
     @property
-    def stopped(self) -> str | None:
+    def stopped(self) -> Stop | None:
         return self._outer.stopped
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Exact", "KernelMatrix", "WritableRows"]
+__all__ = ["BlockMatrix", "Exact", "KernelMatrix", "WritableRows"]
 
 #: K of some points as the sum of two float64 matrices (``twofold``), or None where nobody knows it so well
 Exact = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray] | None]
@@ -30,6 +30,13 @@ class KernelMatrix(Protocol):
 
     def __matmul__(self, V: Any) -> np.ndarray:  # (n,) or (n, p)
         """K @ V without the matrix."""
+
+
+class BlockMatrix(KernelMatrix, Protocol):
+    """K that also gives some rows at some columns."""
+
+    def block(self, i: Any, j: Any) -> np.ndarray:  # (len(i), len(j))
+        """The values of some points against some others."""
 
 
 class WritableRows(KernelMatrix, Protocol):

@@ -7,40 +7,16 @@ The state of the run is that of the function in work and the results of those be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
 from mercer.solvers.control import Control, State
+from mercer.solvers.result import Minimiser, Stop
 
-__all__ = ["OneFunction", "each", "worst_stop"]
-
-
-@dataclass(frozen=True, eq=False)
-class OneFunction:
-    """What was found for one function, as it is kept in a checkpoint."""
-
-    coef: np.ndarray
-    intercept: float
-    objective: float
-    gap: float
-    iterations: int
-    stopped: str
-    rounded: bool
-
-    @property
-    def relative(self) -> float:
-        """The gap as a part of the objective."""
-        return self.gap / max(abs(self.objective), 1e-300)
-
-
-class Ended(Protocol):
-    """Anything that says how it ended."""
-
-    @property
-    def stopped(self) -> str: ...
+__all__ = ["each"]
 
 
 class PartControl(Control):
@@ -53,7 +29,7 @@ class PartControl(Control):
         self.restored = restored
 
     @property
-    def stopped(self) -> str | None:
+    def stopped(self) -> Stop | None:
         return self._outer.stopped
 
     def step(self, state: Callable[[], State] | None = None, steps: int = 1, **facts: Any) -> None:
@@ -67,46 +43,21 @@ class PartControl(Control):
 
 
 def each(
-    solve: Callable[[np.ndarray, Control], Any],
+    solve: Callable[[np.ndarray, Control], Minimiser],
     Y: np.ndarray,  # (n, functions)
     control: Control,
-) -> list[OneFunction]:
+) -> list[Minimiser]:
     """Solve for every column under one control; a resumed run goes on in the column where it was."""
-    parts: list[OneFunction] = []
-    names = ("intercept", "objective", "gap", "iterations", "rounded")
-    saved = control.restored
+    parts: list[Minimiser] = []
+    saved, names = control.restored, [field.name for field in fields(Minimiser)]
     if saved is not None:
-        for coef, facts, stopped in zip(saved["coefs"], saved["facts"], saved["stopped"], strict=True):
-            intercept, objective, gap, iterations, rounded = facts.tolist()
-            parts.append(
-                OneFunction(coef, intercept, objective, gap, int(iterations), str(stopped), bool(rounded))
-            )
+        for values in zip(*(saved[f"done_{name}"] for name in names), strict=True):
+            plain = (value if value.ndim else value.item() for value in values)
+            kept = dict(zip(names, plain, strict=True))
+            parts.append(Minimiser(**{**kept, "stopped": Stop(kept["stopped"])}))
     while len(parts) < Y.shape[1]:
-        before: State = {
-            "coefs": np.array([part.coef for part in parts]).reshape(len(parts), len(Y)),
-            "facts": np.array([[float(getattr(part, name)) for name in names] for part in parts]).reshape(
-                -1, 5
-            ),
-            "stopped": np.array([part.stopped for part in parts], dtype=np.str_),
-        }
+        before: State = {f"done_{name}": np.array([getattr(p, name) for p in parts]) for name in names}
         now = None if saved is None else {k[4:]: v for k, v in saved.items() if k.startswith("now_")}
         saved = None  # only the column that was running has a state
-        result = solve(np.ascontiguousarray(Y[:, len(parts)]), PartControl(control, before, now))
-        parts.append(
-            OneFunction(
-                result.coef,
-                float(result.intercept),
-                result.objective,
-                result.gap,
-                result.iterations,
-                result.stopped,
-                result.rounded,
-            )
-        )
+        parts.append(solve(np.ascontiguousarray(Y[:, len(parts)]), PartControl(control, before, now)))
     return parts
-
-
-def worst_stop(results: Sequence[Ended]) -> str:
-    """Why the run ended, for the one that ended worst."""
-    order = ["converged", "rounding", "max_iter", "max_time", "interrupted"]
-    return max((result.stopped for result in results), key=order.index)

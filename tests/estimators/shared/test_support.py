@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import SVC, SVR, Gaussian, Linear, NuSVC, NuSVR, config
 from mercer.errors import InputError
 from mercer.estimators import svc
+from mercer.solvers.result import Stop
 from mercer.solvers.svm import calibration
 from mercer.solvers.svm.problems import fit
 
@@ -33,7 +34,7 @@ def matrix_kernel(A, B):
     return np.dot(A, np.transpose(B))
 
 
-class Stop:
+class StopAfter:
     """A callback that asks to stop, as Ctrl-C would, after some rounds."""
 
     def __init__(self, rounds):
@@ -130,7 +131,9 @@ def test_advice_is_about_support_vector_machines(moons, monkeypatch):
 
     def ended(stopped):
         def solve(*args, **options):
-            return [replace(machine, stopped=stopped, steps=10**7) for machine in fit(*args, **options)]
+            return [
+                replace(machine, stopped=Stop(stopped), iterations=10**7) for machine in fit(*args, **options)
+            ]
 
         return solve
 
@@ -181,7 +184,7 @@ def test_a_hard_margin_is_resumed(stages, tmp_path):
 
 def test_probabilities_when_there_is_no_time(hard_work):
     X, y = hard_work
-    model = SVC(C=10.0, probability=True, progress=Stop(1))
+    model = SVC(C=10.0, probability=True, progress=StopAfter(1))
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(X, y)
     said = [str(each.message) for each in caught]

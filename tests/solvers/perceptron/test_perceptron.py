@@ -171,7 +171,7 @@ def test_windows_change_nothing(problem, window):
     K = Matrix(X @ X.T)
     with pytest.MonkeyPatch.context() as patch:
         whole = perceptron(K, y, max_epochs=5, record=True)
-        patch.setattr(module, "_WINDOW", window)
+        patch.setattr(module, "_LARGEST_WINDOW", window)
         cut = perceptron(K, y, max_epochs=5, record=True)
     assert cut.history.tolist() == whole.history.tolist()
     assert cut.coef.tolist() == whole.coef.tolist()

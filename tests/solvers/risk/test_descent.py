@@ -6,6 +6,7 @@ import pytest
 from mercer import Gaussian, Gram
 from mercer.solvers import control as control_module
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.descent import descend
 from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk
 from mercer.solvers.risk.newton import newton
@@ -125,7 +126,7 @@ def test_between_two_looks_at_the_gap_who_is_done_has_converged(problem):
 
         @property
         def stopped(self):
-            return "max_time" if self.iterations >= self.most else None
+            return Stop.MAX_TIME if self.iterations >= self.most else None
 
     K, y = problem
     ended = []

@@ -9,6 +9,7 @@ from sklearn import svm
 from mercer import Gaussian, Gram, Linear, Polynomial, Precomputed, config
 from mercer.errors import InputError
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 from mercer.solvers.svm import decomposition
 from mercer.solvers.svm import program as program_module
 from mercer.solvers.svm.decomposition import QuadraticProgram, solve
@@ -242,7 +243,7 @@ def small_sets(monkeypatch):
     """Small working sets, so that a problem of a few hundred points takes many rounds and shrinks."""
     monkeypatch.setattr(decomposition, "WHOLE", 16)
     monkeypatch.setattr(program_module, "WHOLE", 16)
-    monkeypatch.setattr(program_module, "_SMALLEST", 16)
+    monkeypatch.setattr(program_module, "_FIRST_WORKING_SET", 16)
     monkeypatch.setattr(decomposition.smo, "LARGEST_BLOCK", 24)
     monkeypatch.setattr(decomposition, "_LOOK", 3)
     shrunk = []
@@ -269,11 +270,11 @@ def test_shrinking_changes_nothing_but_time(small_sets, rng):
 
 def test_steps_of_a_shrunken_problem_count(small_sets, rng):
     K, program = easy(rng, 400)
-    steps = run(program, K, tol=1e-4).steps
+    steps = run(program, K, tol=1e-4).iterations
     before = len(small_sets)
     solution = run(program, K, tol=1e-4, max_iter=steps - 10)
     assert before < len(small_sets)
-    assert (solution.steps, solution.stopped) == (steps - 10, "max_iter")
+    assert (solution.iterations, solution.stopped) == (steps - 10, "max_iter")
     assert solution.objective == pytest.approx(objective(K, program, solution.gamma))
 
 
@@ -300,7 +301,7 @@ def test_a_checkpoint_of_a_problem_that_shrinks(small_sets, rng, tmp_path):
         resumed = run(program, K, tol=1e-4, control=control)
     assert small_sets
     np.testing.assert_array_equal(resumed.gamma, expected.gamma)
-    assert resumed.steps == expected.steps
+    assert resumed.iterations == expected.iterations
 
 
 def test_small_working_sets_are_only_slower(small_sets, rng):
@@ -444,9 +445,9 @@ def test_a_warm_start_gets_to_the_same_minimum_sooner(n, rng):
     warm = run(warm_program, K, tol=1e-6)
     check(K, warm_program, warm, 1e-6)
     assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
-    assert warm.steps < cold.steps
+    assert warm.iterations < cold.iterations
     again = run(QuadraticProgram(box.c, box.lo, box.hi, warm.gamma, box.position, box.split), K, tol=1e-5)
-    assert (again.steps, again.stopped) == (0, "converged")
+    assert (again.iterations, again.stopped) == (0, "converged")
     np.testing.assert_array_equal(again.gamma, warm.gamma)
 
 
@@ -455,7 +456,7 @@ def test_a_warm_start_gets_to_the_same_minimum_sooner(n, rng):
 def test_steps_are_limited(n, max_iter, rng):
     K, program, _ = problem("C-SVC", rng, n)
     solution = run(program, K, tol=1e-9, max_iter=max_iter)
-    assert (solution.steps, solution.stopped) == (max_iter, "max_iter")
+    assert (solution.iterations, solution.stopped) == (max_iter, "max_iter")
     assert solution.violation > 1e-9
     assert solution.objective == pytest.approx(objective(K, program, solution.gamma))
     if max_iter == 0:
@@ -466,7 +467,7 @@ def test_the_time_is_over(rng):
     K, program, _ = problem("C-SVC", rng, 700)
     with Control(max_time=0.0) as control:
         solution = run(program, K, control=control)
-    assert solution.stopped == "max_time" and solution.steps == 0
+    assert solution.stopped == "max_time" and solution.iterations == 0
     assert solution.gap > 0
 
 
@@ -479,7 +480,7 @@ class OverAfter(Control):
 
     @property
     def stopped(self):
-        return "max_time" if self.iterations >= self.most else None
+        return Stop.MAX_TIME if self.iterations >= self.most else None
 
 
 @pytest.mark.parametrize("n", [60, 700])
@@ -528,7 +529,7 @@ def test_a_checkpoint_goes_on_to_the_same_solution(after, rng, tmp_path):
         resumed = solve(G, [program, easy], tol=1e-6, control=control)
     for one, other in zip(resumed, expected, strict=True):
         np.testing.assert_array_equal(one.gamma, other.gamma)
-        assert (one.steps, one.stopped, one.level) == (other.steps, "converged", other.level)
+        assert (one.iterations, one.stopped, one.level) == (other.iterations, "converged", other.level)
     with Control(checkpoint=path, resume=True) as control:  # of a run that was done
         done = solve(G, [program, easy], tol=1e-6, control=control)
     np.testing.assert_array_equal(done[0].gamma, expected[0].gamma)
@@ -545,7 +546,7 @@ def test_threads_do_not_change_a_bit(dtype, rng):
             solutions.append(solve(K, [c_svc(y, 3.0), c_svc(y, 1.0)], tol=1e-4))
     for one, two in zip(*solutions, strict=True):
         np.testing.assert_array_equal(one.gamma, two.gamma)
-        assert one.steps == two.steps
+        assert one.iterations == two.iterations
 
 
 def test_float32_values(rng):

@@ -89,14 +89,19 @@ class KernelMixin:
     # --- data ------------------------------------------------------------------------------------------
 
     def _validate_fit(
-        self, X: Any, y: Targets = "no_validation", sample_weight: Weights = None, **y_options: Any
+        self,
+        X: Any,
+        y: Targets = "no_validation",
+        sample_weight: Weights = None,
+        kernel: Kernel | None = None,
+        **y_options: Any,
     ) -> Any:
-        """The points (and targets) to fit on, checked; ``kernel_`` is set.
+        """The points (and targets) to fit on, checked; ``kernel_`` is set, from ``kernel`` if that is given.
 
         ``y_options`` go to scikit-learn's ``validate_data`` (multi_output, y_numeric).
         """
         self._validate_params()
-        kernel = self._kernel()
+        kernel = self._kernel() if kernel is None else kernel
         self._pairwise = is_pairwise(kernel)
         X, y = self._validate(X, y, kernel.domain, reset=True, **y_options)
         if self._pairwise:

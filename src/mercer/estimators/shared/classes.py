@@ -1,6 +1,9 @@
-r"""What classifiers share: labels → codes, weights of classes, from values of f back to labels."""
+r"""What classifiers share: labels → codes, weights, problems of two classes; values of f → labels."""
 
 from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -11,7 +14,7 @@ from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.expansion import Expansion
 
-__all__ = ["KernelClassifierMixin", "decide", "signs"]
+__all__ = ["KernelClassifierMixin", "Problems", "decide", "signs"]
 
 
 class KernelClassifierMixin(ClassifierMixin):
@@ -21,6 +24,8 @@ class KernelClassifierMixin(ClassifierMixin):
     """
 
     classes_: np.ndarray
+    class_weight: Any
+    class_weight_: np.ndarray
     expansion_: Expansion
 
     def _encode(self, y: np.ndarray) -> np.ndarray:  # (n,)
@@ -60,7 +65,19 @@ class KernelClassifierMixin(ClassifierMixin):
                 )
         return weight * per_class[codes]
 
-    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
+    def _weigh(self, weight: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Weights of points times those of their classes; sets ``class_weight_``."""
+        weighted = self._with_class_weight(weight, codes)
+        if isinstance(self.class_weight, str):  # "balanced": what it came to
+            before, after = (np.bincount(codes, w, minlength=len(self.classes_)) for w in (weight, weighted))
+            self.class_weight_ = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
+        else:
+            self.class_weight_ = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[codes]
+            )
+        return weighted
+
+    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X; for several classes one column each."""
         X = self._validate_new(X)
         return self.expansion_(X)
@@ -81,3 +98,40 @@ def signs(codes: np.ndarray, n_classes: int) -> np.ndarray:  # (n,) or (n, class
     if n_classes == 2:
         return np.where(codes == 1, 1.0, -1.0)
     return np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+
+
+class Problems:
+    """Which points a problem of two classes has, and their signs.
+
+    Two classes are one problem, +1 for the second. More are one for each pair, +1 for the first, and their
+    points come class by class; or one for each class, +1 against the rest.
+    """
+
+    def __init__(self, codes: np.ndarray, classes: int, by_pairs: bool) -> None:
+        self.codes = codes
+        self.classes = classes
+        #: pairs of classes
+        self.segments = list(combinations(range(classes), 2)) if by_pairs and classes > 2 else []
+        #: where segments of the points begin and end
+        self.bounds = np.array([0, len(codes)])
+        if self.segments:
+            self.bounds = np.searchsorted(codes, np.arange(classes + 1))
+
+    def __len__(self) -> int:
+        return len(self.segments) or (1 if self.classes == 2 else self.classes)
+
+    @property
+    def variables(self) -> int:
+        return len(self.codes) * (self.classes - 1 if self.segments else len(self))
+
+    def segment(self, p: int) -> tuple[int, ...]:
+        return self.segments[p] if self.segments else (0,)
+
+    def points(self, p: int) -> np.ndarray:
+        b = self.bounds
+        return np.concatenate([np.arange(b[s], b[s + 1]) for s in self.segment(p)])
+
+    def signs(self, p: int) -> np.ndarray:
+        if self.segments:
+            return np.repeat([1.0, -1.0], np.diff(self.bounds)[list(self.segments[p])])
+        return np.where(self.codes == (1 if self.classes == 2 else p), 1.0, -1.0)

@@ -22,6 +22,7 @@ from mercer.kernels.parameters import Parameter, fixed, positive
 from mercer.report import Journal
 from mercer.runtime.config import settings
 from mercer.solvers.control import Control
+from mercer.solvers.result import Stop
 
 __all__ = ["IterativeMixin"]
 
@@ -65,21 +66,17 @@ class IterativeMixin:
     checkpoint: Any
     resume: bool
 
-    def _control(self, label: str, total: int | None, *data: Any) -> Control:
+    def _control(self, label: str, total: int | None, *data: Any, progress: Any = None) -> Control:
         """The control of a fit on these data (points, targets, weights, the resolved kernel)."""
         return Control(
             label,
             total,
             max_time=self.max_time,
-            progress=self._shown(),
+            progress=self.progress if progress is None else progress,
             checkpoint=self.checkpoint,
             resume=self.resume,
             identity="" if self.checkpoint is None else self._identity(*data),
         )
-
-    def _shown(self) -> Any:
-        """What becomes of the progress."""
-        return self.progress
 
     def _identity(self, *data: Any) -> str:
         """A hash of everything that determines the result of a fit."""
@@ -89,19 +86,19 @@ class IterativeMixin:
         return str(joblib.hash(parts))
 
     def _warn_if_stopped(
-        self, journal: Journal, stopped: str, iterations: int, what: str = "", **remedies: str
+        self, journal: Journal, stopped: Stop, iterations: int, what: str = "", **remedies: str
     ) -> None:
         """Say that the model is not the one that was asked for; ``what`` tells how far it came.
 
         ``remedies`` are advice in place of the usual, by why it stopped.
         """
-        if stopped == "converged":
+        if stopped == Stop.CONVERGED:
             return
         cause, remedy = {
-            "interrupted": ("was interrupted", "fit again to go to the end"),
-            "max_time": (f"ran out of max_time={self.max_time} seconds", "raise max_time"),
-            "max_iter": ("did not converge", "raise max_iter, or scale the data"),
-            "rounding": ("was ended by rounding", "scale the data, or raise the penalty"),
+            Stop.INTERRUPTED: ("was interrupted", "fit again to go to the end"),
+            Stop.MAX_TIME: (f"ran out of max_time={self.max_time} seconds", "raise max_time"),
+            Stop.MAX_ITER: ("did not converge", "raise max_iter, or scale the data"),
+            Stop.ROUNDING: ("was ended by rounding", "scale the data, or raise the penalty"),
         }[stopped]
         remedy = remedies.get(stopped, remedy)
         if self.checkpoint is not None:

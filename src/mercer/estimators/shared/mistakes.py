@@ -20,6 +20,7 @@ from mercer.kernels.parameters import choice
 from mercer.report import Journal
 from mercer.runtime.config import memory_budget
 from mercer.solvers.perceptron.mistakes import BOUNDARIES, Mistakes
+from mercer.solvers.result import Stop
 
 __all__ = ["BOUNDARY", "PREDICTION", "MistakesMixin", "squeeze"]
 
@@ -142,7 +143,7 @@ class MistakesMixin(StreamMixin):
         self.n_iter_, self.converged_ = epochs, bool(converged.all())
         per_epoch = result.mistakes_per_epoch
         last = int(per_epoch[-1].sum()) if len(per_epoch) else 0
-        if result.stopped != "max_iter":
+        if result.stopped != Stop.MAX_ITER:
             self._warn_if_stopped(journal, result.stopped, epochs, f"with {last} mistakes in the last")
             return
         failed = np.flatnonzero(~converged)

@@ -1,4 +1,4 @@
-r"""What support vector machines share: parameters, precision, memory, kernels as functions, attributes.
+r"""What support vector machines share before the solver: points, weights, precision, memory, starts.
 
 Points of weight zero (or less, as in LIBSVM) are not part of the problem. The kernel matrix is made in
 float32 where its rounding, of relative size 2⁻²⁴, moves no slope by more than the tolerance: a slope is a sum
@@ -7,53 +7,97 @@ of up to n terms γᵢ k(xᵢ, x), so that C max k(x, x) 2⁻²⁴ √n ≤ tol 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 from mercer.estimators.shared.base import KernelMixin
+from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.matrix_functions import is_function, is_matrix_function, matrix_values
-from mercer.estimators.shared.origin import affine_at, moved, origin_of, rounding_of
-from mercer.estimators.shared.support_parameters import COEF0, SHARED
-from mercer.estimators.shared.support_report import SupportReportMixin
+from mercer.estimators.shared.origin import moved, origin_of, rounding_of
+from mercer.estimators.shared.support_parameters import COEF0
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.exact import exact_values
-from mercer.kernels.base import Kernel
 from mercer.kernels.objects import Precomputed
-from mercer.kernels.vectors.dotproduct import Linear
-from mercer.report import Plan, Report
+from mercer.report import Plan
 from mercer.runtime.config import config, memory_budget, settings, thread_count, within
+from mercer.solvers.control import Control
 from mercer.solvers.svm.decomposition import SHRUNK
-from mercer.solvers.svm.problems import Machine, Task, warm
+from mercer.solvers.svm.problems import Task
 from mercer.solvers.svm.program import WHOLE
 from mercer.solvers.svm.smo import LARGEST_BLOCK
+from mercer.solvers.svm.warm import warm
 
-__all__ = ["SupportMixin"]
+__all__ = ["Dual", "Setup", "SupportMixin", "unit_of", "unit_penalty"]
 
-_SMALL = 1000  # points up to which float64 costs little
-_FEWEST = 8  # rows that the solver must be able to hold
-_VECTORS = 12  # numbers that a solver keeps per variable
-_LEAST = 64  # variables of a working set
+#: The number of points up to which kernel values in float64, 8 MB at most, cost little more than in float32.
+_FLOAT64_IS_CHEAP_BELOW = 1000
+#: Rows that the store of a solver holds at least, however small the budget.
+_FEWEST_ROWS = 8
+#: Numbers of float64 that the plan counts for each variable of a solver.
+_NUMBERS_PER_VARIABLE = 12
+#: The working set, in variables, that a small budget makes no smaller.
+_SMALLEST_WORKING_SET = 64
 
 
-class SupportMixin(SupportReportMixin, KernelMixin):
+@dataclass(frozen=True)
+class Dual:
+    """The dual problem of a machine, as far as precision, memory and certificates depend on it."""
+
+    variables: int
+    #: the largest finite bound of a γ
+    largest: float
+    #: C; None where ν alone says what errors cost
+    C: float | None = None
+    #: ν, which fixes sums of γ; None where there is none
+    nu: float | None = None
+    #: problems that are solved together
+    problems: int = 1
+    #: whether Σγ = 0: there is a b that nothing penalises
+    sums_to_zero: bool = True
+    #: bytes of what follows the solver, when its own are free again
+    afterwards: int = 0
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether no errors are allowed: C = ∞."""
+        return self.C is not None and bool(np.isinf(self.C))
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What a solver is given, and why."""
+
+    dual: Dual
+    gram: Gram
+    plan: Plan
+    #: those of ``decomposition.solve``
+    options: dict[str, Any]
+
+
+def unit_penalty(C: float, weight: np.ndarray, average: bool) -> float:
+    """C for one unit of weight; for a hard margin, as if C were 1."""
+    C = 1.0 if np.isinf(C) else float(C)
+    return C / float(weight.sum()) if average else C
+
+
+def unit_of(gram: Gram) -> float:
+    """The C at which values C k(x, x) are about 1."""
+    return 1.0 / max(float(np.mean(np.abs(gram.diag()))), np.finfo(np.float64).tiny ** 0.5)
+
+
+class SupportMixin(IterativeMixin, KernelMixin):
     """For estimators on ``solvers.svm``; see the module."""
 
-    _shared = SHARED
-
     tol: float
-    C: float
     shrinking: bool
     cache_size: Any
     max_iter: int
@@ -61,39 +105,39 @@ class SupportMixin(SupportReportMixin, KernelMixin):
     warm_start: bool
     verbose: Any
 
-    support_: np.ndarray
-    support_vectors_: Any
-    n_support_: np.ndarray
-    dual_coef_: Any
-    intercept_: np.ndarray
     expansion_: Expansion
-    n_iter_: Any
-    report_: Report
-
+    #: of the last fit: γ and γᵀKγ of each problem
+    _last: tuple[tuple[np.ndarray, float], ...] = ()
     #: a kernel that is a function of matrices, and its points, as of the fit
     _function: Any = None
     _trained_on: Any = None
     #: of a path: Grams that its fits share, by precision
     _grams: dict[str, Gram] | None = None
-    _takes_matrices = False
     #: the origin that ⟨x, x'⟩ was computed from, where that matters
     _centre: np.ndarray | None = None
 
     # --- data in -----------------------------------------------------------------------------------------
 
-    def _prepare(
-        self, X: Points, y: Targets, sample_weight: Weights, **y_options: Any
-    ) -> tuple[Any, Any, np.ndarray]:
-        """Points, targets and weights (zero for those to leave out), checked; ``kernel_`` is set."""
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> tuple[Any, Any, np.ndarray]:
+        """Points, targets and weights (zero for those to leave out), checked; ``kernel_`` is set.
+
+        For a kernel that is a function of two matrices, its values take the place of X, as in scikit-learn.
+        """
         if sparse.issparse(X) and isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise InputTypeError(
                 "Sparse precomputed kernels are not supported: pass K.toarray(), all values of the kernel "
                 "are needed"
             )
+        if isinstance(self.kernel, str) and self.kernel in COEF0:
+            COEF0[self.kernel].check("coef0", self.coef0)
         if sample_weight is not None:
             sample_weight = _no_negative(sample_weight)
-        with self._kernel_values(X) as X:
-            result = self._validate_fit(X, y, sample_weight, **y_options)
+        self._trained_on = self._function = values = None
+        if is_function(self.kernel) and is_matrix_function(self.kernel, X):
+            K = matrix_values(self.kernel, X, X)
+            self._function, self._trained_on, values = self.kernel, data.copied(X), Precomputed()
+            X = K
+        result = self._validate_fit(X, y, sample_weight, values, **y_options)
         if isinstance(y, str):
             X, y = result, None
         else:
@@ -114,28 +158,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             return points, original, weight
         return data.take(points, original), original, weight[original]
 
-    @contextmanager
-    def _kernel_values(self, X: Points) -> Iterator[Any]:
-        """X; or, for a kernel that is a function of two matrices, its values, as in scikit-learn."""
-        self._trained_on = self._function = None
-        if not is_function(self.kernel) or not is_matrix_function(self.kernel, X):
-            yield X
-            return
-        K = matrix_values(self.kernel, X, X)
-        self._function, self._trained_on, self._takes_matrices = self.kernel, data.copied(X), True
-        try:
-            yield K
-        finally:
-            self._takes_matrices = False
-
-    def _kernel(self) -> Kernel:
-        if self._takes_matrices:
-            return Precomputed()
-        if isinstance(self.kernel, str) and self.kernel in COEF0:
-            COEF0[self.kernel].check("coef0", self.coef0)
-        return super()._kernel()
-
-    def _validate_new(self, X: Points) -> Any:
+    def _validate_new(self, X: Any) -> Any:
         if self._trained_on is not None:
             X = matrix_values(self._function, X, self._trained_on)
         return super()._validate_new(X)
@@ -148,11 +171,11 @@ class SupportMixin(SupportReportMixin, KernelMixin):
 
     # --- precision and memory ------------------------------------------------------------------------------
 
-    def _set_up(self, points: Points, largest: float, variables: int, problems: int) -> tuple[Gram, Plan]:
-        """The Gram in the precision it needs, and the plan; ``largest`` is the largest finite bound of γ."""
+    def _set_up(self, points: Any, dual: Dual) -> Setup:
+        """The Gram in the precision it needs, the plan, and what the solver is told."""
         n = data.n_points(points)
-        dtype, why = self._precision(points, n)
-        self._centre = origin_of(self.kernel_, points, is_free=self._sums_to_zero)
+        dtype, why = self._precision(points, n, dual)
+        self._centre = origin_of(self.kernel_, points, is_free=dual.sums_to_zero)
         try:
             gram = self._gram(points, dtype)
         except InputError:
@@ -160,21 +183,25 @@ class SupportMixin(SupportReportMixin, KernelMixin):
                 raise
             dtype, why = "float64", "float64 kernel values: those of float32 overflow"
             gram = self._gram(points, dtype)
-        cache, plan = self._plan_memory(points, dtype, why, variables, problems)
+        plan, limits = self._plan_memory(points, dtype, why, dual)
         if dtype == "float32" and self.precision == "auto":
             with np.errstate(over="ignore"):
                 peak = float(np.abs(gram.diag()).max(initial=0.0))
-            error = largest * peak * 2.0**-24 * np.sqrt(n)
+            error = dual.largest * peak * 2.0**-24 * np.sqrt(n)
             if settings().dtype != "float32" and not (peak < 1e30 and error <= self.tol):
                 why = f"float64 kernel values: those of float32 would move slopes by {error:.1g} > tol"
-                cache, plan = self._plan_memory(points, "float64", why, variables, problems)
+                plan, limits = self._plan_memory(points, "float64", why, dual)
                 gram = self._gram(points, "float64")
-        self._cache_bytes = cache
         self._dtype = gram.dtype.name
-        self._peak = float(np.abs(gram.diag()).max(initial=0.0))
-        self._tau = rounding_of(self.kernel_, points, self._dtype)
-        self._exact = partial(exact_values, self.kernel_, points)
-        return gram, plan
+        options = {
+            **limits,
+            "tol": float(self.tol),
+            "max_iter": int(self.max_iter),
+            "shrinking": bool(self.shrinking),
+            "rounding": rounding_of(self.kernel_, points, self._dtype),
+            "exact": partial(exact_values, self.kernel_, points),
+        }
+        return Setup(dual, gram, plan, options)
 
     def _gram(self, points: Points, dtype: str) -> Gram:
         if self._grams is not None and dtype in self._grams:
@@ -185,17 +212,18 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             self._grams[dtype] = gram
         return gram
 
-    def _precision(self, points: Any, n: int) -> tuple[str, str]:
+    def _precision(self, points: Any, n: int, dual: Dual) -> tuple[str, str]:
         if self.precision != "auto":
             return self.precision, f"{self.precision} kernel values were asked for"
         if self.tol < 1e-5:
             return "float64", f"float64 kernel values: tol={self.tol} is below 1e-5"
-        if float(getattr(self, "C", 1.0)) == np.inf:
+        if dual.is_hard:
             return "float64", "float64 kernel values: coefficients of a hard margin may be of any size"
         if settings().dtype == "float32":
             return "float32", "float32 kernel values are configured"
-        if n <= _SMALL:
-            return "float64", f"float64 kernel values: they cost little for {_SMALL} points or fewer"
+        if n <= _FLOAT64_IS_CHEAP_BELOW:
+            few = f"{_FLOAT64_IS_CHEAP_BELOW} points or fewer"
+            return "float64", f"float64 kernel values: they cost little for {few}"
         if self._pairwise or self.kernel_.domain not in ("vectors", "nonnegative"):
             return "float64", "float64 kernel values, as they are given"
         values = points.data if sparse.issparse(points) else np.asarray(points)
@@ -203,28 +231,28 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             return "float64", "float64 kernel values: the data would overflow in float32"
         return "float32", "float32 kernel values: their rounding is below tol"
 
-    def _plan_memory(
-        self, points: Any, dtype: str, why: str, variables: int, problems: int
-    ) -> tuple[int, Plan]:
-        """The bytes of rows to keep, and the plan."""
+    def _plan_memory(self, points: Any, dtype: str, why: str, dual: Dual) -> tuple[Plan, dict[str, int]]:
+        """The plan, and the limits of the solver: the bytes of rows to keep, the largest working set."""
         n, item, budget = data.n_points(points), np.dtype(dtype).itemsize, memory_budget()
         row = -(-n * item // 64) * 64
         limit = budget // 4
         if self.cache_size != "auto":
             limit = int(min(limit, self.cache_size * 2**20))
-        least = min(_FEWEST, n)
+        least = min(_FEWEST_ROWS, n)
         rows = max(least, min(n, limit // row))
-        largest, blocks = self._working_sets(n, item, rows, variables, problems, budget // 4)
-        self._working_set = largest
+        largest, blocks = self._working_sets(n, item, rows, dual, budget // 4)
         width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 1
         numbers = points.nnz if sparse.issparse(points) else n * width
         # the Gram's centred points, those of a batch of rows, X sorted by class
         each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))
         own = numbers * (each if sparse.issparse(points) else item)
-        prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (problems > 1)
+        prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (dual.problems > 1)
         prepared += 0 if self._centre is None else 8 * numbers
-        memory = max(rows * row + blocks + 8 * _VECTORS * variables, self._afterwards(n)) + prepared
-        name = "decomposition" if problems == 1 else f"decomposition of {problems} problems that share rows"
+        solver = rows * row + blocks + 8 * _NUMBERS_PER_VARIABLE * dual.variables
+        memory = max(solver, dual.afterwards) + prepared
+        name = "decomposition"
+        if dual.problems > 1:
+            name += f" of {dual.problems} problems that share rows"
         kept = f"room for {rows:,} of {n:,} rows of the kernel matrix"
         flops = (2.0 * width + 40.0) * n * n / 2
         plan = Plan(name, n, memory, flops, (why, kept), iterative=True, dtype=dtype)
@@ -235,17 +263,15 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             )
         if memory > budget:  # asking for the budget takes a millisecond
             plan.require_memory("use fewer points, or a smaller cache_size")
-        return rows * row, plan
+        return plan, {"cache": rows * row, "largest": largest}
 
-    def _working_sets(
-        self, n: int, item: int, rows: int, variables: int, problems: int, room: int
-    ) -> tuple[int, int]:
+    def _working_sets(self, n: int, item: int, rows: int, dual: Dual, room: int) -> tuple[int, int]:
         """The largest working set whose matrices take at most ``room`` bytes, and what they take."""
-        if problems > 1 or variables <= WHOLE:  # one matrix for each thread
-            sizes, copies = [min(rows, n)], min(problems, thread_count())
+        if dual.problems > 1 or dual.variables <= WHOLE:  # one matrix for each thread
+            sizes, copies = [min(rows, n)], min(dual.problems, thread_count())
         else:
             # the last one and the next; variables in two groups are sorted, into a third
-            sizes, copies = [variables], 3 if hasattr(self, "nu") else 2
+            sizes, copies = [dual.variables], 2 if dual.nu is None else 3
             while self.shrinking and sizes[-1] > WHOLE:  # a shrunken problem has its own
                 sizes.append(int(SHRUNK * sizes[-1]))
         largest = LARGEST_BLOCK
@@ -253,37 +279,14 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         def taken() -> int:
             return copies * item * sum(min(size, largest) ** 2 for size in sizes)
 
-        while largest > _LEAST and taken() > room:
-            largest = max(_LEAST, int(0.9 * largest))
+        while largest > _SMALLEST_WORKING_SET and taken() > room:
+            largest = max(_SMALLEST_WORKING_SET, int(0.9 * largest))
         return largest, taken()
 
-    def _afterwards(self, n: int) -> int:
-        """Bytes of what follows the solver, when its own are free again."""
-        return 0
-
-    def _options(self) -> dict[str, Any]:
-        """For the solver, once in a fit."""
-        return {
-            "largest": self._working_set,
-            "tol": float(self.tol),
-            "max_iter": int(self.max_iter),
-            "cache": self._cache_bytes,
-            "shrinking": bool(self.shrinking),
-            "rounding": self._tau,
-            "exact": vars(self).pop("_exact", None),  # it holds the points, which a model does not keep
-        }
-
-    def _shown(self) -> Any:
-        return True if self.progress is None and self.verbose else self.progress
-
-    def _finite_penalty(self, weight: np.ndarray) -> float:
-        """C for one unit of weight; the first that a hard margin is tried with."""
-        C = 1.0 if float(self.C) == np.inf else float(self.C)
-        return C / float(weight.sum()) if self.average else C  # type: ignore[attr-defined]
-
-    def _unit(self, gram: Gram) -> float:
-        """C at which values C k(x, x) are about 1."""
-        return 1.0 / max(float(np.mean(np.abs(gram.diag()))), np.finfo(np.float64).tiny ** 0.5)
+    def _control_of(self, *data: Any) -> Control:
+        """The control of a fit on these data; ``verbose`` shows a bar, as in scikit-learn."""
+        shown = True if self.progress is None and self.verbose else None
+        return self._control(type(self).__name__, None, *data, progress=shown)
 
     # --- warm starts ----------------------------------------------------------------------------------------
 
@@ -317,86 +320,6 @@ class SupportMixin(SupportReportMixin, KernelMixin):
         if not models:
             raise InputError("Cs is empty: pass the values of C to fit for, such as [0.1, 1.0, 10.0]")
         return models
-
-    # --- what was found -------------------------------------------------------------------------------------
-
-    def _set_support(
-        self, points: Points, chosen: np.ndarray, original: np.ndarray, dual: np.ndarray
-    ) -> None:
-        """support_, support_vectors_ and dual_coef_; ``original`` are the positions of the points in X."""
-        self.support_ = original[chosen].astype(np.int32)
-        is_sparse = sparse.issparse(points)
-        if self._pairwise:
-            self.support_vectors_ = np.empty((0, 0))
-        else:
-            self.support_vectors_ = data.take(points, chosen)
-        if is_sparse:
-            self.support_vectors_ = sparse.csr_matrix(self.support_vectors_)
-            self.dual_coef_ = sparse.csr_matrix(dual)
-        else:
-            self.dual_coef_ = dual
-
-    def _set_expansion(self, points: Points, chosen: np.ndarray, coef: np.ndarray, intercept: Any) -> None:
-        """f over the chosen points only; one with coefficient 0 where there is none."""
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            raise InputError(
-                "The dual coefficients or intercepts are not finite: rescale the data, or choose a kernel "
-                "that does not overflow on them"
-            )
-        if self._centre is not None:
-            # Σ γᵢ k(xᵢ, x) would cancel: f is k(w, x) - c₀ + b, w its one point (one for each function)
-            W = self._primal()
-            W = W.toarray() if sparse.issparse(W) else W
-            one = np.ones(1) if coef.ndim == 1 else np.eye(len(W))
-            constant = affine_at(self.kernel_, W, self._centre)[1]
-            self.expansion_ = Expansion(self.kernel_, W, one, intercept - constant)
-            return
-        anchors = chosen if len(chosen) else np.zeros(1, np.intp)
-        self.expansion_ = Expansion(self.kernel_, data.take(points, anchors), coef[anchors], intercept)
-
-    def _offsets(self, W: Any) -> np.ndarray:  # (functions,)
-        """c ⟨w, m⟩, what b is less for points as they came; ``W`` is that of the function that is kept."""
-        if self._centre is None:
-            return np.zeros(1)
-        return affine_at(self.kernel_, W.toarray() if sparse.issparse(W) else W, self._centre)[0]
-
-    def _read_one(self, points: Points, original: np.ndarray, machine: Machine) -> None:
-        """Attributes from the machine of a single problem, for regression and one class."""
-        chosen = np.flatnonzero(machine.coef)
-        self._set_support(points, chosen, original, machine.coef[None, chosen])
-        self.n_support_ = np.array([len(chosen)], np.int32)
-        self.intercept_ = machine.intercept - self._offsets(None if self._centre is None else self._primal())
-        self._set_expansion(points, chosen, machine.coef, self.intercept_[0])
-        self.n_iter_ = machine.steps
-
-    @property
-    def coef_(self) -> Any:
-        """Weights of the features, for linear kernels only: f(x) = coef_ x + intercept_."""
-        kernel = vars(self).get("kernel_", self.kernel)
-        if not (isinstance(kernel, Linear) or (isinstance(kernel, str) and kernel == "linear")):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        try:
-            check_is_fitted(self)
-        except ValueError as error:  # NotFittedError
-            raise AttributeError(str(error)) from None
-        coef = self._primal()
-        if sparse.issparse(coef):
-            coef.data.flags.writeable = False
-        else:
-            coef.flags.writeable = False
-        return coef
-
-    def _primal(self) -> Any:
-        return safe_sparse_dot(self.dual_coef_, self._moved_vectors())
-
-    def _moved_vectors(self) -> Any:
-        """The support vectors, seen from the origin that the fit had: where Σγ = 0, w is the same."""
-        return moved(self.support_vectors_, self._centre)
-
-    @property
-    def _gamma(self) -> Any:
-        """γ as a number, under the name that scikit-learn's users know."""
-        return vars(self.kernel_).get("gamma", 0.0)
 
 
 def _no_negative(sample_weight: Weights) -> Any:

@@ -22,14 +22,15 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.linear.strips import multiply
+from mercer.solvers.result import Result, Stop
 
 __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
 
 Multiply = Callable[[np.ndarray], np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
-class ConjugateResult:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConjugateResult(Result):
     """What was found, and how well it solves the system."""
 
     #: (n,) or (n, m): x
@@ -38,9 +39,6 @@ class ConjugateResult:
     residual: np.ndarray
     #: ‖y - Ax‖ / ‖y‖, of the worst column; 0 where y is
     error: float
-    iterations: int
-    #: "converged", "max_iter", "max_time" or "interrupted"
-    stopped: str
     #: whether rounding, and not tol, ended a converged run
     rounded: bool
     #: products A @ V
@@ -86,16 +84,16 @@ def conjugate_gradient(
         system.begin(np.zeros_like(y) if start is None else np.array(start, np.float64).reshape(y.shape))
     size = np.linalg.norm(y, axis=0)
     limit, scale = tol * size, np.where(size > 0, size, 1.0)
-    stopped = ""
+    stopped: Stop | None = None
     while not stopped:
         done = np.linalg.norm(system.R, axis=0) <= limit
         # a preconditioner that took most of the time is used once, at least
         is_begun = precondition is None or system.iterations > 0
         if (done | system.rounded).all():
             if system.certify(limit):
-                stopped = "converged"
+                stopped = Stop.CONVERGED
         elif system.iterations >= max_iter or (control.stopped and is_begun):
-            stopped = control.stopped or "max_iter"
+            stopped = control.stopped or Stop.MAX_ITER
         else:
             system.step(np.flatnonzero(~(done | system.rounded)))
             control.step(system.snapshot(), residual=float((np.linalg.norm(system.R, axis=0) / scale).max()))
@@ -106,7 +104,7 @@ def conjugate_gradient(
         error=float((np.linalg.norm(residual, axis=0) / scale).max(initial=0.0)),
         iterations=system.iterations,
         stopped=stopped,
-        rounded=stopped == "converged" and bool(system.rounded.any()),
+        rounded=stopped == Stop.CONVERGED and bool(system.rounded.any()),
         products=system.products,
     )
 

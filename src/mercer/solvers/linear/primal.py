@@ -24,6 +24,7 @@ from scipy.linalg import eigh, qr, svd
 
 from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.strips import multiply
+from mercer.solvers.result import Result
 
 __all__ = ["PrimalResult", "primal_ridge"]
 
@@ -31,12 +32,13 @@ _NEGLIGIBLE = 1e-6  # of α: what is lost in the eigenvalues is too small to mat
 
 
 @dataclass(frozen=True, eq=False)
-class PrimalResult:
+class PrimalResult(Result):
     """f for every target."""
 
     coef: np.ndarray  # (n, t) aᵢ of the expansion
     intercept: np.ndarray  # (t,)
     weights: np.ndarray  # (p, t) v
+    dual: np.ndarray  # (n, t) the a of `ridge`
     errors: np.ndarray  # (n, t) left out
     objective: np.ndarray  # (t,)
 
@@ -56,7 +58,7 @@ def primal_ridge(
     >>> result.weights.round(6), result.intercept.round(6)  # y = 1 + 2x
     (array([[2.]]), array([1.]))
     """
-    p, total = Phi.shape[1], float(weight.sum())
+    given, p, total = Phi, Phi.shape[1], float(weight.sum())
     centre, target = np.zeros(p), np.zeros(Y.shape[1])
     if fit_intercept:
         centre, target = np.asarray(weight @ Phi) / total, weight @ Y / total
@@ -71,7 +73,7 @@ def primal_ridge(
     moved = centre if sparse.issparse(Phi) else np.zeros(p)  # what Φ still has to be centred by
     with large_lapack(p):
         values, U = eigh(gram, overwrite_a=True, check_finite=False)
-    values = np.maximum(values, 0.0)  # rounding
+    values = np.maximum(values, 0.0)  # A negative one is zero but for rounding.
     eps, far = len(Y) * np.finfo(float).eps, float(np.abs(centre).max()) ** 2 * total
     if sparse.issparse(Phi):
         cut = eps * max(float(values.max()), far)
@@ -98,7 +100,8 @@ def primal_ridge(
         errors[:, mine] = residuals / free[:, None]
         objective[mine] = weight @ residuals**2 + alpha * (v**2).sum(axis=0)
     intercept = target - centre @ weights if fit_intercept else target
-    return PrimalResult(coef, intercept, weights, errors, objective)
+    dual = weight[:, None] * (Y - given @ weights - intercept) / alphas
+    return PrimalResult(coef, intercept, weights, dual, errors, objective)
 
 
 def _squared_singular_values(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (p,), (p, p)

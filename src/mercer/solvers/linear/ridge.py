@@ -33,6 +33,7 @@ from mercer.solvers.linear.banded import BandForm
 from mercer.solvers.linear.blas import subtract_rank_two
 from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
+from mercer.solvers.result import Result
 
 __all__ = ["RidgePoint", "RidgeResult", "leave_one_out", "minimum_norm", "ridge", "ridge_path"]
 
@@ -41,7 +42,7 @@ _FEW_POINTS, _FEW_PENALTIES = 640, 8
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeResult:
+class RidgeResult(Result):
     """f for every target."""
 
     coef: np.ndarray  # (n, t) aᵢ
@@ -53,6 +54,8 @@ class RidgeResult:
     clipped: float = 0.0
     #: the eigenvalues that were used; n unless they were needed
     rank: int = 0
+    #: how far the sum of the objectives is above its minimum, at most, where a solver has iterated
+    gap: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,36 +29,28 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
-from mercer.solvers.matrix import KernelMatrix
+from mercer.solvers.matrix import BlockMatrix
 from mercer.solvers.perceptron.kernel import visiting_orders
 from mercer.solvers.perceptron.mistakes import is_mistake
+from mercer.solvers.result import Result, Stop
 
 __all__ = ["Budget", "BudgetResult", "budget_perceptron"]
 
 
-class BlockMatrix(KernelMatrix, Protocol):
-    """K that also gives some rows at some columns."""
-
-    def block(self, i: Any, j: Any) -> np.ndarray:  # (len(i), len(j))
-        """The values of some points against some others."""
-
-
-@dataclass(frozen=True, eq=False)
-class BudgetResult:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BudgetResult(Result):
     """How the passes of a perceptron with a budget went; what it found is in its Budget."""
 
     #: (epochs, functions) the mistakes of each pass
     mistakes_per_epoch: np.ndarray
     #: (functions,) minᵢ yᵢ f(xᵢ) / ‖f‖, in the space of k, or of k + 1; NaN unless converged
     margin: np.ndarray
-    #: "converged" after a pass without a mistake, "max_iter", "max_time" or "interrupted"
-    stopped: str
 
 
 def budget_perceptron(
@@ -118,8 +110,12 @@ def budget_perceptron(
         control.step(current, steps=max(0, max_epochs * n - control.iterations))
         with np.errstate(divide="ignore", invalid="ignore"):
             margin = least / np.sqrt(model.squared_norm(K.block(model.source, model.source)))
-    stopped = "converged" if done else control.stopped or "max_iter"
-    return BudgetResult(np.array(per_epoch), margin, stopped)
+    return BudgetResult(
+        mistakes_per_epoch=np.array(per_epoch),
+        margin=margin,
+        iterations=len(per_epoch),
+        stopped=Stop.CONVERGED if done else control.stopped or Stop.MAX_ITER,
+    )
 
 
 class Budget:

@@ -36,20 +36,23 @@ from mercer.runtime.row_store import RowStore
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
+from mercer.solvers.result import Result, Stop
 
-__all__ = ["PerceptronResult", "mistake_bound", "perceptron", "visiting_orders"]
+__all__ = ["FETCHED_BYTES", "PerceptronResult", "mistake_bound", "perceptron", "visiting_orders"]
 
 #: an entry of the history: one visit of one point
 VISIT = np.dtype([("epoch", np.int32), ("index", np.int64), ("value", np.float64), ("mistake", np.bool_)])
 
-_WINDOW = 4096  # points looked at together for the next mistake, at most
-_LEAST = 64  # and at least
-_BLOCK = 2**26  # bytes of rows that are fetched together, at most
+#: Points looked at together for the next mistake, at most and at least.
+_LARGEST_WINDOW = 4096
+_SMALLEST_WINDOW = 64
+#: Bytes of rows that are fetched together, at most.
+FETCHED_BYTES = 2**26
 _AHEAD = 1024  # points among which the next mistakes are looked for
 
 
-@dataclass(frozen=True, eq=False)
-class PerceptronResult:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PerceptronResult(Result):
     """What the perceptron found, and how. For several functions every entry has one more axis, the last."""
 
     #: the mistakes: all that f is made of
@@ -72,8 +75,6 @@ class PerceptronResult:
     history: Any
     #: whether ‖f‖² < 0 for some f, beyond rounding: K is not positive semi-definite then
     is_indefinite: bool
-    #: "converged", "max_iter", "max_time" or "interrupted"
-    stopped: str
 
     @property
     def _squeeze(self) -> bool:
@@ -214,7 +215,7 @@ class _Run:
                 self.position = 0
             self._pass(order)
             if self.position < n:
-                return  # stopped
+                return  # The control has stopped the pass before its end.
             self.settled[(self.per_epoch[-1] == 0) & (self.settled == 0)] = self.epoch
             if self.control.stopped:
                 break
@@ -224,7 +225,7 @@ class _Run:
             self.control.step(self.state, steps=max(0, max_epochs * n - self.control.iterations))
 
     def _pass(self, order: np.ndarray) -> None:
-        n, width = len(order), min(_LEAST, _WINDOW)
+        n, width = len(order), min(_SMALLEST_WINDOW, _LARGEST_WINDOW)
         while self.position < n:
             window = order[self.position : self.position + width]
             wrong = is_mistake(self.f[:, window], self.positive[:, window], self.boundary, -self.b[:, None])
@@ -238,7 +239,8 @@ class _Run:
             self.position += len(visited)
             if found:
                 self._update(int(visited[-1]), wrong[:, first], order)
-            width = min(_LEAST, _WINDOW) if found else min(4 * width, _WINDOW)  # mistakes come in crowds
+            # Mistakes come in crowds: after one the window is small again.
+            width = min(_SMALLEST_WINDOW if found else 4 * width, _LARGEST_WINDOW)
             mistakes = int(self.made.total)
             self.control.step(self.state, steps=len(visited), epoch=self.epoch, mistakes=mistakes)
             if self.control.stopped:
@@ -293,7 +295,7 @@ class _Run:
 
     def result(self, squeeze: bool) -> PerceptronResult:
         n = self.Y.shape[1]
-        stopped = "converged" if self.settled.all() else self.control.stopped or "max_iter"
+        stopped = Stop.CONVERGED if self.settled.all() else self.control.stopped or Stop.MAX_ITER
         visits = np.where(self.settled > 0, self.settled * n, self.visits)
         made = self.made.freeze(visits, self.intercept)
         f = self.f + self.b[:, None]
@@ -312,6 +314,7 @@ class _Run:
             bound=float(bound[0]) if one else bound,
             history=history[0] if one and history is not None else history,
             is_indefinite=is_indefinite,
+            iterations=self.epoch,
             stopped=stopped,
         )
 
@@ -341,7 +344,7 @@ class _Rows:
         self.patience = self.n // 8 if functions > 2 and prefetch > 1 else self.n
         self.whole: np.ndarray | None = None
         self.fetched = 0
-        self.block = int(np.clip(min(_BLOCK, memory_budget() // 16) // size, 1, max(1, prefetch)))
+        self.block = int(np.clip(min(FETCHED_BYTES, memory_budget() // 16) // size, 1, max(1, prefetch)))
         capacity = memory_budget() // 4 if cache is None else cache
         self.kept = RowStore(K.shape[1], K.dtype, max(capacity, self.block * size))
 

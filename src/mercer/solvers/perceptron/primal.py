@@ -33,17 +33,20 @@ from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.perceptron.kernel import mistake_bound, visiting_orders
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
+from mercer.solvers.result import Result, Stop
 
 __all__ = ["PrimalPerceptronResult", "primal_perceptron"]
 
-_WINDOW = 64  # points of a window, at least
-_LARGE = 1024  # and at most, while no mistakes are made
-_NARROW = 4096  # columns up to which a window of sparse points is made dense
+#: Points of a window of visits: at least, and at most while no mistakes are made.
+_SMALLEST_WINDOW = 64
+_LARGEST_WINDOW = 1024
+#: The number of columns up to which a window of sparse points is made dense: 2 MB for 64 points.
+_DENSE_BELOW = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class PrimalPerceptronResult:
-    """What the perceptron found, and how."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PrimalPerceptronResult(Result):
+    """What the perceptron found, and how; iterations are passes."""
 
     #: (d, functions)
     w: np.ndarray
@@ -63,8 +66,6 @@ class PrimalPerceptronResult:
     bound: np.ndarray
     #: r² = maxᵢ ‖xᵢ‖²
     radius2: float
-    #: "converged", "max_iter", "max_time" or "interrupted"
-    stopped: str
 
 
 def primal_perceptron(
@@ -135,7 +136,7 @@ class _Run:
         self.settled = state.get("settled", np.zeros(functions, np.int64))
         self.position: int = state.get("position", n)
         self.visits: int = state.get("visits", 0)
-        self.width: int = state.get("width", _WINDOW)
+        self.width: int = state.get("width", _SMALLEST_WINDOW)
         self.seed: int = state.get("seed", orders if isinstance(orders, int | np.integer) else -1)
         self.orders = visiting_orders(n, self.seed if self.seed >= 0 else orders)
 
@@ -161,7 +162,7 @@ class _Run:
     def _window(self, index: np.ndarray) -> int:
         """Visit these points; how many they were."""
         points, Y = self.X[index], self.Y[index]
-        if sparse.issparse(points) and points.shape[1] <= _NARROW:
+        if sparse.issparse(points) and points.shape[1] <= _DENSE_BELOW:
             points = points.toarray()  # a window only: BLAS wins
         f = _product(points, self.w, index) + self.b
         positive, position = Y > 0, 0
@@ -188,7 +189,7 @@ class _Run:
             self.per_epoch[-1] += np.count_nonzero(coef, axis=0)
         self.visits += len(index)
         self.position += len(index)
-        self.width = _WINDOW if products is not None else min(2 * self.width, _LARGE)
+        self.width = _SMALLEST_WINDOW if products is not None else min(2 * self.width, _LARGEST_WINDOW)
         return len(index)
 
     def state(self) -> State:
@@ -225,7 +226,8 @@ class _Run:
             margin=margin,
             bound=bound,
             radius2=radius2,
-            stopped="converged" if self.settled.all() else self.control.stopped or "max_iter",
+            iterations=len(self.per_epoch),
+            stopped=Stop.CONVERGED if self.settled.all() else self.control.stopped or Stop.MAX_ITER,
         )
 
 

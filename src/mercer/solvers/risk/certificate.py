@@ -24,33 +24,17 @@ from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import State
 from mercer.solvers.linear.conjugate import Products
-from mercer.solvers.risk.newton import best_intercept
+from mercer.solvers.result import Minimiser, Stop
+from mercer.solvers.risk.objective import EPS, best_intercept
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
 __all__ = ["DualityGap", "RiskResult", "WeightedRisk"]
 
-_EPS = float(np.finfo(np.float64).eps)
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RiskResult(Minimiser):
+    """What was found, and the point of the dual that certifies it."""
 
-@dataclass(frozen=True, eq=False)
-class RiskResult:
-    """What was found, and how far it is from the minimum."""
-
-    #: (n,) α
-    coef: np.ndarray
-    #: b
-    intercept: float
-    #: (n,) F = Kα + b
-    values: np.ndarray
-    #: P
-    objective: float
-    #: ≥ P - min P, the rounding of K included
-    gap: float
-    iterations: int
-    #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
-    stopped: str
-    #: whether rounding ended the run before tol was reached; it still counts as converged if gap ≤ 1e-3 |P|
-    rounded: bool
     #: ‖f‖² = αᵀKα
     square: float
     #: (n,) s, a feasible point of the dual
@@ -161,11 +145,11 @@ class DualityGap:
         if value < self.primal_value or self.primal_value == math.inf:
             self.primal_value, self.primal = value, (coef, b, F, square)
             slopes = np.abs(self.risk.gradient(F)) + np.abs(self.penalty * coef)
-            self.floor = 64 * _EPS * float(slopes @ np.abs(F))
+            self.floor = 64 * EPS * float(slopes @ np.abs(F))
 
-    def result(self, tol: float, iterations: int, stopped: str, rounded: bool) -> RiskResult:
+    def result(self, tol: float, iterations: int, stopped: Stop, rounded: bool) -> RiskResult:
         s, dual_risk, dual_square = self.dual
-        if stopped == "converged" or rounded:
+        if stopped == Stop.CONVERGED or rounded:
             # f = -Σ (sᵢ/λ) k(xᵢ, ·) has a coefficient only where sᵢ ≠ 0: kept where it is good enough
             dense = self.primal_value, self.primal, self.floor
             allowed = max(self.gap, 0.5 * tol * abs(self.primal_value))
@@ -177,9 +161,9 @@ class DualityGap:
                 self.primal_value, self.primal, self.floor = dense
         blur = self.blur()
         gap = blur.gap(self.gap, self.primal_value - self.least)
-        if rounded or (stopped == "converged" and blur.most > tol * abs(self.primal_value)):
+        if rounded or (stopped == Stop.CONVERGED and blur.most > tol * abs(self.primal_value)):
             rounded, is_near = True, gap <= 1e-3 * abs(self.primal_value)
-            stopped = "converged" if is_near else "rounding"
+            stopped = Stop.CONVERGED if is_near else Stop.ROUNDING
         coef, b, F, square = self.primal
         return RiskResult(
             coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # what rounding left

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from mercer.solvers.control import Control, State
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import EPS, DescentResult, Objective, Point, Risk
 
 __all__ = ["descend"]
@@ -66,7 +67,8 @@ def descend(
         run.restore(control.restored)
     else:
         run.begin(start)
-    stopped, rounded = "", False
+    stopped: Stop | None = None
+    rounded = False
     while not stopped:
         if run.iterations % _CHECK == 0:
             point = problem.at(run.coef, run.G, run.b, fresh=False)
@@ -74,20 +76,20 @@ def descend(
             if problem.is_met(point, tol):
                 fresh = problem.refreshed(point)
                 if problem.is_met(fresh, tol):
-                    stopped = "converged"
+                    stopped = Stop.CONVERGED
                     break
                 run.continue_from(fresh)
             if run.stalled >= 5:
-                stopped, rounded = "converged", True
+                stopped, rounded = Stop.CONVERGED, True
                 break
         if run.iterations >= max_iter or control.stopped:
-            stopped = control.stopped or "max_iter"
+            stopped = control.stopped or Stop.MAX_ITER
         else:
             run.update()
             control.step(run.snapshot(), gap=run.history[-1])
     point = problem.refreshed(problem.at(run.coef, run.G, run.b, fresh=False))
     if problem.is_met(point, tol):
-        stopped = "converged"  # whatever the clock says, between two looks at the gap too
+        stopped = Stop.CONVERGED  # whatever the clock says, between two looks at the gap too
     return problem.result(point, stopped, rounded, run.iterations, run.history, tol)
 
 

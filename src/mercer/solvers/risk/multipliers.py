@@ -31,6 +31,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.certificate import DualityGap, RiskResult, WeightedRisk
 from mercer.solvers.risk.newton import best_intercept, newton
 
@@ -38,7 +39,8 @@ __all__ = ["Envelope", "multipliers", "regularised_risk"]
 
 _CLOSE = 1e4  # the first σ, where λ is small, in units of λ / Σ wᵢ k(xᵢ, xᵢ)
 _RANGE = 1e7  # between the last σ and the first: beyond it F loses digits in u = F + s/σ
-_PATIENCE = 8  # iterations without progress that mean that rounding has the last word
+#: Iterations in a row without progress, after which rounding is blamed.
+_ITERATIONS_WITHOUT_PROGRESS = 8
 
 
 class Envelope:
@@ -136,14 +138,15 @@ def multipliers(
     first, most = _sigmas(certificate)
     if at is None:
         at = _State.begin(certificate, start, first)
-    stopped, rounded = "", False
+    stopped: Stop | None = None
+    rounded = False
     while not stopped:
         if certificate.is_met(tol):
-            stopped = "converged"
-        elif at.waited >= _PATIENCE:
-            stopped, rounded = "converged", True
+            stopped = Stop.CONVERGED
+        elif at.waited >= _ITERATIONS_WITHOUT_PROGRESS:
+            stopped, rounded = Stop.CONVERGED, True
         elif at.iterations >= max_iter or control.stopped:
-            stopped = control.stopped or "max_iter"
+            stopped = control.stopped or Stop.MAX_ITER
         elif (following := _iterate(K, certificate, at, most, control, direct)) is not None:
             at = following
             control.step(at.saved(certificate), gap=certificate.gap, objective=certificate.primal_value)
@@ -255,16 +258,11 @@ def regularised_risk(
     y: np.ndarray,  # (n,)
     weight: np.ndarray,  # (n,) ≥ 0
     penalty: float,
-    *,
-    fit_intercept: bool = True,
-    tol: float = 1e-6,
-    max_iter: int = 100,
-    start: tuple[np.ndarray, float] | None = None,
-    control: Control | None = None,
-    direct: bool | None = None,
-    rounding: float = 0.0,
+    **options: Any,
 ) -> RiskResult:
     """Minimise Σ wᵢ L(yᵢ, Fᵢ) + (penalty/2) αᵀKα: by `newton` where L is smooth, else by `multipliers`.
+
+    ``options`` are those of `multipliers`, with the same defaults.
 
     >>> from mercer.losses import Squared
     >>> y = np.array([1.0, 2.0, 6.0])
@@ -273,35 +271,12 @@ def regularised_risk(
     array([0.333333, 0.666667, 2. ])
     """
     if not loss.smooth:
-        return multipliers(
-            K,
-            loss,
-            y,
-            weight,
-            penalty,
-            fit_intercept=fit_intercept,
-            tol=tol,
-            max_iter=max_iter,
-            start=start,
-            control=control,
-            direct=direct,
-            rounding=rounding,
-        )
-    risk = WeightedRisk(loss, y, weight)
-    certificate = DualityGap(K, risk, penalty, fit_intercept, rounding)
-    found = newton(
-        K,
-        risk,
-        penalty,
-        fit_intercept=fit_intercept,
-        tol=tol,
-        max_iter=max_iter,
-        start=start,
-        control=control,
-        direct=direct,
-        rounding=rounding,
-    )
+        return multipliers(K, loss, y, weight, penalty, **options)
+    options = {"tol": 1e-6, "max_iter": 100, **options}
+    risk, is_shifted = WeightedRisk(loss, y, weight), options.get("fit_intercept", True)
+    certificate = DualityGap(K, risk, penalty, is_shifted, options.get("rounding", 0.0))
+    found = newton(K, risk, penalty, **options)
     certificate.add(risk.gradient(found.values), found.coef, found.values, found.intercept)
     # the last gap of the run is that of K as it was computed; what its rounding adds comes in the result
     certificate.dual_value = max(certificate.dual_value, found.objective - float(found.history[-1]))
-    return certificate.result(tol, found.iterations, found.stopped, found.rounded)
+    return certificate.result(options["tol"], found.iterations, found.stopped, found.rounded)

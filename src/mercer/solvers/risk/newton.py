@@ -38,6 +38,7 @@ from mercer.runtime.threads import run as on_threads
 from mercer.solvers.control import Control, State
 from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.conjugate import kernel_conjugate_gradient
+from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import (
     EPS,
     DescentResult,
@@ -53,8 +54,10 @@ __all__ = ["NewtonResult", "Risk", "best_intercept", "newton", "require_solvable
 
 NewtonResult = DescentResult
 
-_PATIENCE = 5  # steps that do not halve the gap, where rounding keeps it above the tolerance anyway
-_SMALL = 500  # points up to which Cholesky costs less than looking for something better
+#: Steps in a row that do not halve the gap, after which rounding, where it is known to matter, is blamed.
+_STEPS_WITHOUT_PROGRESS = 5
+#: The number of points up to which Cholesky costs less than looking for something better.
+_CHOLESKY_IS_CHEAP_BELOW = 500
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a step too far may overflow: it is refused by its value
@@ -119,19 +122,20 @@ def newton(
     else:
         point = run.begin(start)
         run.history.append(point.gap)
-    stopped, rounded = "", False
+    stopped: Stop | None = None
+    rounded = False
     while not stopped:
         if run.is_met(point, tol):
             point = run.refreshed(point)
             if run.is_met(point, tol):
-                stopped = "converged"
+                stopped = Stop.CONVERGED
             elif point.gap > 0.5 * run.checked:  # no better than when last multiplied out: rounding
-                stopped, rounded = "converged", True
+                stopped, rounded = Stop.CONVERGED, True
             run.checked = min(run.checked, point.gap)
         elif run.is_lost(point, tol):
-            stopped, rounded = "converged", True
+            stopped, rounded = Stop.CONVERGED, True
         elif run.iterations >= max_iter or control.stopped:
-            stopped = control.stopped or "max_iter"
+            stopped = control.stopped or Stop.MAX_ITER
         elif (following := run.step(point, tol)) is not None:
             point = following
             run.iterations += 1
@@ -139,15 +143,15 @@ def newton(
             if not run.is_cut:  # else the checkpoint stays where the step began, and a resumed run repeats it
                 control.step(run.snapshot(point), gap=point.gap, objective=point.objective)
         elif run.is_cut:
-            stopped = control.stopped or "interrupted"
+            stopped = control.stopped or Stop.INTERRUPTED
         elif not point.fresh:
             point = run.refreshed(point)  # and once more, from values without the rounding of many sums
         else:
-            stopped, rounded = "converged", True
+            stopped, rounded = Stop.CONVERGED, True
     point = run.refreshed(point)
     run.history[-1] = point.gap
     if run.is_met(point, tol):
-        stopped = "converged"  # whatever the clock says
+        stopped = Stop.CONVERGED  # whatever the clock says
     return run.result(point, stopped, rounded, run.iterations, run.history, tol)
 
 
@@ -187,14 +191,14 @@ class _Run(Objective):
         #: whether the last step was cut short by the control
         self.is_cut = False
         #: whether conjugate gradients gave up once: later systems are harder
-        self.use_factor = self.n <= _SMALL
+        self.use_factor = self.n <= _CHOLESKY_IS_CHEAP_BELOW
         has_factor = n_functions is None and isinstance(K, np.ndarray)
         fits = has_factor and K.nbytes + 8 * self.n**2 <= memory_budget()
         self.direct = fits if direct is None else direct and has_factor
 
     def is_lost(self, point: Point, tol: float) -> bool:
         """Whether rounding keeps the gap above ``tol`` whatever is done, and steps no longer halve it."""
-        before, last = self.history[:-_PATIENCE], self.history[-_PATIENCE:]
+        before, last = self.history[:-_STEPS_WITHOUT_PROGRESS], self.history[-_STEPS_WITHOUT_PROGRESS:]
         if not before or min(last) <= 0.5 * min(before):
             return False
         return self.blur(point).most > tol * abs(point.objective)

@@ -26,6 +26,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.linear.conjugate import Products
+from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
 __all__ = [
@@ -60,25 +61,10 @@ class Risk(Protocol):
         """(n,) second derivatives ≥ 0 for F (n,); for F (n, m) the function V ↦ HV, (n, m) to (n, m)."""
 
 
-@dataclass(frozen=True, eq=False)
-class DescentResult:
-    """What was found, and how far it is from the minimum."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DescentResult(Minimiser):
+    """What was found; the gap is rᵀKr / (2λ), and what the rounding of K adds."""
 
-    #: (n,) or (n, m): α
-    coef: np.ndarray
-    #: b, or (m,)
-    intercept: Any
-    #: (n,) or (n, m): F = Kα + b
-    values: np.ndarray
-    #: J
-    objective: float
-    #: rᵀKr / (2λ), and what the rounding of K adds: ≥ J - min J
-    gap: float
-    iterations: int
-    #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
-    stopped: str
-    #: whether rounding ended the run before tol was reached; it still counts as converged if gap ≤ 1e-3 |J|
-    rounded: bool
     #: products K @ V
     products: int
     #: the gap at the start, and whenever it was computed after that
@@ -181,14 +167,14 @@ class Objective:
         return point.gap <= allowed(tol * abs(point.objective), self.blur(point).most)
 
     def result(
-        self, point: Point, stopped: str, rounded: bool, iterations: int, history: Any, tol: float
+        self, point: Point, stopped: Stop, rounded: bool, iterations: int, history: Any, tol: float
     ) -> DescentResult:
         """What is returned, of a point whose values are multiplied out."""
         most = point.objective - getattr(self.risk, "lowest", -math.inf)
         gap = self.blur(point).gap(point.gap, most)
-        rounded = rounded or (stopped == "converged" and gap > tol * abs(point.objective))
+        rounded = rounded or (stopped == Stop.CONVERGED and gap > tol * abs(point.objective))
         if rounded and not gap <= 1e-3 * abs(point.objective):
-            stopped = "rounding"
+            stopped = Stop.ROUNDING
         return DescentResult(
             coef=point.coef,
             intercept=float(point.b) if self.m is None else point.b,

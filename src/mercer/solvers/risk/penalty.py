@@ -30,6 +30,7 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
+from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
 from mercer.solvers.risk.multipliers import regularised_risk
 from mercer.solvers.risk.newton import best_intercept
@@ -140,26 +141,10 @@ def as_penalty(given: Any) -> Penalty:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class PenaltyResult:
-    """What was found, and how far it is from the global minimum."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PenaltyResult(Minimiser):
+    """What was found, after as many iterations as there are points of the path."""
 
-    #: (n,) α
-    coef: np.ndarray
-    #: b
-    intercept: float
-    #: (n,) F = Kα + b
-    values: np.ndarray
-    #: J
-    objective: float
-    #: ≥ J - min J
-    gap: float
-    #: points of the path
-    iterations: int
-    #: "converged", "rounding", "max_iter", "max_time" or "interrupted"
-    stopped: str
-    #: whether rounding ended the run before tol was reached; it still counts as converged if gap ≤ 1e-3 |J|
-    rounded: bool
     #: ‖f‖² = αᵀKα
     square: float
     #: λ of the point on the path, infinite for f = 0
@@ -185,18 +170,10 @@ def any_penalty(
 
     Parameters
     ----------
-    K : an array, or anything with shape, dtype and @
-    loss : L
-    y : targets, or ±1
-    weight : wᵢ ≥ 0
     omega : Ω, a Penalty
     factor : of Ω, > 0
-    fit_intercept : whether there is a b
-    tol : the gap allowed, as a part of the objective
     max_iter : points of the path at most
-    control : progress, time limit, checkpoints
-    direct : whether Newton steps may factorise; see `newton`
-    rounding : τ, where K is known to within τ √(KᵢᵢKⱼⱼ) only; the gap that is stated then holds for both
+    K, loss, y, weight, fit_intercept, tol, control, direct, rounding : see `multipliers`
 
     ½ (f - 2)² + ‖f‖, in one dimension where ‖f‖ = |f|, has its minimum at f = 1; with 3‖f‖ it is at f = 0:
 
@@ -216,16 +193,18 @@ def any_penalty(
         path.restore(control.restored)
     else:
         path.begin(K, fit_intercept)
-    stopped, rounded = "", False
+    stopped: Stop | None = None
+    rounded = False
     while not stopped:
         size = max(abs(path.objective), 1e-300)
         lower, r = path.bound(0.05 * tol * size)
         if path.objective - lower <= tol * size:
-            stopped = "converged"
+            stopped = Stop.CONVERGED
         elif len(path.lambdas) > max_iter or control.stopped:
-            stopped = control.stopped or "max_iter"
+            stopped = control.stopped or Stop.MAX_ITER
         elif (following := path.following(r)) is None:
-            stopped, rounded = "converged" if path.objective - lower <= 1e-3 * size else "rounding", True
+            is_near = path.objective - lower <= 1e-3 * size
+            stopped, rounded = Stop.CONVERGED if is_near else Stop.ROUNDING, True
         else:
             result = regularised_risk(
                 K,
@@ -246,8 +225,8 @@ def any_penalty(
                 control.step(path.saved(), gap=path.objective - lower, objective=path.objective)
     gap, blur = max(path.objective - lower, 0.0), path.blur(0.05 * tol * size, lower)
     if blur > tol * size:
-        rounded = rounded or stopped == "converged"
-        stopped = "rounding" if stopped == "converged" and gap + blur > 1e-3 * size else stopped
+        rounded = rounded or stopped == Stop.CONVERGED
+        stopped = Stop.ROUNDING if stopped == Stop.CONVERGED and gap + blur > 1e-3 * size else stopped
     return PenaltyResult(
         coef=path.coef,
         intercept=path.b,

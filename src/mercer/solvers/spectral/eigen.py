@@ -46,6 +46,7 @@ from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.control import Control
 from mercer.solvers.linear.strips import multiply_left
 from mercer.solvers.matrix import KernelMatrix
+from mercer.solvers.result import Result, Stop
 
 __all__ = ["EigenResult", "Scheme", "leading_eigenpairs", "scheme"]
 
@@ -58,9 +59,9 @@ _WIDEST = 64  # vectors of a block
 _HALF = 2e-7  # residuals below which the rounding of float32 is felt
 
 
-@dataclass(frozen=True, eq=False)
-class EigenResult:
-    """Eigenpairs of A."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EigenResult(Result):
+    """Eigenpairs of A; iterations are its products with a block of vectors."""
 
     #: (k,) λ, largest first
     values: np.ndarray
@@ -78,10 +79,6 @@ class EigenResult:
     lowest: float
     #: what is no larger than this is zero, but for rounding
     zero: float
-    #: products of A with a block of vectors; 0 for the factorisation
-    iterations: int
-    #: "converged", "max_iter", "max_time" or "interrupted"
-    stopped: str
 
 
 @dataclass(frozen=True)
@@ -303,8 +300,6 @@ def _dense(A: _Operator, k: int) -> EigenResult:
         trace=float(A.diag.sum()) - (mean if A.center else 0.0),
         lowest=lowest,
         zero=A.level(float(values[0])),
-        iterations=0,
-        stopped="converged",
     )
 
 
@@ -334,11 +329,11 @@ class _Krylov:
         else:
             self._restore(self.control.restored)
         while True:
-            over = "max_iter" if self.control.iterations >= self.max_iter else self.control.stopped
+            over = Stop.MAX_ITER if self.control.iterations >= self.max_iter else self.control.stopped
             if self.dim >= self.k and (over or self._seems_done()):
                 values, Y = np.linalg.eigh(self.T)
                 result, V, W = self._finish(Y[:, ::-1], float(values[0]), over)
-                if result.stopped:
+                if result is not None:
                     return result
                 # the rounding of float32 shows: go on from here with K itself
                 self.is_exact = True
@@ -436,7 +431,7 @@ class _Krylov:
         relative = np.divide(error, size, out=np.full(k, np.inf)[: len(size)], where=size > 0)
         return float(np.where(error <= floor, 0.0, relative).max())
 
-    def _finish(self, Y: np.ndarray, lowest: float, over: str | None) -> tuple[EigenResult, Any, Any]:
+    def _finish(self, Y: np.ndarray, lowest: float, over: Stop | None) -> tuple[EigenResult | None, Any, Any]:
         """The result by products with K itself, and the vectors and images to go on from."""
         V = Y[:, : self.k + _GUARD].T @ self.Q[: self.dim]
         exact = self.multiply if self.plan.store == "dense" else self.A.exact
@@ -457,10 +452,10 @@ class _Krylov:
             lowest=min(lowest, float(values[-1])),
             zero=self.A.level(float(values[0])),
             iterations=self.control.iterations,
-            stopped="converged" if is_right else over or "",
+            stopped=over if over and not is_right else Stop.CONVERGED,
             **facts,
         )
-        return result, V, W
+        return (result if is_right or over else None), V, W
 
     # --- the checkpoint ----------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ array([9.])
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ from mercer.solvers.matrix import KernelMatrix
 __all__ = ["FisherResult", "fisher"]
 
 _STRIP = 64  # rows worked on together
+#: A direction whose scatter between classes is less than this part of all scatter is rounding.
+_NO_RATIO = 1e-10
 #: penalties of the path, relative to the mean eigenvalue of S_T
 PATH = np.logspace(-8, 2, 41)
 
@@ -91,77 +93,123 @@ def fisher(
     ``clip``: K may have negative eigenvalues, and they count as zero; without it K is left as it is where
     K + αI is positive definite.
     """
-    n = K.shape[0]
-    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    weight = np.ones(K.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
     copies = np.maximum(1.0 if copies is None else np.asarray(copies, dtype=np.float64), 1.0)
-    root, total = np.sqrt(weight), float(weight.sum())
-    unit = root / np.linalg.norm(root)
     Z = _targets(codes, n_classes, weight)
-    M, h, size = _centred(K, root, unit)
-    eps = float(np.finfo(K.dtype).eps)
-    trace = float(M.trace())
-    if not max(trace, float(np.linalg.norm(M))) > 32 * eps * size * total:  # an indefinite K may have trace 0
-        raise InputError(
-            f"the points do not vary in feature space, their variance is {trace / total:.3g} beside squared "
-            f"norms of {size:.3g}: give points that differ (or centre them), or take another kernel"
-        )
-    least = 4 * eps * size
-    is_given, alpha = alpha is not None, None if alpha is None else max(alpha, least)
-    inverse = None if alpha is None or clip else _by_cholesky(M, Z, total * alpha)
-    path, errors, lowest = np.empty(0), np.empty(0), 0.0
-    negative = np.empty((n, 0))  # eigenvectors
+    points = _Points(K, weight, copies)
+    least = 4 * points.eps * points.size
+    inverse = None
+    if alpha is not None:
+        alpha = max(alpha, least)
+        inverse = None if clip else _by_cholesky(points, Z, alpha)
     if inverse is None:
-        if (
-            is_given and not clip
-        ):  # the factorisation destroyed M, and failed: K is not positive semi-definite
-            M = _centred(K, root, unit, M)[0]
-        # in place where the plan is for one matrix
-        with large_lapack(n):
-            spectrum, V = eigh(M.T, overwrite_a=True, check_finite=False, driver="ev" if is_given else "evr")
-        rounding = n * eps * max(float(spectrum[-1]), size * float(weight.max()))
-        if spectrum[-1] <= rounding:
+        inverse = _by_eigenvalues(points, Z, alpha, least, is_destroyed=alpha is not None and not clip)
+    return _discriminants(points, Z, inverse)
+
+
+class _Points:
+    """The points as weighted and centred: M is the A of the module, h = S K S ŝ."""
+
+    def __init__(self, K: KernelMatrix, weight: np.ndarray, copies: Any) -> None:
+        self.K, self.weight, self.copies = K, weight, copies
+        self.root, self.total = np.sqrt(weight), float(weight.sum())
+        self.unit = self.root / np.linalg.norm(self.root)
+        self.M, self.h, self.size = _centred(K, self.root, self.unit)
+        self.eps = float(np.finfo(K.dtype).eps)
+        trace = float(self.M.trace())
+        # An indefinite K may have trace 0.
+        if not max(trace, float(np.linalg.norm(self.M))) > 32 * self.eps * self.size * self.total:
             raise InputError(
-                "the kernel matrix has no positive eigenvalue once it is centred, the largest is "
-                f"{spectrum[-1]:.3g}: it is not positive semi-definite, take another kernel"
+                f"the points do not vary in feature space, their variance is {trace / self.total:.3g} beside "
+                f"squared norms of {self.size:.3g}: give points that differ (or centre them), or take "
+                "another kernel"
             )
-        lowest = float(spectrum[0]) if spectrum[0] < -rounding else 0.0
-        negative = V[:, : int((spectrum < -rounding).sum())]  # the spectrum ascends
-        spectrum = np.maximum(spectrum, 0.0)
-        if alpha is None:
-            path = np.unique(np.maximum(float(spectrum.sum()) / total * PATH, least))
-            errors = _path_errors(spectrum, V, Z, total * path, unit, weight, copies)
-            alpha = float(path[errors.argmin()])
-        inverse = _by_spectrum(spectrum, V, Z, total * alpha)
-    assert alpha is not None
-    A, diagonal = inverse
+
+
+@dataclass(frozen=True, eq=False)
+class _Inverse:
+    """(M + nα I)⁻¹ as far as it is needed; n stands for Σw."""
+
+    alpha: float
+    #: (n, q) its product with the targets
+    A: np.ndarray
+    diagonal: np.ndarray
+    #: as in the result
+    path: np.ndarray = field(default_factory=lambda: np.empty(0))
+    errors: np.ndarray = field(default_factory=lambda: np.empty(0))
+    lowest: float = 0.0
+    #: (n, …) the eigenvectors whose eigenvalues were taken for zero
+    negative: np.ndarray | None = None
+
+
+def _by_eigenvalues(
+    points: _Points, Z: np.ndarray, alpha: float | None, least: float, is_destroyed: bool
+) -> _Inverse:
+    """By the eigenvalues of M, the negative ones taken for zero; for the best α of a path if none is given.
+
+    A factorisation that has failed has destroyed M: K is not positive semi-definite, and M is made again.
+    """
+    if is_destroyed:
+        points.M = _centred(points.K, points.root, points.unit, points.M)[0]
+    n, total = len(Z), points.total
+    # The driver "ev" works in place, where the plan is for one matrix.
+    driver = "evr" if alpha is None else "ev"
+    with large_lapack(n):
+        spectrum, V = eigh(points.M.T, overwrite_a=True, check_finite=False, driver=driver)
+    rounding = n * points.eps * max(float(spectrum[-1]), points.size * float(points.weight.max()))
+    if spectrum[-1] <= rounding:
+        raise InputError(
+            "the kernel matrix has no positive eigenvalue once it is centred, the largest is "
+            f"{spectrum[-1]:.3g}: it is not positive semi-definite, take another kernel"
+        )
+    lowest = float(spectrum[0]) if spectrum[0] < -rounding else 0.0
+    negative = V[:, : int((spectrum < -rounding).sum())]  # the spectrum ascends
+    spectrum = np.maximum(spectrum, 0.0)
+    path = errors = np.empty(0)
+    if alpha is None:
+        path = np.unique(np.maximum(float(spectrum.sum()) / total * PATH, least))
+        errors = _path_errors(spectrum, V, Z, total * path, points)
+        alpha = float(path[errors.argmin()])
+    d = 1 / (spectrum + total * alpha)
+    diagonal = np.empty(n)
+    for start in range(0, n, _STRIP):
+        diagonal[start : start + _STRIP] = (V[start : start + _STRIP] ** 2) @ d
+    A = V @ (d[:, None] * (V.T @ Z))
+    return _Inverse(alpha, A, diagonal, path, errors, lowest, negative)
+
+
+def _discriminants(points: _Points, Z: np.ndarray, inverse: _Inverse) -> FisherResult:
+    """The functions, their ratios and their values, from (M + nα I)⁻¹Z."""
+    A, unit, root, total = inverse.A, points.unit, points.root, points.total
     A -= np.outer(unit, unit @ A)  # exactly centred: the functions then do not feel rounding along the mean
-    penalty = total * alpha
+    penalty = total * inverse.alpha
     H = penalty * (Z.T @ A)
     small, theta = np.linalg.eigh((H + H.T) / 2)
     small = np.clip(small, np.finfo(float).tiny, 1.0)
     factor = np.sqrt(total / (small * np.maximum(1 - small, 1e-300)))
-    kept = 1 - small > 1e-10
+    kept = 1 - small > _NO_RATIO
     kept[0] = True
-    if small[0] >= 1 - 1e-10:
+    if small[0] >= 1 - _NO_RATIO:
         factor[0] = 0.0  # no class mean differs from another
     A, targets = A @ theta, Z @ theta
-    residual = _left_out(A, diagonal, penalty, unit, weight, copies)
+    residual = _left_out(A, inverse.diagonal, penalty, points)
     safe = np.where(root > 0, root, 1.0)[:, None]
     targets = np.where(root[:, None] > 0, targets / safe, 0.0)
     values = ((targets - residual) * factor)[:, kept]
     fitted = ((targets - penalty * A / safe) * factor)[:, kept]
-    A -= negative @ (negative.T @ A)  # f is then what it is on the training points by the repaired matrix
+    if inverse.negative is not None:  # f is then what it is on the training points by the repaired matrix
+        A -= inverse.negative @ (inverse.negative.T @ A)
     A = (A * factor)[:, kept]
     return FisherResult(
         coef=root[:, None] * A,
-        intercept=-(h @ A) / np.sqrt(total),
+        intercept=-(points.h @ A) / np.sqrt(total),
         ratios=((1 - small) / small)[kept],
         left_out=values,
         fitted=fitted,
-        alpha=alpha,
-        path=path,
-        errors=errors,
-        lowest=lowest,
+        alpha=inverse.alpha,
+        path=inverse.path,
+        errors=inverse.errors,
+        lowest=inverse.lowest,
     )
 
 
@@ -197,45 +245,27 @@ def _centred(
     return out, h, size
 
 
-def _by_cholesky(M: np.ndarray, Z: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """(M + penalty I)⁻¹ Z and the diagonal of that inverse; None where there is none. M is destroyed."""
-    M.flat[:: len(M) + 1] += penalty
+def _by_cholesky(points: _Points, Z: np.ndarray, alpha: float) -> _Inverse | None:
+    """By a factorisation that destroys M; None where there is none."""
+    M = points.M
+    M.flat[:: len(M) + 1] += points.total * alpha
     try:
         factor = factorise(M.T)
     except LinAlgError:
         return None
-    return solve(factor, Z), inverse_diagonal(factor)
+    return _Inverse(alpha, solve(factor, Z), inverse_diagonal(factor))
 
 
-def _by_spectrum(
-    spectrum: np.ndarray, V: np.ndarray, Z: np.ndarray, penalty: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same from M = V diag(spectrum) Vᵀ."""
-    d = 1 / (spectrum + penalty)
-    diagonal = np.empty(len(V))
-    for start in range(0, len(V), _STRIP):
-        diagonal[start : start + _STRIP] = (V[start : start + _STRIP] ** 2) @ d
-    return V @ (d[:, None] * (V.T @ Z)), diagonal
-
-
-def _left_out(
-    A: np.ndarray, diagonal: np.ndarray, penalty: float, unit: np.ndarray, weight: np.ndarray, copies: Any
-) -> np.ndarray:  # (n, q)
+def _left_out(A: np.ndarray, diagonal: np.ndarray, penalty: float, points: _Points) -> np.ndarray:  # (n, q)
     """The residuals of targets at points that are left out, one copy at a time."""
-    root = np.sqrt(weight)
-    free = penalty * diagonal - unit**2  # 1 - hᵢᵢ, h the hat matrix
-    free = np.maximum(1 - (1 - free) / copies, 1e-12)
+    root = points.root
+    free = penalty * diagonal - points.unit**2  # 1 - hᵢᵢ, h the hat matrix
+    free = np.maximum(1 - (1 - free) / points.copies, 1e-12)
     return np.where(root > 0, penalty / np.where(root > 0, root, 1.0) / free, 0.0)[:, None] * A
 
 
 def _path_errors(
-    spectrum: np.ndarray,
-    V: np.ndarray,
-    Z: np.ndarray,
-    penalties: np.ndarray,
-    unit: np.ndarray,
-    weight: np.ndarray,
-    copies: Any,
+    spectrum: np.ndarray, V: np.ndarray, Z: np.ndarray, penalties: np.ndarray, points: _Points
 ) -> np.ndarray:  # (path,)
     """The mean squared residual of what is left out, for every penalty."""
     D = 1 / (spectrum[:, None] + penalties)  # (n, path)
@@ -249,6 +279,6 @@ def _path_errors(
     errors = np.empty(len(penalties))
     for p, penalty in enumerate(penalties):
         A = V @ (D[:, p, None] * rotated)
-        residual = _left_out(A, diagonals[:, p], float(penalty), unit, weight, copies)
-        errors[p] = float(weight @ (residual**2).sum(axis=1)) / float(weight.sum())
+        residual = _left_out(A, diagonals[:, p], float(penalty), points)
+        errors[p] = float(points.weight @ (residual**2).sum(axis=1)) / points.total
     return errors

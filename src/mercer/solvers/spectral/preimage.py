@@ -41,24 +41,23 @@ from mercer.errors import InputError
 from mercer.runtime.config import memory_budget
 from mercer.solvers.control import Control, State
 from mercer.solvers.linear.cholesky import factorise, solve
+from mercer.solvers.result import Result, Stop
 
 __all__ = ["PreimageResult", "fixed_point", "ridge_map"]
 
-_BLOCK = 2**21  # weights computed together
+#: Weights cᵢ κ'(…) that are computed together: 16 MB for each of their arrays.
+_WEIGHTS_TOGETHER = 2**21
 _FARTHEST = 1e3  # the longest step, in steps along the gradient
 
 
-@dataclass(frozen=True, eq=False)
-class PreimageResult:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PreimageResult(Result):
     """Points, and how they were found."""
 
     #: (m, d) z
     points: np.ndarray
     #: (m,) whether z came to rest; else it is the last of its points, or a candidate
     converged: np.ndarray
-    iterations: int
-    #: "converged", "max_iter", "max_time" or "interrupted"
-    stopped: str
 
 
 def fixed_point(
@@ -83,7 +82,7 @@ def fixed_point(
     control = control or Control()
     m, tries, _ = candidates.shape
     # a row of weights, its parts and what ``radial`` makes on its way are about 12 arrays
-    block = min(_BLOCK, memory_budget() // (2 * 8 * 12))
+    block = min(_WEIGHTS_TOGETHER, memory_budget() // (2 * 8 * 12))
     least, rows = tol * _spread(X), max(1, block // coef.shape[1])
     state = control.restored or {
         "Z": candidates[:, 0].astype(np.float64),
@@ -95,13 +94,17 @@ def fixed_point(
     }
     # a point without a further candidate stays where it is
     while (active := np.flatnonzero(~state["converged"] & (state["trial"] < tries))).size:
-        stopped = "max_iter" if control.iterations >= max_iter else control.stopped
+        stopped = Stop.MAX_ITER if control.iterations >= max_iter else control.stopped
         if stopped:
-            return PreimageResult(state["Z"], state["converged"], control.iterations, stopped)
+            break
         for start in range(0, len(active), rows):
             _advance(X, coef, radial, candidates, state, active[start : start + rows], least)
         control.step(lambda: state, points=len(active))
-    return PreimageResult(state["Z"], state["converged"], control.iterations, "converged")
+    else:
+        stopped = Stop.CONVERGED
+    return PreimageResult(
+        points=state["Z"], converged=state["converged"], iterations=control.iterations, stopped=stopped
+    )
 
 
 def _advance(

@@ -22,8 +22,10 @@ from mercer.solvers.svm import smo
 
 __all__ = ["Block"]
 
-_PATIENCE = 25  # steps by pairs, per variable, before Newton's is tried
-_BETWEEN = 2  # steps by pairs, per variable, between two of Newton's
+#: Steps by pairs, per variable, before Newton's steps are tried.
+_PAIRS_BEFORE_NEWTON = 25
+#: Steps by pairs, per variable, between two steps of Newton's.
+_PAIRS_BETWEEN = 2
 _LARGEST = 600  # variables: the factorisation of more takes longer than their pairs
 _WORK = 1e10  # multiplications in all of Newton's steps of a call, about
 _RIDGE = 1e-14  # of k(x, x), added to the diagonal of K_FF
@@ -77,7 +79,7 @@ class Block:
         """
         steps, work = 0, 0.0
         for turn in range(turns):
-            patience = _PATIENCE if turn == 0 or turns <= 2 else _BETWEEN
+            patience = _PAIRS_BEFORE_NEWTON if turn == 0 or turns <= 2 else _PAIRS_BETWEEN
             patience = min(patience * len(self.gamma), most - steps)
             where = (self.K, self.ready, self.rows, self.slots, self.columns, self.diag)
             state = (self.slopes, self.gamma, self.lo, self.hi)

@@ -45,20 +45,26 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
-from mercer.data.types import Weights
 from mercer.errors import InputError
+from mercer.runtime.config import memory_budget
+from mercer.solvers.control import Control
+from mercer.solvers.matrix import BlockMatrix
+from mercer.solvers.svm.problems import Machine
 from mercer.solvers.svm.spans import ROWS, Block, spans, with_origin
 
 __all__ = [
     "PART",
     "ROWS",
     "agree",
+    "bytes_of",
     "couple",
     "fit_binary",
     "involved",
     "left_out",
     "log_probability",
+    "part_size",
     "probability",
+    "slopes",
 ]
 
 PART = 2000  # points on the margin that span together, at most
@@ -153,7 +159,67 @@ def left_out(
     return values - shift
 
 
-def fit_binary(values: Any, sign: Any, weight: Weights = None) -> np.ndarray:  # (n,), (n,), (n,) → (2,)
+def part_size() -> int:
+    """How many points on the margin are taken together: their matrices take half of the memory budget."""
+    return int(np.clip(np.sqrt(memory_budget() / 96), 2, PART))
+
+
+def bytes_of(n: int) -> int:
+    """What `slopes` takes: K in both precisions, its factor, its inverse, and rows of points inside."""
+    s = min(n, part_size())
+    return 8 * s * (4 * s + 2 * min(s, ROWS))
+
+
+class _NoTimeError(Exception):
+    """There is no time for values left out."""
+
+
+def slopes(
+    K: BlockMatrix,
+    machines: list[Machine],
+    places: list[np.ndarray],
+    signs: list[np.ndarray],
+    weight: np.ndarray,
+    intercept: bool,
+    control: Control,
+) -> tuple[np.ndarray, int]:
+    """(problems, 2) the slopes of each machine, and for how many of them there was no time.
+
+    ``places`` and ``signs`` say which points a problem has, and of what class. The slopes are from values
+    left out; once it is time to stop, they are from the values at the training points, which cost nothing.
+    """
+    part, diagonal = part_size(), K.diag()
+    near = np.zeros(K.shape[0], np.bool_)
+    for machine, here in zip(machines, places, strict=True):
+        near[here] |= involved(machine.coef, machine.values)
+    place, shared = np.cumsum(near) - 1, None
+    if not control.stopped and np.count_nonzero(near) <= part:  # one block serves all problems
+        shared = K.block(np.flatnonzero(near), np.flatnonzero(near))
+
+    def block_of(here: np.ndarray) -> Block:
+        def block(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            if control.stopped:
+                raise _NoTimeError
+            rows, columns = here[rows], here[columns]
+            if shared is None or not (near[rows].all() and near[columns].all()):
+                return K.block(rows, columns)
+            return shared[np.ix_(place[rows], place[columns])]
+
+        return block
+
+    found, late = np.empty((len(machines), 2)), 0
+    for p, (machine, here, sign) in enumerate(zip(machines, places, signs, strict=True)):
+        facts = machine.coef, machine.values, machine.lo, machine.hi, block_of(here), diagonal[here]
+        try:
+            values = left_out(*facts, part=part, intercept=intercept)
+        except _NoTimeError:
+            values = machine.values
+            late += 1
+        found[p] = fit_binary(values, sign, weight[here])
+    return found, late
+
+
+def fit_binary(values: Any, sign: Any, weight: Any = None) -> np.ndarray:  # (n,), (n,), (n,) → (2,)
     """(a₋, a₊), the slopes below and above 0 under which the labels are most likely.
 
     Parameters

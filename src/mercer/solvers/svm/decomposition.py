@@ -41,6 +41,7 @@ from mercer.runtime.config import config, thread_count
 from mercer.runtime.threads import run
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import Exact, WritableRows
+from mercer.solvers.result import Stop
 from mercer.solvers.rounding import sizes
 from mercer.solvers.svm import smo
 from mercer.solvers.svm.program import WHOLE, Iterate, QuadraticProgram, Solution
@@ -53,7 +54,8 @@ SHRUNK = 0.4
 _MOST_STEPS = 10**7  # of a problem, where nobody said how many
 _LOOK = 10  # rounds after which it is asked again whether the problem may shrink
 _SETTLED = 256  # variables that went to a bound, from which their rows are not stored
-_TINY = 384  # variables: problems of so few are solved on one thread
+#: The number of variables up to which problems are solved one after the other, on one thread.
+_ONE_THREAD_BELOW = 384
 _TOGETHER = 2048  # rows that are fetched together
 
 
@@ -168,9 +170,9 @@ class _Run:
             pairs = []
             for problem, variables in zip(working, chosen, strict=True):
                 if problem.worst <= self.tol:
-                    problem.stopped = "converged"
+                    problem.stopped = Stop.CONVERGED
                 elif self.max_iter <= problem.steps:
-                    problem.stopped = "max_iter"
+                    problem.stopped = Stop.MAX_ITER
                 else:
                     pairs.append((problem, variables))
             for together in self._batches(pairs) if pairs else ():
@@ -196,10 +198,10 @@ class _Run:
 
     def _ended(self, problem: Iterate) -> Solution:
         """Where a problem ended. Who is within the tolerance has converged, whatever the clock says."""
-        over = problem.stopped or self.control.stopped or "converged"
+        over = problem.stopped or self.control.stopped or Stop.CONVERGED
         solution = problem.solution(over, self.rounding, self.K.dtype == np.float32)
-        if solution.violation <= self.tol and over in ("max_time", "interrupted", "max_iter"):
-            return replace(solution, stopped="converged")
+        if solution.violation <= self.tol and over.is_early:
+            return replace(solution, stopped=Stop.CONVERGED)
         return solution
 
     def _shrink(self, problem: Iterate) -> None:
@@ -228,7 +230,7 @@ class _Run:
             largest=self.largest,
             control=self.control.inner(),
         )
-        problem.steps += found.steps
+        problem.steps += found.iterations
         moved = np.flatnonzero(found.gamma)
         change = found.gamma[moved]
         # exactly at a bound, not within rounding of it
@@ -284,7 +286,7 @@ class _Run:
         spare: list[np.ndarray] = []
         apart = len(together) >= threads  # each problem on one thread, or one problem on all
         # tiny ones are solved faster than threads take turns with Python's lock
-        run(advance, together, threads if apart and largest > _TINY else 1)
+        run(advance, together, threads if apart and largest > _ONE_THREAD_BELOW else 1)
 
     def _fetch(self, pairs: list[tuple[Iterate, np.ndarray]]) -> None:
         """The rows of some variables, in the segments that their problems see."""
@@ -362,5 +364,5 @@ class _Run:
             problem.best = tuple(state["best"][i])
             # what was stopped before goes on, and what had converged for another tolerance
             ended = str(state["stopped"][i])
-            is_final = ended == "converged" and state["tol"] <= self.tol
-            problem.stopped = ended if is_final else None
+            is_final = ended == Stop.CONVERGED and state["tol"] <= self.tol
+            problem.stopped = Stop.CONVERGED if is_final else None

@@ -28,12 +28,12 @@ __all__ = ["LARGEST", "improve"]
 LARGEST = 256
 _PAIRS = 2  # steps by pairs, per variable, in a turn
 _ENOUGH = 1e-6  # a gap below this part of the objective is a trifle
-_STALLED = 9  # turns in which the objective does not fall by ...
-_TRIFLE = 1e-9  # ... this part of it
-_WORK = 1e8  # multiplications in all, some seconds'
+_TURNS_WITHOUT_PROGRESS = 9  # Turns in a row that lower the objective by less than _PROGRESS end the run.
+_PROGRESS = 1e-9  # This part of the objective is the least progress.
+_MULTIPLICATIONS = 1e8  # A run makes no more of them; they take some seconds.
 _UNITS = 128  # by which values of K may be off, relative to ‖φ‖ ‖φ'‖: some (d + 16)p for powers of ⟨x, x'⟩
 _ROUNDED = 1e-12  # a sum below this part of its terms is 0
-_TURN = 1e5  # of them stand for the time of a turn, however few variables there are
+_MULTIPLICATIONS_OF_A_TURN = 1e5  # A turn counts as so many at least, however few variables there are.
 
 
 def improve(
@@ -98,18 +98,18 @@ class _State:
         turns = ((unit, _PAIRS * q), (unit, 1), (np.ones_like(unit), 1))
         steps, stalled, work = 0, 0, 0.0
         best, found = self.certain, self.g.copy()
-        while work < _WORK and stalled < _STALLED and steps < most:
+        while work < _MULTIPLICATIONS and stalled < _TURNS_WITHOUT_PROGRESS and steps < most:
             for by, some in turns:
                 last = self.objective
                 taken = int(pairs(*self.problem, by, self.v, min(some, most - steps)))
-                steps, work = steps + taken, work + _TURN + taken * q**2 / 4
+                steps, work = steps + taken, work + _MULTIPLICATIONS_OF_A_TURN + taken * q**2 / 4
                 blocked = True
-                while blocked and work < _WORK:
+                while blocked and work < _MULTIPLICATIONS:
                     work += float(self.is_free().sum()) ** 3 / 3 + q**2
                     blocked = newton(*self.problem, *scratch)
                 self.look()
                 fallen = last - self.objective
-                stalled = 0 if fallen > max(_TRIFLE * abs(last), self.noise()) else stalled + 1
+                stalled = 0 if fallen > max(_PROGRESS * abs(last), self.noise()) else stalled + 1
                 if self.certain < best:
                     best, found = self.certain, self.g.copy()
                 if self.gap() <= _ENOUGH * abs(self.objective):

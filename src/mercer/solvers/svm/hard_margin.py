@@ -19,7 +19,9 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.matrix import WritableRows
-from mercer.solvers.svm.problems import Machine, Task, fit, warm
+from mercer.solvers.result import Stop
+from mercer.solvers.svm.problems import Machine, Task, fit
+from mercer.solvers.svm.warm import warm
 
 __all__ = ["separate"]
 
@@ -28,12 +30,7 @@ _FIRST, _GROWTH = 1e2, 1e2
 _NO_MARGIN = 1e-6  # A margin below this part of √k is none.
 _NARROW = 1e-4  # So is one below this part, if slacks do not fall any more.
 _STAGE_STEPS = 2_000_000  # A stage that takes more steps has found no margin.
-_ENDED = ("max_time", "interrupted")
-
-_WITHOUT = {
-    "c_svc": "the classes are not separable",
-    "svr": "no function comes within epsilon of all targets",
-}
+_ENDED = (Stop.MAX_TIME, Stop.INTERRUPTED)
 
 
 def separate(
@@ -102,8 +99,8 @@ class _Search:
     def look(self, i: int, task: Task, machine: Machine, C: float) -> None:
         """Keep the machine if C does not matter to it any more; refuse where no margin is in sight."""
         self.last[i] = machine.gamma, machine.energy
-        self.steps[i] += machine.steps
-        is_exhausted = machine.stopped == "max_iter"
+        self.steps[i] += machine.iterations
+        is_exhausted = machine.stopped == Stop.MAX_ITER
         if machine.stopped in _ENDED or (self.is_limited and is_exhausted):
             self.found[i] = machine
             return
@@ -111,11 +108,11 @@ class _Search:
         p, g = task.program, machine.gamma
         if not (((g >= p.hi) & (p.hi > 0)) | ((g <= p.lo) & (p.lo < 0))).any():
             if not is_exhausted or is_last:
-                self.found[i] = _without_bounds(task, machine)
+                self.found[i] = task.without_bounds(machine)
             return
         margin = 2 * np.sqrt(max(machine.energy, 0.0)) / float((p.c * g).sum())
         if is_exhausted or is_last or self._is_hopeless(i, machine, C, margin):
-            self._refuse(task.kind, margin)
+            self._refuse(task, margin)
 
     def _is_hopeless(self, i: int, machine: Machine, C: float, margin: float) -> bool:
         rest = (machine.objective - machine.square / 2) / C
@@ -123,12 +120,12 @@ class _Search:
         self.slack[i] = rest
         return margin < _NO_MARGIN * self.scale or (is_stuck and margin < _NARROW * self.scale)
 
-    def _refuse(self, kind: str, margin: float) -> None:
+    def _refuse(self, task: Task, margin: float) -> None:
         only = f"or only with a margin 2/‖w‖ below {margin:.1g}"
         if not margin > 0:
             only = f"whose values, up to {self.largest:.1g}, do not tell some points apart"
         raise InputError(
-            f"C=inf asks for no errors at all, and {_WITHOUT[kind]} by this kernel, {only}: "
+            f"C=inf asks for no errors at all, and {task.inseparable} by this kernel, {only}: "
             "pass a finite C, choose another kernel, remove points that contradict each other, or "
             "scale the data where their numbers are very small or very large"
         )
@@ -136,7 +133,7 @@ class _Search:
     def machines(self) -> list[Machine]:
         """Those that were found, each with the steps of all its stages."""
         found = [(i, machine) for i, machine in enumerate(self.found) if machine is not None]
-        return [replace(machine, steps=int(self.steps[i])) for i, machine in found]
+        return [replace(machine, iterations=int(self.steps[i])) for i, machine in found]
 
     # --- checkpoints -----------------------------------------------------------------------------------
 
@@ -145,7 +142,7 @@ class _Search:
         held |= {"stage": self.stage, "slack": self.slack.copy(), "steps": self.steps.copy()}
         held["energy"] = np.array([self.last[i][1] for i in range(len(self.found))])
         for i, kept in enumerate(self.found):
-            if kept is not None and kept.stopped != "max_iter":
+            if kept is not None and kept.stopped != Stop.MAX_ITER:
                 held |= {f"found_{i}_{name}": value for name, value in vars(kept).items()}
         return held
 
@@ -160,22 +157,6 @@ def _restored(held: State, i: int, tol: float) -> Machine | None:
     """The machine of problem i in a checkpoint, if it is there and as good as is asked for."""
     if f"found_{i}_coef" not in held:
         return None
-    machine = Machine(**{field.name: held[f"found_{i}_{field.name}"] for field in fields(Machine)})
-    return None if machine.stopped == "converged" and machine.violation > tol else machine
-
-
-def _without_bounds(task: Task, machine: Machine) -> Machine:
-    """The machine as the solution for C = ∞: a gap between feasible points of that problem."""
-    inf = np.full(task.points, np.inf)
-    lo, hi = np.where(machine.lo < 0, -inf, 0.0), np.where(machine.hi > 0, inf, 0.0)
-    gain = float((task.program.c * machine.gamma).sum())
-    if task.kind != "c_svc" or not machine.energy > 0:
-        return replace(machine, lo=lo, hi=hi)
-    # with the best b, f/m has no slack, where 2m is the distance of the classes' values; without b, where m
-    # is the least y f(x)
-    positive = task.program.c > 0
-    least, most = machine.values[positive].min(), machine.values[~positive].max()
-    m = ((least - most) / 2 if task.program.balanced else min(least, -most)) - machine.noise / 2
-    objective = (machine.square + machine.blur) / (2 * m**2) if m > 0 else np.inf
-    gap = max(objective - gain**2 / (2 * (machine.energy + machine.blur)), 0.0)
-    return replace(machine, lo=lo, hi=hi, objective=objective, gap=gap)
+    kept = {field.name: held[f"found_{i}_{field.name}"] for field in fields(Machine)}
+    machine = Machine(**{**kept, "stopped": Stop(kept["stopped"])})
+    return None if machine.stopped == Stop.CONVERGED and machine.violation > tol else machine

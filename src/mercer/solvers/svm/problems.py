@@ -24,26 +24,29 @@ Computation 13 (2001), 1443-1471; Chang and Lin, LIBSVM: a library for support v
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.matrix import WritableRows
+from mercer.solvers.result import Minimum, Stop
 from mercer.solvers.svm.decomposition import QuadraticProgram, Solution, solve
 from mercer.solvers.svm.level import Slacks
 
 __all__ = [
+    "ClassesWithPart",
     "Machine",
+    "OneClass",
     "Task",
     "c_svc",
+    "filled",
     "fit",
     "nu_svc",
     "nu_svr",
     "one_class",
     "outlying",
     "svr",
-    "warm",
 ]
 
 _ROUNDING = 64 * np.finfo(np.float64).eps  # of a value of f, relative to the largest
@@ -52,8 +55,8 @@ _FINER = 8  # times that the tolerance of a small margin is divided by ten
 _SAMPLE = 256  # points that outlying ones are told by
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Machine(Minimum):
     """f = Σ coefᵢ k(xᵢ, ·) + intercept over the points of a task, and how well it was found."""
 
     coef: np.ndarray  # (points,)
@@ -65,13 +68,8 @@ class Machine:
     hi: np.ndarray
     #: ‖f‖², without the intercept; negative where K is not positive semi-definite
     square: float
-    #: the primal value, at most ``gap`` above the minimum
-    objective: float
-    gap: float
     #: by how much the conditions of optimality are violated at most
     violation: float
-    steps: int
-    stopped: str
     #: γ, for the next start, by point where each has one variable; and its γᵀKγ
     gamma: np.ndarray
     energy: float
@@ -84,11 +82,22 @@ class Machine:
     blur: float = 0.0
 
 
+class Levels(NamedTuple):
+    """What the levels of a solution say."""
+
+    b: float
+    #: f and b are divided by it
+    unit: float = 1.0
+    epsilon: float = 0.0
+    has_margin: bool = True
+    #: by how much b lowers the objective, and the gap
+    drop: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A program, and how its solution is read: ``kind`` is the name of the function that made it."""
+    """The dual of a problem, and how its solution is read; each of the five problems is a class."""
 
-    kind: str
     program: QuadraticProgram
     points: int
     #: Σ|γ| of each group is fixed at this; nan where the sum of all γ is 0
@@ -96,54 +105,32 @@ class Task:
     #: what was taken from c: Σγ = 0, so that only b knows
     shift: float = 0.0
 
+    #: whether variable i is that of point i
+    is_by_point: ClassVar[bool] = False
+    #: what is said where C = ∞ has no solution
+    inseparable: ClassVar[str] = ""
+
+    def levels(self, solution: Solution, coef: np.ndarray, energy: float) -> Levels:
+        """b, and what else the levels of the groups determine."""
+        return Levels(float(np.mean(solution.level)) + self.shift)
+
     def read(self, solution: Solution) -> Machine:
         """The function that a solution stands for."""
-        p = self.program
-
-        def per_point(values: np.ndarray) -> np.ndarray:
-            if self.kind in ("c_svc", "one_class"):  # variables are points, in the same order
-                return values
-            return np.bincount(p.position, values, minlength=self.points)
-
-        coef = per_point(solution.gamma)
+        p, coef = self.program, self._per_point(solution.gamma)
         energy = float((coef * solution.values).sum())
-        b = float(np.mean(solution.level)) + self.shift
-        unit, epsilon, has_margin, drop = 1.0, 0.0, True, 0.0
-        if self.kind in ("c_svc", "svr") and p.balanced and solution.stopped != "converged":
-            slacks = Slacks(p.c - solution.values[p.position], p.lo, p.hi)
-            move, drop = slacks.better(b - self.shift)
-            b += move
-        if self.kind == "nu_svr":
-            epsilon = (solution.level[0] - solution.level[1]) / 2
-        if self.kind == "one_class" and solution.stopped == "converged":
-            # any level of a variable between its bounds will do: with the largest they are all inside
-            free = (coef > p.lo) & (coef < p.hi)
-            largest = float(np.abs(solution.values).max())
-            b = max(b, float((-solution.values[free]).max(initial=-np.inf)) + _ROUNDING * largest)
-        if self.kind == "nu_svc":
-            least = solution.bound
-            unit = np.float64(solution.level[1] - solution.level[0]) / 2
-            has_margin = bool(unit > least)
-            unit = unit if has_margin else np.float64(least)
-            with np.errstate(all="ignore"):
-                is_number = 0 < unit < np.inf and np.isfinite(1 / unit) and np.isfinite(energy / unit / unit)
-            if not is_number:
-                raise InputError(
-                    "nu leaves no margin between two classes, or one that is no number: raise nu, rescale "
-                    "the data, choose another kernel, or use SVC"
-                )
+        b, unit, epsilon, has_margin, drop = self.levels(solution, coef, energy)
         return Machine(
             coef=coef / unit,
             intercept=b / unit,
             values=(solution.values + b) / unit,
-            lo=per_point(p.lo) / unit,
-            hi=per_point(p.hi) / unit,
+            lo=self._per_point(p.lo) / unit,
+            hi=self._per_point(p.hi) / unit,
             square=float(energy / unit / unit),
             objective=solution.gap - solution.objective - drop,
             gap=solution.gap - drop if drop <= solution.gap else solution.gap,
             violation=solution.bound,
-            steps=solution.steps,
-            stopped="rounding" if solution.stopped == "unbounded" else solution.stopped,
+            iterations=solution.iterations,
+            stopped=Stop.ROUNDING if solution.stopped == Stop.UNBOUNDED else solution.stopped,
             gamma=coef if len(p.c) == self.points else solution.gamma,
             energy=energy,
             epsilon=epsilon,
@@ -152,15 +139,110 @@ class Task:
             blur=solution.blur,
         )
 
-    def is_coarse(self, solution: Solution) -> bool:
-        """Whether r is of the size of its error."""
-        if self.kind != "nu_svc" or solution.stopped != "converged":
-            return False
-        return (solution.level[1] - solution.level[0]) / 2 < 10 * solution.violation
+    def _per_point(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the variables of each point."""
+        return (
+            values if self.is_by_point else np.bincount(self.program.position, values, minlength=self.points)
+        )
 
-    def from_start(self, start: np.ndarray) -> Task:
+    def is_coarse(self, solution: Solution) -> bool:
+        """Whether the tolerance is too large for what the levels determine."""
+        return False
+
+    def without_bounds(self, machine: Machine) -> Machine:
+        """The machine as the solution for C = ∞."""
+        inf = np.full(self.points, np.inf)
+        lo, hi = np.where(machine.lo < 0, -inf, 0.0), np.where(machine.hi > 0, inf, 0.0)
+        return replace(machine, lo=lo, hi=hi)
+
+    def from_start(self, start: np.ndarray) -> Self:
         """The same task from another γ."""
         return replace(self, program=replace(self.program, start=start))
+
+
+class _Penalised(Task):
+    """Problems in which C is the price of a slack, C-SVC and ε-SVR."""
+
+    def levels(self, solution: Solution, coef: np.ndarray, energy: float) -> Levels:
+        p, (b, *_) = self.program, super().levels(solution, coef, energy)
+        if not p.balanced or solution.stopped == Stop.CONVERGED:
+            return Levels(b)
+        slacks = Slacks(p.c - solution.values[p.position], p.lo, p.hi)
+        move, drop = slacks.better(b - self.shift)
+        return Levels(b + move, drop=drop)
+
+
+class _PenalisedClasses(_Penalised):
+    is_by_point = True
+    inseparable = "the classes are not separable"
+
+    def without_bounds(self, machine: Machine) -> Machine:
+        """The machine as the solution for C = ∞: the gap is one between feasible points of that problem."""
+        unbounded = super().without_bounds(machine)
+        if not machine.energy > 0:
+            return unbounded
+        # With the best b, f/m has no slack, where 2m is the distance of the classes' values; without b, m is
+        # the least y f(x).
+        p = self.program
+        least, most = machine.values[p.c > 0].min(), machine.values[p.c <= 0].max()
+        m = ((least - most) / 2 if p.balanced else min(least, -most)) - machine.noise / 2
+        objective = (machine.square + machine.blur) / (2 * m**2) if m > 0 else np.inf
+        gain = float((p.c * machine.gamma).sum())
+        gap = max(objective - gain**2 / (2 * (machine.energy + machine.blur)), 0.0)
+        return replace(unbounded, objective=objective, gap=gap)
+
+
+class _PenalisedTargets(_Penalised):
+    inseparable = "no function comes within epsilon of all targets"
+
+
+class ClassesWithPart(Task):
+    """ν-SVC: the two levels are r + b and r - b."""
+
+    def levels(self, solution: Solution, coef: np.ndarray, energy: float) -> Levels:
+        b, least = super().levels(solution, coef, energy).b, solution.bound
+        margin = np.float64(_half(solution))
+        unit = margin if margin > least else np.float64(least)
+        with np.errstate(all="ignore"):
+            is_number = 0 < unit < np.inf and np.isfinite(1 / unit) and np.isfinite(energy / unit / unit)
+        if not is_number:
+            raise InputError(
+                "nu leaves no margin between two classes, or one that is no number: raise nu, rescale "
+                "the data, choose another kernel, or use SVC"
+            )
+        return Levels(b, unit, has_margin=bool(margin > least))
+
+    def is_coarse(self, solution: Solution) -> bool:
+        """Whether r is of the size of its error."""
+        return solution.stopped == Stop.CONVERGED and _half(solution) < 10 * solution.violation
+
+
+class _TargetsWithPart(Task):
+    """ν-SVR: the two levels are b + ε and b - ε."""
+
+    def levels(self, solution: Solution, coef: np.ndarray, energy: float) -> Levels:
+        upper, lower = solution.level
+        return super().levels(solution, coef, energy)._replace(epsilon=(upper - lower) / 2)
+
+
+class OneClass(Task):
+    """The region of one class: b is minus the level."""
+
+    is_by_point = True
+
+    def levels(self, solution: Solution, coef: np.ndarray, energy: float) -> Levels:
+        b = super().levels(solution, coef, energy).b
+        if solution.stopped != Stop.CONVERGED:
+            return Levels(b)
+        # Any level of a variable between its bounds will do; with the largest they are all inside.
+        free = (coef > self.program.lo) & (coef < self.program.hi)
+        largest = float(np.abs(solution.values).max())
+        return Levels(max(b, float((-solution.values[free]).max(initial=-np.inf)) + _ROUNDING * largest))
+
+
+def _half(solution: Solution) -> float:
+    """Half of what the level of the second group is above that of the first."""
+    return (solution.level[1] - solution.level[0]) / 2
 
 
 # --- the five problems -------------------------------------------------------------------------------
@@ -182,7 +264,7 @@ def c_svc(y: np.ndarray, upper: np.ndarray, segments: tuple[int, ...] = (0,), in
     program = QuadraticProgram(
         y.astype(np.float64), lo, hi, np.zeros(n), np.arange(n), n, segments, intercept
     )
-    return Task("c_svc", program, n)
+    return _PenalisedClasses(program, n)
 
 
 def nu_svc(y: np.ndarray, upper: np.ndarray, nu: float, segments: tuple[int, ...] = (0,)) -> Task:
@@ -191,11 +273,11 @@ def nu_svc(y: np.ndarray, upper: np.ndarray, nu: float, segments: tuple[int, ...
     total = float(nu * upper.sum() / 2)
     position = np.concatenate([plus, minus])
     sign = np.repeat([1.0, -1.0], [len(plus), len(minus)])
-    start = np.concatenate([_filled(upper[plus], total), -_filled(upper[minus], total)])
+    start = np.concatenate([filled(upper[plus], total), -filled(upper[minus], total)])
     bound = sign * upper[position]
     lo, hi = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
     program = QuadraticProgram(np.zeros(len(y)), lo, hi, start, position, len(plus), segments)
-    return Task("nu_svc", program, len(y), total)
+    return ClassesWithPart(program, len(y), total)
 
 
 def svr(y: np.ndarray, upper: np.ndarray, epsilon: float, intercept: bool = True) -> Task:
@@ -213,16 +295,16 @@ def svr(y: np.ndarray, upper: np.ndarray, epsilon: float, intercept: bool = True
         2 * n,
         balanced=intercept,
     )
-    return Task("svr", program, n, shift=shift)
+    return _PenalisedTargets(program, n, shift=shift)
 
 
 def nu_svr(y: np.ndarray, upper: np.ndarray, nu: float) -> Task:
     """Targets y; ε is as large as leaves a part ν of the weight outside the tube."""
     task = svr(y, upper, 0.0)
     total = float(nu * upper.sum() / 2)
-    start = _filled(upper, total)
+    start = filled(upper, total)
     program = replace(task.program, start=np.concatenate([start, -start]), split=len(y))
-    return Task("nu_svr", program, len(y), total, task.shift)
+    return _TargetsWithPart(program, len(y), total, task.shift)
 
 
 def one_class(upper: np.ndarray, nu: float, order: np.ndarray | None = None) -> Task:
@@ -231,10 +313,9 @@ def one_class(upper: np.ndarray, nu: float, order: np.ndarray | None = None) -> 
     total = float(nu * upper.sum())
     order = np.arange(n) if order is None else order
     start = np.zeros(n)
-    start[order] = _filled(upper[order], total)
-    return Task(
-        "one_class", QuadraticProgram(np.zeros(n), np.zeros(n), upper, start, np.arange(n), n), n, total
-    )
+    start[order] = filled(upper[order], total)
+    program = QuadraticProgram(np.zeros(n), np.zeros(n), upper, start, np.arange(n), n)
+    return OneClass(program, n, total)
 
 
 def outlying(K: WritableRows, weight: np.ndarray) -> np.ndarray:
@@ -246,7 +327,7 @@ def outlying(K: WritableRows, weight: np.ndarray) -> np.ndarray:
     return np.argsort(K.combine(sample, weight[sample]), kind="stable")
 
 
-def _filled(upper: np.ndarray, total: float) -> np.ndarray:
+def filled(upper: np.ndarray, total: float) -> np.ndarray:
     """γ with a given sum: the first points at their bounds, as in LIBSVM."""
     before = np.cumsum(upper) - upper
     filled = np.clip(total - before, 0.0, upper)
@@ -274,81 +355,12 @@ def fit(K: WritableRows, tasks: list[Task], **options: Any) -> list[Machine]:
         finer = {"tol": tol / 10**digit, "max_iter": 10_000 + 100 * K.shape[0]}
         finer["control"] = None if control is None else control.inner()
         for i, found in zip(coarse, solve(K, programs, **{**options, **finer}), strict=True):
-            is_enough = found.violation <= tol and found.stopped != "unbounded"
-            stopped = "converged" if is_enough else found.stopped
-            solutions[i] = replace(found, steps=solutions[i].steps + found.steps, stopped=stopped)
+            is_enough = found.violation <= tol and found.stopped != Stop.UNBOUNDED
+            stopped = Stop.CONVERGED if is_enough else found.stopped
+            solutions[i] = replace(
+                found, iterations=solutions[i].iterations + found.iterations, stopped=stopped
+            )
     for i, solution in enumerate(solutions):
-        if solution.stopped == "converged" and solution.bound - solution.violation > tol:
-            solutions[i] = replace(solution, stopped="rounding")
+        if solution.stopped == Stop.CONVERGED and solution.bound - solution.violation > tol:
+            solutions[i] = replace(solution, stopped=Stop.ROUNDING)
     return [task.read(solution) for task, solution in zip(tasks, solutions, strict=True)]
-
-
-def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
-    """The task from the γ of another one, as far as its bounds and sums allow.
-
-    Along sγ the objective is ½s²γᵀKγ - s cᵀγ, with γᵀKγ = ``energy``: the best s is taken. Where signs or
-    bounds changed, γ is brought between the new ones, and the sums are repaired. A γ that does not fit at all
-    (another number of variables, nothing left of it) is not used.
-
-    >>> old = c_svc(np.array([1.0, -1.0]), np.ones(2))
-    >>> warm(old, np.array([0.25, -0.25]), 0.25).program.start
-    array([ 0.5, -0.5])
-    """
-    p = task.program
-    gamma = np.asarray(gamma, dtype=np.float64)
-    if gamma.shape != p.c.shape or not np.isfinite(gamma).all():
-        return task
-    if len(gamma) == task.points:
-        gamma = gamma[p.position]
-    inside = np.clip(gamma, p.lo, p.hi)
-    groups = [slice(0, p.split), slice(p.split, len(gamma))]
-    if not inside.any():
-        return task
-    if not np.isnan(task.total) and task.kind != "nu_svr":
-        return task.from_start(np.concatenate([_summed(p, inside, g, task.total) for g in groups]))
-    if np.isnan(task.total):
-        sides = [gamma > 0, gamma < 0]
-    else:
-        sides = [np.arange(len(gamma)) < p.split, np.arange(len(gamma)) >= p.split]
-    rising, falling = gamma > 0, gamma < 0
-    room = np.concatenate([p.hi[rising] / gamma[rising], p.lo[falling] / gamma[falling]])
-    most = float(room.min())
-    if most > 0:  # all signs are right
-        gain = float((p.c * gamma).sum())
-        if gain <= 0:
-            return task  # 0 is better
-        inside = np.clip(min(gain / energy if energy > 0 else 1.0, most) * gamma, p.lo, p.hi)
-    if not p.balanced:
-        return task.from_start(inside)
-    sums = [float(np.abs(inside[side]).sum()) for side in sides]
-    least = min(*sums, task.total) if task.total > 0 else min(sums)
-    if least == 0:
-        return task
-    for side, total in zip(sides, sums, strict=True):
-        inside[side] *= least / total
-    if task.total > least:
-        # ν-SVR: both variables of some points are raised by the same, which leaves f as it is
-        first, second = groups
-        both = _filled(
-            np.minimum(p.hi[first] - inside[first], inside[second] - p.lo[second]), task.total - least
-        )
-        inside = np.clip(inside + np.concatenate([both, -both]), p.lo, p.hi)
-    return task.from_start(inside)
-
-
-def _summed(p: QuadraticProgram, gamma: np.ndarray, group: slice, total: float) -> np.ndarray:
-    """γ of a group with Σ|γ| = total: scaled, as far as bounds allow; then the rest is raised.
-
-    Variables that are not 0 come first, then those that the task would start with: they can take it all.
-    """
-    bound = np.maximum(np.abs(p.lo), np.abs(p.hi))[group]
-    sign = np.where(p.hi[group] > 0, 1.0, -1.0)
-    size, start = np.abs(gamma[group]), np.abs(p.start[group])
-    if size.any():
-        size = np.minimum(size * (total / size.sum()), bound)
-    for top in (np.where(size > 0, bound, 0.0), start):
-        room = np.maximum(top - size, 0.0)
-        missing, most = total - float(size.sum()), float(room.sum())
-        if missing > 0 and most > 0:
-            size = np.minimum(size + room * min(1.0, missing / most), bound)
-    return sign * size

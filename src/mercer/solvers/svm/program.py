@@ -12,30 +12,32 @@ import numpy as np
 
 from mercer.runtime.threads import run
 from mercer.solvers.matrix import Exact, WritableRows
+from mercer.solvers.result import Minimum, Stop
 from mercer.solvers.rounding import slope_errors
 from mercer.solvers.svm import exact as exact_arithmetic
 from mercer.solvers.svm import smo
 from mercer.solvers.svm.block import Block
 from mercer.solvers.svm.rows import KeptRows
 from mercer.solvers.svm.safest import Safest
+from mercer.solvers.svm.working_set import fill, violations
 
 __all__ = ["WHOLE", "Iterate", "QuadraticProgram", "Solution"]
 
 #: variables up to which a problem is one working set
 WHOLE = 512
-_TURNS = 200  # of pairs and Newton's steps, on a problem that is one working set
-_FURTHER = 20  # of those, beyond the tolerance
-_REFRESHES = 3  # times that slopes are computed anew, at most
-_UNTAKEN = np.zeros(0, np.bool_)
-_TINY = 192  # variables up to which a problem is solved beyond its tolerance
-_SMALLEST = 1024  # working set of the first rounds
-_LOOSE = 0.03  # a working set is solved to this part of the violation
-_STALLED = 50  # rounds without progress after which rounding is blamed
-_STALLED_WHOLE = 4  # the same, where a round is many turns on all variables
-_PROGRESS = 1e-3  # of the objective, in such a round
-_TRIFLE = 1e-6  # of the gap that the tolerance allows for, in such a round
-_STRIP = 8192  # columns of an update that one thread takes
-_FLAT = 1e-10  # a squared distance below this part of the largest k(x, x) counts as 0
+_TURNS = 200  # Pairs and Newton's steps take turns on a problem that is one working set, at most.
+_TURNS_BEYOND = 20  # A tiny problem goes on for so many turns after it has met its tolerance.
+_REFRESHES = 3  # The slopes of a problem that is one working set are computed anew so often at most.
+#: The number of variables up to which a problem is solved beyond its tolerance, which costs nothing.
+_EXACT_BELOW = 192
+_FIRST_WORKING_SET = 1024  # The working set of the first rounds has so many variables.
+_LOOSE = 0.03  # A working set is solved to this part of the violation.
+_ROUNDS_WITHOUT_PROGRESS = 50  # After so many in a row, rounding is blamed.
+_WHOLE_ROUNDS_WITHOUT_PROGRESS = 4  # A round is many turns on all variables here, so that fewer tell.
+_PROGRESS = 1e-3  # A round on all variables lowers the objective by this part of it, or makes no progress.
+_PART_OF_THE_GAP = 1e-6  # Or by this part of the gap that the tolerance allows for.
+_STRIP = 8192  # One thread takes so many columns of an update.
+_FLAT = 1e-10  # A squared distance below this part of the largest k(x, x) counts as 0.
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +59,8 @@ class QuadraticProgram:
     balanced: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution(Minimum):
     """Where a problem ended."""
 
     gamma: np.ndarray  # (l,)
@@ -66,17 +68,11 @@ class Solution:
     values: np.ndarray
     #: λ of each group: the mean slope of variables between their bounds
     level: tuple[float, ...]
-    objective: float
-    #: the primal value minus the dual one, at most
-    gap: float
     violation: float
     #: what the violation may be at most, where K is known up to rounding
     bound: float
     #: what rounding may do to γᵀKγ
     blur: float
-    steps: int
-    #: "converged", "max_iter", "max_time", "interrupted", "rounding" or "unbounded"
-    stopped: str
 
 
 class Iterate:
@@ -105,7 +101,7 @@ class Iterate:
         self.stalled = 0
         self.refined = False  # whether γ was found with a more exact K
         self.lost = False  # whether rounding has moved slopes by more than the tolerance
-        self.stopped: str | None = None
+        self.stopped: Stop | None = None
         self.block: np.ndarray | None = None
         self.memory = [np.empty(0), np.empty(0)]
         self.turn = 0
@@ -127,24 +123,14 @@ class Iterate:
         if self.size <= min(WHOLE, most):
             return np.arange(self.size)
         support = int(np.count_nonzero(self.gamma))
-        size = min(max(support, _SMALLEST), most, self.size)
+        size = min(max(support, _FIRST_WORKING_SET), most, self.size)
         kept = self._kept(size // 2 if size >= 16 else 0)
         chosen = np.empty(size, np.int64)
         chosen[: len(kept)] = kept
         taken = np.zeros(self.size, np.bool_)
         taken[kept] = True
-        count, worst = smo.select(
-            p.c,
-            self.values,
-            p.position,
-            self.gamma,
-            p.lo,
-            p.hi,
-            p.split,
-            taken,
-            len(kept),
-            chosen,
-            p.balanced,
+        count, worst = fill(
+            chosen, len(kept), taken, self.slopes(), self.gamma, p.lo, p.hi, p.split, p.balanced
         )
         self.worst = float(worst.max())
         taken[:] = False
@@ -228,9 +214,9 @@ class Iterate:
             self.values[local] = p.c[chosen] - small.slopes
             self.worst = self._violation()
             if self.refined and self.worst > tol:
-                self.stopped = "rounding" if self.steps < max_iter else "max_iter"
+                self.stopped = Stop.ROUNDING if self.steps < max_iter else Stop.MAX_ITER
         if steps == 0 and self.worst > tol:
-            self.stopped = "rounding"
+            self.stopped = Stop.ROUNDING
         if whole:
             return chosen[:0], change[:0]
         moved = np.flatnonzero(change)
@@ -256,9 +242,9 @@ class Iterate:
             steps += more
             if more == 0:
                 break
-        if is_done and self.size <= _TINY:
+        if is_done and self.size <= _EXACT_BELOW:
             finer = min(tol, 1e-10 * float(np.abs(small.slopes).max()))
-            steps += small.solve(finer, most - steps, _FURTHER)[0]
+            steps += small.solve(finer, most - steps, _TURNS_BEYOND)[0]
         safest.settle()
         self.lost |= safest.lost
         return steps
@@ -271,10 +257,8 @@ class Iterate:
         return steps
 
     def _violation(self) -> float:
-        p, nothing = self.program, np.empty(0, np.int64)
-        _, worst = smo.select(
-            p.c, self.values, p.position, self.gamma, p.lo, p.hi, p.split, _UNTAKEN, 0, nothing, p.balanced
-        )
+        p = self.program
+        _, _, worst = violations(self.slopes(), self.gamma, p.lo, p.hi, p.split, p.balanced)
         return float(worst.max())
 
     def computed(self, K: WritableRows, chosen: np.ndarray) -> np.ndarray:  # (q, q)
@@ -318,7 +302,7 @@ class Iterate:
     def watch(self, tol: float) -> None:
         """Notice when rounding, or the absence of a minimum, keeps the rounds from getting anywhere."""
         if self.is_unbounded():
-            self.stopped = "unbounded"
+            self.stopped = Stop.UNBOUNDED
             return
         objective = self.objective()
         violation, lowest = self.best
@@ -328,16 +312,17 @@ class Iterate:
         least = max((_PROGRESS if is_whole else 1e-15) * abs(lowest), 2.0**-52 * terms)
         if is_whole:
             width = self.program.hi - self.program.lo
-            least = max(least, _TRIFLE * tol * float(width[np.isfinite(width)].sum()))
+            least = max(least, _PART_OF_THE_GAP * tol * float(width[np.isfinite(width)].sum()))
         if self.worst < 0.9 * violation or lowest == np.inf or objective < lowest - least:
             self.stalled = 0
             self.best = (min(self.worst, violation), min(objective, lowest))
         else:
             self.stalled += 1
-            if self.stalled >= ((1 if self.lost else _STALLED_WHOLE) if is_whole else _STALLED):
-                self.stopped = "rounding"
+            few = 1 if self.lost else _WHOLE_ROUNDS_WITHOUT_PROGRESS
+            if self.stalled >= (few if is_whole else _ROUNDS_WITHOUT_PROGRESS):
+                self.stopped = Stop.ROUNDING
 
-    def solution(self, stopped: str, tau: float, single: bool) -> Solution:
+    def solution(self, stopped: Stop, tau: float, single: bool) -> Solution:
         """Where it ended, with K known up to ``tau``; see ``rounding``."""
         p, v = self.program, self.slopes()
         coef = np.bincount(p.position, np.abs(self.gamma), minlength=len(self.points))
@@ -352,9 +337,17 @@ class Iterate:
         level, violation, gap, bound = zip(*found, strict=True)
         objective = -0.5 * float((self.gamma * (p.c + v)).sum())
         return Solution(
-            self.gamma, self.values, level, objective, sum(gap), max(violation), max(bound), blur,
-            self.steps, stopped,
-        )  # fmt: skip
+            gamma=self.gamma,
+            values=self.values,
+            level=level,
+            objective=objective,
+            gap=sum(gap),
+            violation=max(violation),
+            bound=max(bound),
+            blur=blur,
+            iterations=self.steps,
+            stopped=stopped,
+        )
 
 
 def _at_bounds(gamma: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ import numpy as np
 
 from mercer.runtime.native import INNER, OPTIONS, bits, choose, float_of, njit, part
 
-__all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "select", "solve_alone", "solve_rows"]
+__all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "solve_alone", "solve_rows"]
 
 #: variables of a block, at most: positions have eleven bits
 LARGEST_BLOCK = 2048
@@ -222,84 +222,6 @@ def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, mos
             v[t] -= step * row[t]
         steps += 1
     return steps
-
-
-_BINS = 1024
-_FEW = 8  # variables: fewer all go to the group that needs them more
-
-
-@njit(nogil=True, cache=True, **OPTIONS)
-def select(c, values, position, gamma, lo, hi, split, taken, count, out, balanced=True):  # type: ignore[no-untyped-def]
-    """Fill ``out``, of which the first ``count`` are there already, with the variables that violate most.
-
-    ``taken`` marks those that are there. Returns the new count and the violations of the two groups. Where
-    nothing is ``balanced``, no sum is fixed, and the level of the slopes is 0.
-    """
-    l, size = gamma.shape[0], out.shape[0]
-    tops, bottoms, worst = np.full(2, -np.inf), np.full(2, np.inf), np.zeros(2)
-    for t in range(l):
-        g = 0 if t < split else 1
-        v = c[t] - values[position[t]]
-        if gamma[t] < hi[t] and v > tops[g]:
-            tops[g] = v
-        if gamma[t] > lo[t] and v < bottoms[g]:
-            bottoms[g] = v
-    if not balanced:
-        tops[0], bottoms[0] = max(tops[0], 0.0), min(bottoms[0], 0.0)
-    for g in range(2):
-        worst[g] = max(tops[g] - bottoms[g], 0.0)
-    if not balanced:
-        worst[0] = max(tops[0], -bottoms[0])
-    room = size - count
-    shares = np.array([room, 0]) if worst[0] >= worst[1] else np.array([0, room])
-    if min(worst[0], worst[1]) > 0.0 and room >= _FEW:
-        shares = np.array([room // 2, room - room // 2])
-    for g in range(2):
-        if shares[g] == 0 or worst[g] == 0.0:
-            continue
-        s, e = (0, split) if g == 0 else (split, l)
-        top, bottom, share = tops[g], bottoms[g], shares[g]
-        tally = np.zeros((2, _BINS + 1), np.int64)
-        scale = min(_BINS / (top - bottom), 1e300)
-        for t in range(s, e):
-            if taken[t]:
-                continue
-            v = c[t] - values[position[t]]
-            if gamma[t] < hi[t] and v > bottom:
-                tally[0, int((top - v) * scale)] += 1
-            if gamma[t] > lo[t] and v < top:
-                tally[1, int((v - bottom) * scale)] += 1
-        for side in range(2):
-            want = share // 2 if side == 0 else share - share // 2
-            edge, total = 0, 0
-            while edge <= _BINS and total + tally[side, edge] <= want:
-                total += tally[side, edge]
-                edge += 1
-            left = want - total
-            crowd = tally[side, edge] if edge <= _BINS else 1
-            seen = 0
-            for t in range(s, e):
-                if taken[t]:
-                    continue
-                v = c[t] - values[position[t]]
-                if side == 0:
-                    ok = gamma[t] < hi[t] and v > bottom
-                    b = int((top - v) * scale)
-                else:
-                    ok = gamma[t] > lo[t] and v < top
-                    b = int((v - bottom) * scale)
-                if not ok or b > edge:
-                    continue
-                if b == edge:
-                    # evenly among equals
-                    seen += 1
-                    if seen * left // crowd == (seen - 1) * left // crowd:
-                        continue
-                if count < size:
-                    taken[t] = True
-                    out[count] = t
-                    count += 1
-    return count, worst
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
