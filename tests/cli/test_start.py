@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mercer.persist.imports import ADAPTERS, refusing
+from mercer.runtime.imports import ADAPTERS, refusing
 
 
 def loaded_by(code):

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.exits import DONE, NO
-from mercer.cli.files import require_apart, require_writable
+from mercer.cli.files import require_outputs, save
 from mercer.cli.screen import Screen, percent
-from mercer.cli.train import save
 from mercer.errors import InputError, warn_user
 from mercer.runtime.files import aside
 from mercer.tables.source import STANDARD_INPUT
@@ -36,16 +35,12 @@ def train(
     from mercer.features.email import messages
     from mercer.selection.mail import MailClassifier
 
-    for path in (output, report):
-        if path is not None:
-            require_writable(path)
-    outputs = {"--output": output} | ({"--report": report} if report is not None else {})
-    require_apart(outputs, {"the spam": spam, "the ham": ham})
-    began = monotonic()
+    began, outputs = monotonic(), {"--output": output, "--report": report}
+    require_outputs(outputs, {"the spam": spam, "the ham": ham})
     _require_apart(spam, ham)
     for name, path in outputs.items():
         for folder in (spam, ham):
-            if path.resolve().is_relative_to(folder.resolve()):
+            if path is not None and path.resolve().is_relative_to(folder.resolve()):
                 raise InputError(f"{name} {path} is among the messages in {folder}: name a place elsewhere")
     screen.step("reading messages")
     spams, hams = list(messages(spam)), list(messages(ham))

@@ -38,8 +38,9 @@ _HOMES = frozenset((
 #: modules of these that open files, or take files apart
 _READERS = frozenset((
     "mercer.features.email.boxes", "mercer.kernels.graphs.many", "mercer.persist.archive",
-    "mercer.persist.envelope", "mercer.persist.imports", "mercer.persist.walk", "mercer.solvers.control",
+    "mercer.persist.envelope", "mercer.persist.walk", "mercer.solvers.control",
     "mercer.tables.arrays", "mercer.tables.formats", "mercer.tables.frames", "mercer.tables.source",
+    "mercer.tables.training",
 ))
 #: modules that have classes to be named, and functions that open files
 _READING_FUNCTIONS = frozenset(("mercer.features.email",))

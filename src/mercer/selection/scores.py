@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from scipy.ndimage import convolve1d
-from sklearn.model_selection import StratifiedKFold
 
 from mercer.data import points as data
+from mercer.data.folds import stratified_folds
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -94,11 +94,7 @@ class MachineErrors:
         penalties = np.array(PENALTIES[part]) / (unit if unit > 0 else 1.0)
         parts = min(self.folds, fewest)
         folds = [
-            fold
-            for number in rounds
-            for fold in StratifiedKFold(parts, shuffle=True, random_state=(self.seed + number) % 2**32).split(
-                y, y
-            )
+            fold for number in rounds for fold in stratified_folds(y, parts, (self.seed + number) % 2**32)
         ]
         if len(which) <= MOST:
             K = np.asarray(gram.dense(), dtype=np.float64)

@@ -7,9 +7,11 @@ matches: by default runs of two and more letters or digits, in lower case, the s
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from reprlib import repr as shortened
 from typing import Any
 
@@ -24,6 +26,9 @@ from mercer.kernels.strings.kmers import Words, runs_of, table, words
 from mercer.kernels.structured import FeatureKernel, Ragged, encode_labels, in_order
 
 __all__ = ["BagOfWords", "DocumentFrequencies"]
+
+#: texts whose words are kept, and the letters of the longest of them: at most about a hundred megabytes
+_REMEMBERED, _LONGEST = 1024, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,14 @@ class DocumentFrequencies:
 
     def __repr__(self) -> str:
         return f"<{self.documents:g} documents, {len(self.of)} words>"
+
+
+@lru_cache(_REMEMBERED)
+def _found(pattern: str, lowercase: bool, text: str) -> tuple[str, ...]:
+    """What the pattern matches; equal words are one object, which takes less memory and is hashed once."""
+    found = re.findall(pattern, text.lower() if lowercase else text)
+    is_text = bool(found) and isinstance(found[0], str)  # a pattern with several groups finds tuples
+    return tuple(map(sys.intern, found) if is_text else found)
 
 
 def _is_pattern(value: Any) -> bool:
@@ -117,7 +130,9 @@ class BagOfWords(FeatureKernel):
         weights = np.ones(len(bags)) if weight is None else np.asarray(weight, dtype=float)
         found: defaultdict[tuple[Any, ...], float] = defaultdict(float)
         for bag, w in zip(bags, weights.tolist(), strict=True):
-            for run in {tuple(bag[i : i + m]) for m in self._lengths() for i in range(len(bag) - m + 1)}:
+            for run in {
+                run for m in self._lengths() for run in zip(*(bag[i:] for i in range(m)), strict=False)
+            }:
                 found[run] += w
         frequencies = DocumentFrequencies(float(weights.sum()), dict(found), self.reading)
         return type(self)(**{**self.get_params(deep=False), "frequencies": frequencies})
@@ -154,12 +169,14 @@ class BagOfWords(FeatureKernel):
     def _lengths(self) -> range:
         return range(int(self.shortest), int(self.n) + 1)
 
-    def _split(self, X: Sequence[Any]) -> list[list[Any]]:
+    def _split(self, X: Sequence[Any]) -> list[Sequence[Any]]:
         """The words of each document."""
-        find = re.compile(self.pattern).findall
-        return [
-            find(x.lower() if self.lowercase else x) if isinstance(x, str) else self._listed(x) for x in X
-        ]
+        return [self._words(x) if isinstance(x, str) else self._listed(x) for x in X]
+
+    def _words(self, text: str) -> Sequence[str]:
+        """The words of a text, which is read once, for a search looks at the same texts many times."""
+        find = _found if len(text) <= _LONGEST else _found.__wrapped__
+        return find(self.pattern, bool(self.lowercase), text)
 
     def _listed(self, x: Any) -> list[Any]:
         """The words of a document that is no text."""
