@@ -205,6 +205,8 @@ class Search:
         """Of so many points as many as let all trials come to their end in time."""
         if not np.isfinite(self.clock.end) or not families:
             return points
+        if self.clock.is_over:  # what is timed would be in vain
+            return min(points, _LEAST)
         sizes, seconds = [], []
         for probe in (probe for probe in _PROBES if probe <= max(len(self.Y), _PROBES[0])):
             began, left = now(), self.clock.left
@@ -249,7 +251,7 @@ class Search:
         """Trials of the candidates, ``count`` at most, the best first: a thread for each chain of them."""
         made: dict[tuple[int, int], Trial] = {}
         guard = Lock()
-        threads = min(len(chains), self._at_a_time(points))
+        threads = 1 if self.clock.is_over else min(len(chains), self._at_a_time(points))
         begun = 0
 
         def task(number: int) -> None:

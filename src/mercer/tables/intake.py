@@ -22,6 +22,7 @@ __all__ = ["PER_BYTE", "Intake", "fewer_lines", "require_room"]
 PER_BYTE = 3
 
 _NEWLINE = 10
+_SOME = 1000  # lines that are kept, however little time there is: a search compares kernels on as many
 _TIMES = 8  # as many lines are kept as rows are asked for: a choice among them is nearly equally spaced
 #: what is read as a whole or not at all: its lines are not its rows, or it has none
 _NO_LINES = (b"@", b"%", b"\xff\xfe", b"\xfe\xff", b"PAR1", b"ARROW1", b"\x93NUMPY", b"PK")
@@ -98,23 +99,26 @@ class Intake:
 def fewer_lines(content: bytes, most: int) -> tuple[bytes, int | None]:
     r"""Lines at equal distances, as many as ``most`` bytes hold, and how many there were; None with all.
 
-    The first line, which may be a header, is always among them. Where quotes may hold ends of lines, and
-    where lines are no rows, all is kept.
+    The first line, which may be a header, is always among them, and so are a thousand others. Where quotes
+    may hold ends of lines, and where lines are no rows, all is kept.
 
-    >>> fewer_lines(b"x\n" + b"1\n2\n3\n4\n5\n6\n", 8)
-    (b'x\n1\n3\n5\n', 7)
-    >>> fewer_lines(b"x\n1\n", 8)
-    (b'x\n1\n', None)
+    >>> some, lines = fewer_lines(b"x\n" + b"1\n" * 5000, 4000)
+    >>> some[:4], len(some), lines
+    (b'x\n1\n', 4000, 5001)
+    >>> fewer_lines(b"x\n1\n2\n", 2)
+    (b'x\n1\n2\n', None)
     """
     if len(content) <= most or b'"' in content or not _has_lines(content):
         return content, None
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _NEWLINE) + 1
     if not len(ends) or ends[-1] < len(content):
         ends = np.append(ends, len(content))
-    lines, kept = len(ends), max(int((len(ends) - 1) * most / len(content)), 1)
-    which = np.concatenate([[0], 1 + np.arange(kept) * (lines - 1) // kept])
+    below, kept = len(ends) - 1, max(int((len(ends) - 1) * most / len(content)), _SOME)
+    if below <= kept:
+        return content, None
+    which = np.concatenate([[0], 1 + np.arange(kept) * below // kept])
     starts = np.concatenate([[0], ends[:-1]])
-    return b"".join(content[starts[i] : ends[i]] for i in which.tolist()), lines
+    return b"".join(content[starts[i] : ends[i]] for i in which.tolist()), below + 1
 
 
 def _has_lines(start: bytes) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from reprlib import repr as shortened
 from typing import Any
 
@@ -57,6 +58,11 @@ def _found(pattern: str, lowercase: bool, text: str) -> tuple[str, ...]:
     found = re.findall(pattern, text.lower() if lowercase else text)
     is_text = bool(found) and isinstance(found[0], str)  # a pattern with several groups finds tuples
     return tuple(map(sys.intern, found) if is_text else found)
+
+
+def _runs(bag: Sequence[Any], m: int) -> Iterable[tuple[Any, ...]]:
+    """All runs of m words."""
+    return zip(*(bag[i:] for i in range(m)), strict=False)
 
 
 def _is_pattern(value: Any) -> bool:
@@ -127,14 +133,19 @@ class BagOfWords(FeatureKernel):
         if self.is_resolved():
             return self
         bags = self._split(data.as_objects(data.single_column(X)))
+        runs = (set(chain.from_iterable(_runs(bag, m) for m in self._lengths())) for bag in bags)
         weights = np.ones(len(bags)) if weight is None else np.asarray(weight, dtype=float)
-        found: defaultdict[tuple[Any, ...], float] = defaultdict(float)
-        for bag, w in zip(bags, weights.tolist(), strict=True):
-            for run in {
-                run for m in self._lengths() for run in zip(*(bag[i:] for i in range(m)), strict=False)
-            }:
-                found[run] += w
-        frequencies = DocumentFrequencies(float(weights.sum()), dict(found), self.reading)
+        found: Counter[tuple[Any, ...]] | defaultdict[tuple[Any, ...], float]
+        if weight is None:
+            found = Counter(chain.from_iterable(runs))
+        else:
+            found = defaultdict(float)
+            for some, w in zip(runs, weights.tolist(), strict=True):
+                for run in some:
+                    found[run] += w
+        frequencies = DocumentFrequencies(
+            float(weights.sum()), {run: float(times) for run, times in found.items()}, self.reading
+        )
         return type(self)(**{**self.get_params(deep=False), "frequencies": frequencies})
 
     def features(self, X: Sequence[Any]) -> sparse.csr_array:
