@@ -60,6 +60,9 @@ def test_notes_are_in_the_words_of_the_command():
     assert as_options(said[0]) == (
         "the last fit takes 2,000 of 9,000 points, as many as memory and time allow: raise --time or --memory"
     )
+    assert as_options(
+        "pass rows=N, keep=['a'] keeps it; probabilities=True; use target=… and a longer max_time"
+    ) == ("pass --rows N, --keep 'a' keeps it; --proba; use --target and a longer --time")
     assert "max_time" not in as_options(
         "SVC ran out of max_time=0.5 seconds after 3 iterations; raise max_time"
     )
