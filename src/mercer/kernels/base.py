@@ -32,6 +32,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.depth import require_shallow
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression, Number, wrap
 from mercer.kernels.formula.pair import Pair, ParameterLeaf, Scaling
 from mercer.kernels.parameters import Parameter, is_vector
@@ -44,8 +45,8 @@ class Kernel:
 
     #: every concrete kernel class, filled as classes are defined
     registry: ClassVar[list[type[Kernel]]] = []
-    #: what a point is: "vectors", "nonnegative" (vectors ≥ 0), "objects", or "any"
-    domain: str = "vectors"
+    #: what a point is; a class may say it by its word, "objects"
+    domain: Domain = Domain.VECTORS
     #: of a kernel on objects, what they are: "sequences", "sets", "trees", "graphs"; None for any
     objects: str | None = None
     #: why this kernel is positive definite for every value of its parameters, or None
@@ -62,6 +63,8 @@ class Kernel:
 
     def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if isinstance(vars(cls).get("domain"), str):  # a word will do
+            cls.domain = Domain(cls.domain)
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
         cls._parameters = {**cls._parameters, **own}
         if "__init__" not in vars(cls):
@@ -213,7 +216,7 @@ class Kernel:
     def expression(self, pair: Pair | None = None) -> Expression:
         """The formula as a tree, parameters as named leaves."""
         pair = pair or Pair()
-        if self.domain == "nonnegative":
+        if self.domain is Domain.NONNEGATIVE:
             pair = replace(pair, view=replace(pair.view, nonnegative_for=type(self).__name__))
         symbolic = object.__new__(type(self))  # the same kernel, its numbers replaced by leaves
         for name in self._names():

@@ -16,6 +16,7 @@ from mercer.data.scalars import is_number
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.depth import require_shallow
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import (
     Expression,
     exp,
@@ -63,9 +64,9 @@ class _Composite(Kernel):
     """A kernel made of others: the domain is the narrowest of theirs (a row of numbers is an object, too)."""
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
+    def domain(self) -> Domain:  # type: ignore[override]
         domains = {child.domain for child in self.children().values()}
-        return next(kind for kind in ("nonnegative", "vectors", "objects", "any") if kind in domains)
+        return next(kind for kind in Domain if kind in domains)
 
 
 class _Combination(_Composite):
@@ -309,8 +310,8 @@ class OnColumns(_Unary):
     )
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
-        return "any"  # a table; the chosen columns are checked on their own
+    def domain(self) -> Domain:  # type: ignore[override]
+        return Domain.ANY  # a table; the chosen columns are checked on their own
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
@@ -340,8 +341,8 @@ class Mapped(_Unary):
     )
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
-        return "any"
+    def domain(self) -> Domain:  # type: ignore[override]
+        return Domain.ANY
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Mapping(self.function)))

@@ -193,7 +193,7 @@ class SupportMixin(SupportReportMixin, KernelMixin):
             return "float32", "float32 kernel values are configured"
         if n <= _SMALL:
             return "float64", f"float64 kernel values: they cost little for {_SMALL} points or fewer"
-        if self._pairwise or self.kernel_.domain not in ("vectors", "nonnegative"):
+        if self._pairwise or not self.kernel_.domain.is_vectors:
             return "float64", "float64 kernel values, as they are given"
         values = points.data if sparse.issparse(points) else np.asarray(points)
         if values.size and max(float(values.max()), -float(values.min())) >= 1e15:

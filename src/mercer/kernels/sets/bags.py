@@ -12,6 +12,7 @@ from scipy import sparse
 from mercer.data import agreement
 from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Pair
 from mercer.kernels.structured import ObjectKernel, Ranges, encode_labels
@@ -52,7 +53,7 @@ class Intersection(ObjectKernel):
     array([[2.]])
     """
 
-    domain = "any"  # a list of bags, or a table of counts
+    domain = Domain.ANY  # a list of bags, or a table of counts
     objects = "sets"
     lemma = "min(a, b) = ∫ [t ≤ a][t ≤ b] dt, an inner product of indicator functions, for every element"
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from mercer.data import points as data
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import _kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Mapping, Pair
 from mercer.kernels.parameters import fixed
@@ -48,7 +49,7 @@ class Invariant(StackedKernel):
     )
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
+    def domain(self) -> Domain:  # type: ignore[override]
         return self.base.domain
 
     @property
@@ -88,12 +89,12 @@ class Invariant(StackedKernel):
 class _Points(Joint):
     """Points whose variants are taken, as the transformations see them."""
 
-    domain: str
+    domain: Domain
 
     def read(self, X: Any) -> Any:
-        if self.domain in ("vectors", "nonnegative"):
+        if self.domain.is_vectors:
             return _dense(X)
-        return data.as_objects(data.single_column(X)) if self.domain == "objects" else X
+        return data.as_objects(data.single_column(X)) if self.domain is Domain.OBJECTS else X
 
 
 def _dense(X: Any) -> np.ndarray:

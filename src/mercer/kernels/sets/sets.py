@@ -19,6 +19,7 @@ from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import _kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression, inverse_root
 from mercer.kernels.formula.pair import Joint, Pair, diagonal
 from mercer.kernels.parameters import choice, fixed
@@ -115,8 +116,8 @@ def stack_elements(kernel: Kernel, X: Sequence[Any]) -> tuple[Any, np.ndarray]:
            [3., 4.],
            [5., 6.]]), array([2, 1]))
     """
-    takes_vectors = kernel.domain in ("vectors", "nonnegative")
-    are_tables = kernel.domain == "any" and all(len(getattr(x, "shape", ())) == 2 for x in X)
+    takes_vectors = kernel.domain.is_vectors
+    are_tables = kernel.domain is Domain.ANY and all(len(getattr(x, "shape", ())) == 2 for x in X)
     if takes_vectors or are_tables:
         return _stack_vectors([_table(x, i) for i, x in enumerate(X)])
     sets = [_members(x, i) for i, x in enumerate(X)]
@@ -184,7 +185,7 @@ def _members(x: Any, i: int) -> list[Any]:
 
 
 def _kind_of_sets(kernel: Kernel) -> str:
-    return "vector sets" if kernel.domain in ("vectors", "nonnegative") else "sets"
+    return "vector sets" if kernel.domain.is_vectors else "sets"
 
 
 class SetKernel(StackedKernel):
@@ -305,7 +306,7 @@ class GeneralSetKernel(StackedKernel):
 
     @property
     def _as_tuples(self) -> bool:
-        return self.element.domain in ("vectors", "nonnegative")
+        return self.element.domain.is_vectors
 
     def _keys(self, elements: Any) -> list[Any]:
         """Elements as what they are looked up by."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import exp, maximum, minimum
 from mercer.kernels.parameters import positive
 
@@ -18,7 +19,7 @@ class Min(Kernel):
     array([[3.]])
     """
 
-    domain = "nonnegative"
+    domain = Domain.NONNEGATIVE
     lemma = "min(a, b) = ∫ [t ≤ a][t ≤ b] dt, an inner product of indicator functions"
 
     def formula(self, pair: Any) -> Any:
@@ -32,7 +33,7 @@ class ChiSquared(Kernel):
     array([[0.367879]])
     """
 
-    domain = "nonnegative"
+    domain = Domain.NONNEGATIVE
     lemma = "(a-b)²/(a+b) is of negative type on ℝ₊, so exp(-γ ·) of its sum is a kernel (Schoenberg)"
     gamma: float = positive(1.0)
 

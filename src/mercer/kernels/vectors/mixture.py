@@ -9,6 +9,7 @@ import numpy as np
 from mercer.data.scalars import is_number
 from mercer.errors import InputError, shown, warn_user
 from mercer.kernels.base import Kernel, text
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Mapping, Pair
 from mercer.kernels.parameters import choice, fixed, is_vector
@@ -38,7 +39,7 @@ class ConditionalExpectation(Kernel):
     array([[1., 0.]])
     """
 
-    domain = "any"
+    domain = Domain.ANY
     lemma = "the inner product of the features √P(c) p(x|c), or of these divided by their length"
     mixture: Any = fixed(
         None,
