@@ -54,9 +54,7 @@ class Expansion:
         if not isinstance(kernel, Kernel):
             raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
         self.kernel = kernel.__sklearn_clone__().resolve(anchors)
-        self.anchors = (
-            data.as_vectors(anchors, "anchors") if kernel.domain in ("vectors", "nonnegative") else anchors
-        )
+        self.anchors = data.as_vectors(anchors, "anchors") if kernel.domain.is_vectors else anchors
         self.coef = _real(coef, "coef")
         self.intercept = _real(intercept, "intercept")
         n = data.n_points(self.anchors)

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from mercer.persist.imports import ADAPTERS, refusing
+from mercer import load
+from mercer.runtime.imports import ADAPTERS, refusing
 
 
 def loaded_by(code):
@@ -34,6 +35,23 @@ def test_model_files_need_no_torch():
         "print(len(names) > 150, 'sklearn.svm._classes.SVC' in names)"
     )
     assert loaded_by(code)[:2] == ["False False", "True True"]
+
+
+def test_the_command_alone_loads_no_more_than_it_needs(tmp_path):
+    """Neither pandas nor scipy.stats, nor what skops would list; its model is one for everybody."""
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 5 + i % 7}\n" for i in range(20)))
+    model = tmp_path / "t.mercer"
+    code = (
+        f"sys.argv = ['mercer', 'train', {str(tmp_path / 't.csv')!r}, '-t', 'y', '-o', {str(model)!r},"
+        " '--kernel', 'linear', '--folds', '2', '--no-report', '--json', '-q']\n"
+        "from mercer.cli import main\nassert main() == 0\n"
+        "heavy = ('pandas', 'sklearn.model_selection', 'sklearn.metrics', 'sklearn.ensemble', 'pytest')\n"
+        "print([name for name in heavy if name in sys.modules], type(sys.modules['scipy.stats']).__name__)"
+    )
+    _, left_out, large = loaded_by(code)
+    assert left_out == "[] _LazyModule"
+    assert large == "polars sklearn numba skops"
+    assert load(model).about_["target"] == "y"
 
 
 def test_only_this_thread_and_only_meanwhile(tmp_path, monkeypatch):

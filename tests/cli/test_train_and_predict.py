@@ -80,7 +80,7 @@ def test_a_tenth_is_held_out(mercer, sine):
 
 
 def test_large_tables_hold_out_a_tenth_by_themselves(mercer, sine, monkeypatch):
-    monkeypatch.setattr("mercer.cli.train._LARGE", 40)
+    monkeypatch.setattr("mercer.tables.training._LARGE", 40)
     status, out, err = mercer("train", sine, "-t", "y", *QUICK[:-2], "--json", "--time", "1e-3")
     assert status == 0
     assert "searching, with a tenth of the rows held out" in err
@@ -95,7 +95,7 @@ def test_a_fit_that_does_not_fit_is_not_made(mercer, sine, monkeypatch):
     def refuse(*arguments):
         raise MemoryBudgetError("K needs 10GiB")
 
-    monkeypatch.setattr("mercer.cli.fitting.refitted", refuse)
+    monkeypatch.setattr("mercer.tables.fitting.refitted", refuse)
     status, _, err = mercer("train", sine, "-t", "y", *QUICK[:-1], "0")
     assert status == 0
     assert "there is no room to fit on all rows, the model is fitted on 45 of 50: K needs 10GiB" in err
@@ -103,7 +103,7 @@ def test_a_fit_that_does_not_fit_is_not_made(mercer, sine, monkeypatch):
 
 
 def test_folds_end_with_the_time(mercer, sine, monkeypatch):
-    monkeypatch.setattr("mercer.cli.train._PATIENCE", 1e-3)
+    monkeypatch.setattr("mercer.tables.training._PATIENCE", 1e-3)
     status, out, _ = mercer("train", sine, "-t", "y", *QUICK[:-2], "--json")
     assert status == 0
     assert json.loads(out)["error_from"].startswith("1 of 5 folds, 10 rows: time was short")
@@ -116,7 +116,7 @@ def test_folds_that_are_asked_for_end_with_the_time_too(mercer, sine):
 
 
 def test_folds_that_are_asked_for_have_no_other_end(mercer, sine, monkeypatch):
-    monkeypatch.setattr("mercer.cli.train._PATIENCE", 1e-3)
+    monkeypatch.setattr("mercer.tables.training._PATIENCE", 1e-3)
     status, out, _ = mercer("train", sine, "-t", "y", *QUICK, "--json")
     assert status == 0
     assert json.loads(out)["error_from"].startswith("2 folds, with the search done again")
@@ -261,7 +261,7 @@ def test_a_report_of_fewer_sparse_columns(mercer, tmp_path, monkeypatch):
 
 
 def test_many_rows_are_thinned_unless_asked_for(mercer, sine, monkeypatch):
-    monkeypatch.setattr("mercer.cli.train._MOST", 20)
+    monkeypatch.setattr("mercer.tables.training._MOST", 20)
     for more, rows in (([], 20), (["--rows", "45"], 45), (["--rows", "100"], 50)):
         status, out, err = mercer("train", sine, "-t", "y", *QUICK, "--json", *more)
         assert (status, json.loads(out)["rows"]) == (0, rows)

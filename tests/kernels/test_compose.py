@@ -37,7 +37,9 @@ from mercer import (
 from mercer.errors import InputError
 from mercer.features.polynomial import PolynomialMap
 from mercer.features.taylor import GaussianTaylorMap
+from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Centered, Mapped, OnColumns, Power, Product, Scaled, Sum
+from mercer.kernels.domain import Domain
 
 g, p, l = Gaussian(sigma=1.3), Polynomial(2, c=0.5), Linear()
 
@@ -289,6 +291,15 @@ def test_length_scales_are_a_map(X, Y, backend):
 
 
 # --- domains --------------------------------------------------------------------------------------
+
+
+def test_a_domain_may_be_said_by_its_word():
+    class Own(Kernel):
+        domain = "objects"
+
+    assert Own.domain is Domain.OBJECTS and not Own.domain.is_vectors
+    with pytest.raises(InputError, match="'vectors', 'objects', 'any', got 'texts': name one"):
+        type("Other", (Kernel,), {"domain": "texts"})
 
 
 def test_domains_of_compositions():

@@ -282,6 +282,19 @@ def test_a_slow_machine_compares_the_same_kernels_on_fewer_points(wave, monkeypa
     assert points(1e-3) == 100  # never fewer
 
 
+def test_nothing_is_timed_where_no_time_is_left(wave, monkeypatch):
+    """One trial on few points, of one thread, and a last fit of few points: nothing more would be used."""
+    monkeypatch.setattr(Search, "_trial_seconds", None)  # a call would fail
+    monkeypatch.setattr(AutoKernelRegressor, "_slowness", None)
+    X, Y = wave[0], wave[1][:, None]
+    search = Search(X, Y, lambda kernel, noise, which: Score(1.0, 1.0, noise), clock=Clock(0.0))
+    found = search.run([family(Gaussian(sigma=1.0)), family(Laplacian(gamma=1.0))])
+    assert [trial.points for trial in found] == [100] and search.is_cut
+    with pytest.warns(UserWarning, match="the last fit takes 1,000 of 2,160 points"):
+        model = AutoKernelRegressor(max_time=1e-9).fit(np.tile(X, (9, 1)), np.tile(wave[1], 9))
+    assert len(model.expansion_) == 1000 and len(model.trials_) == 1
+
+
 def test_every_trial_has_its_share_of_the_time(wave, monkeypatch):
     X, Y = wave[0], wave[1][:, None]
     ends, learn = [], Search._learn

@@ -27,6 +27,7 @@ from mercer.certify.rounding import gram_with_error
 from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
@@ -258,7 +259,7 @@ def radial_profile(kernel: Kernel) -> Function | None:
 
 def line_profile(kernel: Kernel) -> Function | None:
     """φ of a kernel that is φ(x - x') in one dimension, as far as a few shifts can tell."""
-    if kernel.domain != "vectors":
+    if kernel.domain is not Domain.VECTORS:
         return None
     expression = kernel.expression()
     random = np.random.default_rng(0)

@@ -28,6 +28,7 @@ from mercer.errors import InputError
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.table import ColumnKernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import External, Mapping
 from mercer.kernels.parameters import is_vector
@@ -88,7 +89,7 @@ def _leaf(kernel: Kernel, setting: Setting) -> Result:
 
 def _needs(kernel: Kernel, setting: Setting) -> tuple[str, ...]:
     """What a kernel asks of the points, and refuses to be computed without."""
-    is_so = kernel.domain != "nonnegative" or setting.seen == _MULTIPLICITIES
+    is_so = kernel.domain is not Domain.NONNEGATIVE or setting.seen == _MULTIPLICITIES
     return () if is_so else (f"{setting.seen} ≥ 0",)
 
 
@@ -113,7 +114,7 @@ def _prover(kernel: Kernel, setting: Setting) -> Prover:
 
 
 def _space(kernel: Kernel, setting: Setting) -> Space:
-    return Space(kernel.domain == "nonnegative", setting.dim, setting.seen)
+    return Space(kernel.domain is Domain.NONNEGATIVE, setting.dim, setting.seen)
 
 
 def _expression(kernel: Kernel) -> Expression | Open:

@@ -65,7 +65,7 @@ def largest_dimension(kernel: KernelLike) -> float | None:
     from mercer.certify.verdict import certify  # `verdict` imports this file too.
 
     kernel = as_asked(kernel)
-    if kernel.domain not in ("vectors", "nonnegative"):
+    if not kernel.domain.is_vectors:
         raise InputError(f"a dimension is a number of columns, and {kernel!r} is no kernel on vectors")
     largest = proved_dimension(kernel)
     if largest == math.inf or certify(kernel, dim=int(largest) + 1).verdict == "refuted":

@@ -23,6 +23,7 @@ from mercer.certify.optimise import descended, share
 from mercer.certify.rounding import EPSILON, gram_with_error
 from mercer.certify.witness import Witness, witness_at
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Columns, External, Scaling
 
@@ -248,4 +249,4 @@ def _dimensions(expression: Expression) -> list[int]:
 
 
 def _is_nonnegative(kernel: Kernel) -> bool:
-    return kernel.domain == "nonnegative" or any(map(_is_nonnegative, kernel.children().values()))
+    return kernel.domain is Domain.NONNEGATIVE or any(map(_is_nonnegative, kernel.children().values()))

@@ -116,7 +116,7 @@ class FunctionInSpace:
 
     def spectrum(self, omega: ArrayLike) -> np.ndarray:  # (m,) or (m, d) to (m,)
         """|f̂(ω)|² / v(ω) = v(ω) |Σᵢ αᵢ e^{-i⟨ω, xᵢ⟩}|²: its integral, times (2π)^{-d/2}, is ‖f‖²."""
-        if self.function.kernel.domain not in ("vectors", "nonnegative"):
+        if not self.function.kernel.domain.is_vectors:
             raise InputError(
                 f"frequencies are of functions of vectors, and {self.function.kernel!r} takes others"
             )

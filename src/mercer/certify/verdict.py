@@ -41,6 +41,7 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.names import KernelLike
 from mercer.kernels.objects import Precomputed
 from mercer.kernels.sets.sets import SetKernel
@@ -141,7 +142,7 @@ def _refuted(
 def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | None) -> Certificate:
     """What a search for a witness makes of a kernel that is not proved."""
     reason = why.reason if evidence is None else f"{why.reason}; {evidence}"
-    if kernel.domain == "objects" or isinstance(kernel, Precomputed) or not kernel.is_resolved():
+    if kernel.domain is Domain.OBJECTS or isinstance(kernel, Precomputed) or not kernel.is_resolved():
         witness = _of_single_elements(kernel)
         if witness is not None:
             return _refuted(kernel, witness)
@@ -171,7 +172,7 @@ def _searched(kernel: Kernel, why: Open, evidence: Evidence | None, dim: int | N
 
 def _of_single_elements(kernel: Kernel) -> Witness | None:
     """A witness of sets with one element each, on which a set kernel is its base."""
-    if type(kernel) is not SetKernel or not kernel.is_resolved() or kernel.base.domain == "any":
+    if type(kernel) is not SetKernel or not kernel.is_resolved() or kernel.base.domain is Domain.ANY:
         return None
     base = certify(kernel.base)
     if base.points is None:
@@ -199,7 +200,7 @@ def _in_dimension(
 
 def _largest(kernel: Kernel) -> int | None:
     """The largest dimension in which the kernel is proved; None if it is in all or in none."""
-    if kernel.domain not in ("vectors", "nonnegative") or not kernel.is_resolved():
+    if not kernel.domain.is_vectors or not kernel.is_resolved():
         return None
     proved = proved_dimension(kernel)
     return int(proved) if 0 < proved < np.inf else None
@@ -207,9 +208,9 @@ def _largest(kernel: Kernel) -> int | None:
 
 def _conditional(kernel: Kernel, dim: int | None) -> tuple[int | None, Step | None]:
     """The order in which a kernel is conditionally positive definite, and why."""
-    if kernel.domain not in ("vectors", "nonnegative"):
+    if not kernel.domain.is_vectors:
         return None, None
-    prover = Prover(Space(kernel.domain == "nonnegative", dim))
+    prover = Prover(Space(kernel.domain is Domain.NONNEGATIVE, dim))
     return conditional_order(kernel.expression(), prover) or (None, None)
 
 
@@ -219,7 +220,7 @@ def _dimension(kernel: Kernel, points: Points | None, dim: Any) -> int | None:
         raise InputError(
             f"dim must be a whole number of at least 1, got {dim!r}: pass the number of columns of the points"
         )
-    width = None if points is None or kernel.domain == "objects" else data_width(points)
+    width = None if points is None or kernel.domain is Domain.OBJECTS else data_width(points)
     if dim is not None and width is not None and dim != width:
         raise InputError(
             f"dim is {dim} but the points have {width} columns: leave dim out, or pass points in ℝ^{dim}"

@@ -11,12 +11,16 @@ from collections.abc import Sequence
 
 from mercer.cli.encoding import never_fail
 from mercer.cli.exits import run
+from mercer.runtime.imports import lean
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status (see `mercer.cli.exits`)."""
+    """Run the command; the exit status (see `mercer.cli.exits`).
+
+    Without arguments they are those of the process, which then has nothing else to do.
+    """
     never_fail()
 
     def command() -> int:  # what it imports takes a while, in which it can be interrupted
@@ -28,4 +32,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return invoke(arguments)
 
-    return run(command)
+    with lean(is_alone=arguments is None):
+        return run(command)

@@ -11,6 +11,7 @@ import typer
 
 from mercer.cli.exits import BAD_INPUT, INTERRUPTED, run
 from mercer.cli.screen import Screen
+from mercer.runtime.imports import import_sklearn
 
 __all__ = ["app", "invoke"]
 
@@ -89,6 +90,16 @@ def _work(action: Work, quiet: bool = False) -> Work:
     return lambda: run(action, quiet)
 
 
+def _learning(action: Work, quiet: bool = False) -> Work:
+    """The same of a command that needs scikit-learn."""
+
+    def begin() -> int:
+        import_sklearn()
+        return action()
+
+    return _work(begin, quiet)
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         from mercer import __version__
@@ -154,6 +165,62 @@ Header = Annotated[
 ]
 
 
+# --- options of "train" alone --------------------------------------------------------------------------
+
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target", "-t", help="The column to predict: its name or position (1 is the first, -1 the last)."
+    ),
+]
+Task = Annotated[str | None, typer.Option(help="classification or regression; found out by default.")]
+KernelText = Annotated[
+    str | None,
+    typer.Option(
+        help='A kernel, such as "2*gaussian(sigma=median) + polynomial(3)", see "mercer kernels"; '
+        "chosen by default.",
+        autocompletion=_kernels_beginning,
+    ),
+]
+Learner = Annotated[
+    str,
+    typer.Option(help="auto; svm, logistic, fisher, parzen, perceptron for classes; ridge, svr for numbers."),
+]
+Time = Annotated[float | None, typer.Option(help="Seconds to take, about.")]
+Seed = Annotated[int, typer.Option(help="Of everything that is drawn at random.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", parser=path, help="The model; FILE's name with .mercer by default."),
+]
+ReportFile = Annotated[
+    Path | None, typer.Option(parser=path, help="The report; the model's name with .html by default.")
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        help="Folds for the error; 0 holds out a tenth. By default 5, or a tenth where these take long."
+    ),
+]
+Rows = Annotated[
+    int | None,
+    typer.Option(help="Take so many rows, at equal distances; 100,000 of a larger table by default."),
+]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
+Keep = Annotated[
+    list[str] | None, typer.Option(help="A column to keep though it looks like a row number or a code.")
+]
+NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.")]
+Proba = Annotated[
+    bool, typer.Option("--proba", help="Learn probabilities of classes also from more than 5,000 rows.")
+]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Show what became of the columns and all that was tried.")
+]
+
+
+# --- the commands ----------------------------------------------------------------------------------------
+
+
 @app.command(
     "train",
     epilog=_examples(
@@ -165,96 +232,36 @@ Header = Annotated[
 )
 def _train(
     file: File,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            help="The column to predict: its name or position (1 is the first, -1 the last).",
-        ),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(help="classification or regression; found out by default.")
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            help='A kernel, such as "2*gaussian(sigma=median) + polynomial(3)", see "mercer kernels"; '
-            "chosen by default.",
-            autocompletion=_kernels_beginning,
-        ),
-    ] = None,
-    learner: Annotated[
-        str,
-        typer.Option(
-            help="auto; svm, logistic, fisher, parzen, perceptron for classes; ridge, svr for numbers."
-        ),
-    ] = "auto",
-    time: Annotated[float | None, typer.Option(help="Seconds to take, about.")] = None,
+    target: Target = None,
+    task: Task = None,
+    kernel: KernelText = None,
+    learner: Learner = "auto",
+    time: Time = None,
     memory: Memory = None,
-    seed: Annotated[int, typer.Option(help="Of everything that is drawn at random.")] = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", parser=path, help="The model; FILE's name with .mercer by default."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(parser=path, help="The report; the model's name with .html by default.")
-    ] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            help="Folds for the error; 0 holds out a tenth. By default 5, or a tenth where these take long."
-        ),
-    ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(help="Take so many rows, at equal distances; 100,000 of a larger table by default."),
-    ] = None,
+    seed: Seed = 0,
+    output: Output = None,
+    report: ReportFile = None,
+    folds: Folds = None,
+    rows: Rows = None,
     missing: Missing = None,
     header: Header = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="A column to keep though it looks like a row number or a code.")
-    ] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Learn probabilities of classes also from more than 5,000 rows.")
-    ] = False,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what became of the columns and all that was tried.")
-    ] = False,
+    drop: Drop = None,
+    keep: Keep = None,
+    no_report: NoReport = False,
+    proba: Proba = False,
+    explain: Explain = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> Work:
     """Choose, fit and check a kernel machine for a table; write MODEL.mercer and a report."""
+    wishes = {name: value for name, value in locals().items() if name not in ("json", "quiet")}
 
     def action() -> int:
         from mercer.cli.train import Wishes, train
 
-        wishes = Wishes(
-            file,
-            target,
-            task,
-            kernel,
-            learner,
-            time,
-            memory,
-            seed,
-            output,
-            report,
-            folds,
-            rows,
-            tuple(missing or ()),
-            header,
-            tuple(drop or ()),
-            tuple(keep or ()),
-            proba,
-            explain,
-            not no_report,
-        )
-        return train(wishes, Screen(quiet, json))
+        return train(Wishes(**wishes), Screen(quiet, json))
 
-    return _work(action, quiet)
+    return _learning(action, quiet)
 
 
 @app.command(
@@ -293,7 +300,7 @@ def _predict(
             screen=Screen(quiet),
         )
 
-    return _work(action, quiet)
+    return _learning(action, quiet)
 
 
 @app.command("report", epilog=_examples("mercer report iris.mercer iris.csv"))
@@ -318,7 +325,7 @@ def _report(
         gaps = tuple(missing or ())
         return report(model, file, output=output, missing=gaps, header=header, screen=Screen(quiet))
 
-    return _work(action, quiet)
+    return _learning(action, quiet)
 
 
 @app.command(
@@ -385,7 +392,7 @@ def _mail_train(
         screen = Screen(quiet, json)
         return train(spam, ham, output=output, report=report, seed=seed, ham_loss=ham_loss, screen=screen)
 
-    return _work(action, quiet)
+    return _learning(action, quiet)
 
 
 @mail_app.command(
@@ -417,7 +424,7 @@ def _mail_classify(
         screen = Screen(as_json=json)
         return classify(model, files or [], explain=explain, through=through, screen=screen)
 
-    return _work(action)
+    return _learning(action)
 
 
 @app.command("demo")
@@ -432,4 +439,4 @@ def _demo(
 
         return demo(folder, Screen(quiet))
 
-    return _work(action, quiet)
+    return _learning(action, quiet)

@@ -147,6 +147,11 @@ _OPTIONS = (
     (re.compile(r"the memory budget with mercer\.config\(memory=…\)"), "--memory"),
     (re.compile(r"mercer\.config\(memory=…\)"), "--memory"),
     (re.compile(r"\bmax_time\b"), "--time"),
+    (re.compile(r"\bkeep=\[(.*?)\] keeps"), r"--keep \1 keeps"),
+    (re.compile(r"\brows=N\b"), "--rows N"),
+    (re.compile(r"\btarget=…"), "--target"),
+    (re.compile(r"\bprobabilities=True\b"), "--proba"),
+    (re.compile(r"\ba smaller number of folds"), "a smaller --folds"),
 )
 
 

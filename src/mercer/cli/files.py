@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from mercer.errors import InputError
-from mercer.runtime.files import is_device
+from mercer.runtime.files import aside, is_device
 from mercer.tables.source import STANDARD_INPUT, without_packing
 
-__all__ = ["report_beside", "require_apart", "require_writable", "stem"]
+__all__ = ["report_beside", "require_outputs", "save", "stem"]
 
 #: what the names of tables end with; what a file is, its content says
 _TABLES = {
@@ -44,7 +45,28 @@ def report_beside(model: Path) -> Path:
     return model.parent / f"{model.name.removesuffix('.mercer')}.html"
 
 
-def require_writable(path: Path) -> None:
+def require_outputs(outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str]) -> None:
+    """Refuse outputs that cannot be written, that are an input, or another output; None is no output.
+
+    >>> require_outputs({"--output": Path("a.mercer")}, {"the model": "./a.mercer"})
+    Traceback (most recent call last):
+    mercer.errors.InputError: --output and the model are the same file, a.mercer: name another one
+    """
+    asked = {name: path for name, path in outputs.items() if path is not None}
+    for path in asked.values():
+        _require_writable(path)
+    _require_apart(asked, inputs)
+
+
+def save(model: Any, path: Path) -> None:
+    """The model file, written aside and renamed."""
+    import mercer
+
+    with aside(path) as place:
+        mercer.save(model, place)
+
+
+def _require_writable(path: Path) -> None:
     """Refuse a place where no file can be made."""
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a file to write")
@@ -57,13 +79,7 @@ def require_writable(path: Path) -> None:
         raise InputError(f"the folder {str(folder)!r} cannot be written to: write elsewhere")
 
 
-def require_apart(outputs: Mapping[str, Path], inputs: Mapping[str, Path | str]) -> None:
-    """Refuse an output that is an input, or another output.
-
-    >>> require_apart({"--output": Path("a.mercer")}, {"the model": "./a.mercer"})
-    Traceback (most recent call last):
-    mercer.errors.InputError: --output and the model are the same file, a.mercer: name another one
-    """
+def _require_apart(outputs: Mapping[str, Path], inputs: Mapping[str, Path | str]) -> None:
     taken = {Path(path).resolve(): name for name, path in inputs.items() if str(path) != STANDARD_INPUT}
     read = next((name for name, path in inputs.items() if str(path) == STANDARD_INPUT), None)
     for name, path in outputs.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.exits import DONE, NO
-from mercer.cli.files import require_apart, require_writable
+from mercer.cli.files import require_outputs, save
 from mercer.cli.screen import Screen, percent
-from mercer.cli.train import save
 from mercer.data.types import Model
 from mercer.errors import InputError, warn_user
 from mercer.runtime.files import aside
@@ -37,17 +36,10 @@ def train(
     from mercer.features.email import messages
     from mercer.selection.mail import MailClassifier
 
-    for path in (output, report):
-        if path is not None:
-            require_writable(path)
-    outputs = {"--output": output} | ({"--report": report} if report is not None else {})
-    require_apart(outputs, {"the spam": spam, "the ham": ham})
-    began = monotonic()
+    began, outputs = monotonic(), {"--output": output, "--report": report}
+    require_outputs(outputs, {"the spam": spam, "the ham": ham})
     _require_apart(spam, ham)
-    for name, path in outputs.items():
-        for folder in (spam, ham):
-            if path.resolve().is_relative_to(folder.resolve()):
-                raise InputError(f"{name} {path} is among the messages in {folder}: name a place elsewhere")
+    _require_elsewhere(outputs, (spam, ham))
     screen.step("reading messages")
     spams, hams = list(messages(spam)), list(messages(ham))
     both = len(set(spams) & set(hams))
@@ -67,24 +59,35 @@ def train(
         "model": str(output),
         "report": None if report is None else str(report),
     }
-    facts |= _left_out(model, y == "spam") | {"seconds": round(monotonic() - began, 3)}
+    _show(facts | _left_out(model, y == "spam") | {"seconds": round(monotonic() - began, 3)}, screen)
+    return DONE
+
+
+def _show(facts: dict[str, Any], screen: Screen) -> None:
     if screen.as_json:
         screen.json(facts)
-        return DONE
+        return
     lost, missed = percent(facts["ham_lost"]), percent(facts["spam_missed"])
-    weights = sorted(model.weights_.items(), key=lambda item: -item[1])
+    weights = sorted(facts["weights"].items(), key=lambda item: -item[1])
     screen.facts(
         [
-            ("messages", f"{len(spams):,} spams, {len(hams):,} hams"),
+            ("messages", f"{facts['spams']:,} spams, {facts['hams']:,} hams"),
             ("error", f"{percent(facts['error'])} ({lost} of hams lost, {missed} of spams missed)"),
             ("", "from folds of the messages; C and the threshold were chosen on them too"),
             ("weights", ", ".join(f"{name} {weight:.2f}" for name, weight in weights)),
             ("time", f"{facts['seconds']:.1f} s"),
-            ("model", str(output)),
-            *([("report", str(report))] if report is not None else []),
+            ("model", facts["model"]),
+            *([("report", facts["report"])] if facts["report"] is not None else []),
         ]
     )
-    return DONE
+
+
+def _require_elsewhere(outputs: Mapping[str, Path | None], folders: Sequence[Path]) -> None:
+    """Refuse outputs among the messages."""
+    for name, path in outputs.items():
+        for folder in folders:
+            if path is not None and path.resolve().is_relative_to(folder.resolve()):
+                raise InputError(f"{name} {path} is among the messages in {folder}: name a place elsewhere")
 
 
 def _require_apart(spam: Path, ham: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.files import report_beside, require_apart, require_writable
+from mercer.cli.files import report_beside, require_outputs
 from mercer.cli.screen import Screen, percent
 from mercer.data import points as data
 from mercer.errors import InputError
@@ -52,9 +52,7 @@ def predict(
     screen: Screen,
 ) -> int:
     """A CSV of the table with the prediction in its last column; probabilities before it."""
-    if output is not None:
-        require_writable(output)
-        require_apart({"--output": output}, {"the model": model_path, "the table": file})
+    require_outputs({"--output": output}, {"the model": model_path, "the table": file})
     settings: Any = {} if memory is None else {"memory": memory}
     with config(**settings):
         model = load_table_model(model_path)
@@ -174,13 +172,12 @@ def report(
     """A report of a model on a table that has the target."""
     from mercer.cli.exits import as_options
     from mercer.cli.summary import error_at_training
-    from mercer.cli.train import split
+    from mercer.report import fit_notes
     from mercer.reporting import write_report
-    from mercer.reporting.notes import fit_notes
+    from mercer.tables.training import split
 
     path = output or report_beside(model_path)
-    require_writable(path)
-    require_apart({"--output": path}, {"the model": model_path, "the table": file})
+    require_outputs({"--output": path}, {"the model": model_path, "the table": file})
     model = load_table_model(model_path)
     about = getattr(model, "about_", {})
     if "target" not in about:

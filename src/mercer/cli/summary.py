@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from mercer.cli.screen import Screen, percent
+from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.kernels.words import has_scales, in_words, scales, short_name, tells_apart
-from mercer.tables.model import TableModel
+from mercer.tables import TableModel, Training
+from mercer.tables.formats import equally_spaced
 from mercer.verdict import Verdict
 
-if TYPE_CHECKING:
-    from mercer.cli.train import Training
-
 __all__ = ["AtTraining", "error_at_training", "error_text", "show_training", "told_apart", "verdict_of"]
+
+_SPREAD = 5000  # rows that tell the spread of a column to about a hundredth: 1/√(2n)
 
 
 def verdict_of(about: dict[str, Any]) -> Verdict:
@@ -87,15 +89,20 @@ def told_apart(model: TableModel, X: Points) -> str:
     numbers = len(names) - len(features.objects_)
     if numbers == 0 or not has_scales(model.estimator_.kernel_):
         return ""
-    spread = np.asarray(model.transform(X)[:, :numbers], dtype=np.float64).std(axis=0)
+    n = data.n_points(X)
+    some = X if n <= _SPREAD else data.take(X, equally_spaced(n, _SPREAD))
+    spread = np.asarray(model.transform(some)[:, :numbers], dtype=np.float64).std(axis=0)
     return tells_apart(model.estimator_.kernel_, names[:numbers], spread=spread, sources=features.sources())
 
 
-def show_training(training: Training, explain: bool, screen: Screen) -> None:
-    """The summary: the verdict first."""
+def show_training(
+    training: Training, model: Path, report: Path | None, explain: bool, screen: Screen
+) -> None:
+    """The summary: the verdict first. The paths are of what was written."""
     if screen.as_json:
-        screen.json(_facts(training, explain))
+        screen.json(_facts(training, model, report, explain))
         return
+    apart = told_apart(training.model, training.X)
     about, search = training.model.about_, training.model.estimator_
     classes = f", {len(np.unique(training.target.y))} classes" if about["task"] == "classification" else ""
     inner = getattr(search, "model_", search)
@@ -106,15 +113,14 @@ def show_training(training: Training, explain: bool, screen: Screen) -> None:
         ("task", f"{about['task']} of {about['target']!r}{classes}"),
         ("data", f"{about['rows']:,} rows, {_columns(training)}"),
         ("kernel", f"{kernel}, chosen from {_count(len(search.trials_), 'trial')}"),
-        *([("", f"tells rows apart most by {training.apart}")] if training.apart else []),
+        *([("", f"tells rows apart most by {apart}")] if apart else []),
         ("learner", f"{_learner(inner, about['fitted'])}"),
         ("error", error_text(about)),
         ("", f"from {about['error_from']}"),
         ("time", f"{training.seconds:.1f} s"),
-        ("model", str(training.model_path)),
+        ("model", str(model)),
+        *([("report", str(report))] if report is not None else []),
     ]
-    if training.report_path is not None:
-        pairs.append(("report", str(training.report_path)))
     screen.facts(pairs)
     if explain:
         _explain(training, screen)
@@ -162,15 +168,15 @@ def _explain(training: Training, screen: Screen) -> None:
         print(f"\n{report}")
 
 
-def _facts(training: Training, explain: bool) -> dict[str, Any]:
+def _facts(training: Training, model: Path, report: Path | None, explain: bool) -> dict[str, Any]:
     search = training.model.estimator_
     facts = dict(training.model.about_)
     facts |= {
         "learner": type(getattr(search, "model_", search)).__name__,
         "trials": len(search.trials_),
         "seconds": round(training.seconds, 3),
-        "model": str(training.model_path),
-        "report": None if training.report_path is None else str(training.report_path),
+        "model": str(model),
+        "report": None if report is None else str(report),
         "notes": training.notes,
     }
     if training.target.task == "classification":

@@ -15,6 +15,7 @@ from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.pair import Mapping
 from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.kernels.vectors.dotproduct import Linear
@@ -218,8 +219,10 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     def _kernel(self) -> Kernel:
         return Linear() if self.features is None else Linear() @ self.features
 
-    def _validate(self, X: Points, y: Targets, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
-        return super()._validate(X, y, "vectors", reset, **y_options)  # for a map too
+    def _validate(
+        self, X: Points, y: Targets, domain: Domain, reset: bool, **y_options: Any
+    ) -> tuple[Any, Any]:
+        return super()._validate(X, y, Domain.VECTORS, reset, **y_options)  # for a map too
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,6 +22,7 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import expanded, mean_of, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.calculus import differentiate, evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
@@ -430,7 +431,7 @@ class KernelPCA(
 
 def _require_vectors(kernel: Kernel, what: str) -> None:
     """Refuse kernels whose points cannot be averaged."""
-    if kernel.domain not in ("vectors", "nonnegative"):
+    if not kernel.domain.is_vectors:
         raise InputError(
             f"{what} gives points as vectors, got the kernel {kernel!r}, which compares other "
             "things: there is no pre-image of strings, of tables or of rows of a precomputed matrix; take a "
@@ -442,7 +443,7 @@ def _require_map(kernel: Kernel) -> None:
     """Refuse kernels that the scores of a learned map back cannot be compared with."""
     _require_vectors(kernel, "the learned map back")
     views = (getattr(leaf, "view", None) for leaf in kernel.expression().leaves())
-    if kernel.domain == "nonnegative" or any(view is not None and view.steps for view in views):
+    if kernel.domain is Domain.NONNEGATIVE or any(view is not None and view.steps for view in views):
         raise InputError(
             f"the learned map back compares scores by the kernel itself, got {kernel!r}, which is for the "
             "columns of X or for values ≥ 0: use inverse='fixed_point', or a kernel with one length scale"

@@ -20,6 +20,7 @@ from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
+from mercer.kernels.domain import Domain
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, nonnegative, positive, whole
 from mercer.kernels.vectors.dotproduct import Linear
@@ -299,7 +300,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
 
     def _is_gentle(self, X: Points, given: np.ndarray) -> bool:
         """Whether a factor in float32 does for α, and K is quick to compute in float64."""
-        if settings().dtype != "float64" or self.kernel_.domain == "objects":
+        if settings().dtype != "float64" or self.kernel_.domain is Domain.OBJECTS:
             return False
         trace = float(Gram(self.kernel_, X, cache=0).diag().sum())
         alpha = float(given.min()) * (1.0 if self.lam is None else data.n_points(X))

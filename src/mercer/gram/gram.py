@@ -72,7 +72,7 @@ class Gram:
         if not isinstance(kernel, Kernel):
             raise InputError(f"kernel must be a Kernel such as Gaussian(sigma=1.0), got {kernel!r}")
         kernel = kernel.__sklearn_clone__()  # a later set_params must not reach this Gram
-        if Y is not None and kernel.domain in ("vectors", "nonnegative"):
+        if Y is not None and kernel.domain.is_vectors:
             agreement.require_same_names(X, Y)
         X = check_domain(kernel, X, "X")
         Y = None if Y is None else check_domain(kernel, Y, "Y")
@@ -124,7 +124,7 @@ class Gram:
         array([[0.6065, 1.    ]])
         """
         Y = self._raw[1]
-        if self.kernel.domain in ("vectors", "nonnegative"):
+        if self.kernel.domain.is_vectors:
             agreement.require_same_names(X, Y)
         X = check_domain(self.kernel, X, "X")
         left = prepare_left(self._program, X, self._sides.right, _OTHERS) if not self.is_symmetric else None

@@ -24,6 +24,7 @@ from mercer.data.sparse import require_indices
 from mercer.errors import InputError, InputTypeError
 from mercer.gram.sparse_rows import CommonColumns, sort_columns
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
@@ -112,13 +113,13 @@ class Sides:
 def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
     """The raw points, checked for what the kernel says a point is."""
     is_list = not is_one_object(X) and (hasattr(X, "shape") or hasattr(X, "__len__"))
-    if kernel.domain == "any" and not is_list:
+    if kernel.domain is Domain.ANY and not is_list:
         raise InputTypeError(
             f"{name} must be a table or a list of points, got {X!r}: pass one entry per point"
         )
-    if kernel.domain in ("vectors", "nonnegative"):
+    if kernel.domain.is_vectors:
         return data.as_vectors(X, name)
-    if kernel.domain == "objects":
+    if kernel.domain is Domain.OBJECTS:
         return data.as_objects(X, name)
     if data.n_points(X) == 0:
         raise InputError(f"{name} has no points: pass at least one")

@@ -34,6 +34,7 @@ import numpy as np
 from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.depth import require_shallow
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression, Number, wrap
 from mercer.kernels.formula.pair import Pair, ParameterLeaf, Scaling
 from mercer.kernels.parameters import Parameter, is_vector
@@ -53,8 +54,8 @@ class Kernel:
 
     #: every concrete kernel class; a class enters when it is defined
     registry: ClassVar[list[type[Kernel]]] = []
-    #: what a point is: "vectors", "nonnegative" (vectors ≥ 0), "objects", or "any"
-    domain: str = "vectors"
+    #: what a point is; a class may say it by its word, "objects"
+    domain: Domain = Domain.VECTORS
     #: of a kernel on objects, what they are: "sequences", "sets", "trees", "graphs"; None for any
     objects: str | None = None
     #: why this kernel is positive definite for every value of its parameters, or None
@@ -74,6 +75,8 @@ class Kernel:
 
     def __init_subclass__(cls, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if isinstance(vars(cls).get("domain"), str):  # a word will do
+            cls.domain = Domain(cls.domain)
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
         cls.parameters = MappingProxyType({**cls.parameters, **own})
         if "__init__" not in vars(cls):
@@ -227,7 +230,7 @@ class Kernel:
     def expression(self, pair: Pair | None = None) -> Expression:
         """The formula as a tree, parameters as named leaves."""
         pair = pair or Pair()
-        if self.domain == "nonnegative":
+        if self.domain is Domain.NONNEGATIVE:
             pair = replace(pair, view=replace(pair.view, nonnegative_for=type(self).__name__))
         symbolic = object.__new__(type(self))  # This is the same kernel, with leaves for its numbers.
         for name in self._names():

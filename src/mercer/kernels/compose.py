@@ -17,6 +17,7 @@ from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.depth import require_shallow
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import (
     Expression,
     exp,
@@ -64,9 +65,9 @@ class _Composite(Kernel):
     """A kernel made of others: the domain is the narrowest of theirs (a row of numbers is an object, too)."""
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
+    def domain(self) -> Domain:  # type: ignore[override]
         domains = {child.domain for child in self.children().values()}
-        return next(kind for kind in ("nonnegative", "vectors", "objects", "any") if kind in domains)
+        return next(kind for kind in Domain if kind in domains)
 
 
 class _Combination(_Composite):
@@ -316,8 +317,8 @@ class OnColumns(_Unary):
     )
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
-        return "any"  # A point is a row of a table, whose chosen columns are checked alone.
+    def domain(self) -> Domain:  # type: ignore[override]
+        return Domain.ANY  # A point is a row of a table, whose chosen columns are checked alone.
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
@@ -347,8 +348,8 @@ class Mapped(_Unary):
     )
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
-        return "any"
+    def domain(self) -> Domain:  # type: ignore[override]
+        return Domain.ANY
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Mapping(self.function)))

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.data.types import Objects, Points, Targets
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import fixed
@@ -30,7 +31,7 @@ class FromFunction(Kernel):
            [3., 5.]])
     """
 
-    domain = "objects"
+    domain = Domain.OBJECTS
     is_slow = True  # A Gram of this kernel says so.
     function: Any = fixed(None, "a function of two objects", callable, "f such that f(x, y) is a number")
 
@@ -81,7 +82,7 @@ class Precomputed(Kernel):
     array([[0.7]])
     """
 
-    domain = "any"
+    domain = Domain.ANY
     matrix: Any = fixed(
         None,
         "a square matrix",

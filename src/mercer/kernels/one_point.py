@@ -16,6 +16,7 @@ import numpy as np
 
 from mercer.data.types import Points
 from mercer.errors import InputError
+from mercer.kernels.domain import Domain
 
 __all__ = ["as_list", "is_one_object", "require_one_length", "width_of"]
 
@@ -31,7 +32,7 @@ def as_list(domain: str, X: Points, width: int | None = None) -> tuple[Any, bool
     >>> as_list("objects", "text"), as_list("objects", ["text"])
     ((['text'], True), (['text'], False))
     """
-    if domain in ("vectors", "nonnegative"):
+    if Domain(domain).is_vectors:
         row = _as_row(X)
         if row is None or width not in (None, row.shape[1]):
             return X, False
@@ -46,7 +47,7 @@ def require_one_length(domain: str, X: Points, Y: Points) -> None:
     Traceback (most recent call last):
     mercer.errors.InputError: the two points have 2 and 3 numbers: pass points with as many numbers each
     """
-    if domain not in ("vectors", "nonnegative"):
+    if not Domain(domain).is_vectors:
         return
     x, y = _as_row(X), _as_row(Y)
     if x is not None and y is not None and x.shape != y.shape:
@@ -58,7 +59,7 @@ def require_one_length(domain: str, X: Points, Y: Points) -> None:
 
 def width_of(domain: str, X: Any) -> int | None:
     """The number of columns of one vector or of a table; None where that is not known."""
-    if domain not in ("vectors", "nonnegative"):
+    if not Domain(domain).is_vectors:
         return None
     row = _as_row(X)
     if row is not None:

@@ -26,6 +26,7 @@ from scipy import sparse
 from mercer.data.types import Encoded, Objects
 from mercer.errors import InputTypeError
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Pair
 
@@ -46,7 +47,7 @@ __all__ = [
 class FeatureKernel(Kernel, abstract=True):
     """k(x, x') = ⟨Φ(x), Φ(x')⟩, Φ explicit and sparse."""
 
-    domain = "objects"
+    domain = Domain.OBJECTS
 
     def features(self, X: Objects) -> sparse.csr_array:  # (n, features)
         """Φ of every object; columns are numbered anew by each call."""
@@ -59,7 +60,7 @@ class FeatureKernel(Kernel, abstract=True):
 class ObjectKernel(Kernel, abstract=True):
     """k(x, x') computed from two encoded objects by compiled code."""
 
-    domain = "objects"
+    domain = Domain.OBJECTS
 
     def encode(self, X: Objects) -> Encoded:
         """The objects in a container with ``shape``, ``len`` and rows to be taken by slice or index."""

@@ -24,6 +24,7 @@ import numpy as np
 from mercer.kernels.base import Kernel, text
 from mercer.kernels.columns.table import ColumnKernel
 from mercer.kernels.compose import Normalized, OnColumns, Product, Scaled, Sum
+from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import is_vector
 
 __all__ = ["do_tell", "has_scales", "in_words", "per_column", "scales", "short_name", "tells_apart"]
@@ -50,7 +51,7 @@ def in_words(kernel: Kernel, names: Sequence[str] | None = None) -> str:
         return sign.join(_factor(weights.get(key)) + _part(key, part, names) for key, part in parts)
     shown = repr(kernel)
     for part in kernel.parts():
-        if part.domain == "objects" and not part.children():
+        if part.domain is Domain.OBJECTS and not part.children():
             shown = shown.replace(repr(part), _without_defaults(part), 1)
     for name, value, _ in per_column(kernel):
         low, high = f"{np.min(value):.4g}", f"{np.max(value):.4g}"

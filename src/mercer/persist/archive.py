@@ -17,9 +17,9 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 
 from mercer.errors import InputError, require
-from mercer.persist.imports import ADAPTERS, refusing
 from mercer.persist.known import named_class
 from mercer.persist.rebuild import require_length
+from mercer.runtime.imports import importing_skops
 
 __all__ = ["audit", "read", "write"]
 
@@ -29,7 +29,7 @@ _OLDEST_PROTOCOL = 2  # the oldest protocol of skops whose nodes are known here
 
 
 def _skops() -> Any:
-    with refusing(ADAPTERS):
+    with importing_skops():
         return require("skops.io", extra="models")
 
 

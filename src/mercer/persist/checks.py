@@ -102,7 +102,7 @@ def _kernels_in(values: Any) -> Iterator[Kernel]:
 
 def _check_expansion(f: Expansion) -> None:
     """That a kernel with a number for each column, or with columns by number, has as many as the points."""
-    if f.kernel.domain in ("vectors", "nonnegative"):
+    if f.kernel.domain.is_vectors:
         for view in Program(f.kernel).views:
             view(data.take(f.anchors, slice(0, 1)))
 

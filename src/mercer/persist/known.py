@@ -38,8 +38,9 @@ _HOMES = frozenset((
 #: modules among these that open files, or take files apart
 _READERS = frozenset((
     "mercer.features.email.boxes", "mercer.kernels.graphs.many", "mercer.persist.archive",
-    "mercer.persist.envelope", "mercer.persist.imports", "mercer.persist.walk", "mercer.solvers.control",
+    "mercer.persist.envelope", "mercer.persist.walk", "mercer.solvers.control",
     "mercer.tables.arrays", "mercer.tables.formats", "mercer.tables.frames", "mercer.tables.source",
+    "mercer.tables.training",
 ))
 #: modules whose classes may be named, and whose functions open files
 _READING_FUNCTIONS = frozenset(("mercer.features.email",))

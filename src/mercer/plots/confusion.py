@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
@@ -46,6 +45,8 @@ class ConfusionDisplay(Display):
         array([[1, 0],
                [1, 1]])
         """
+        from sklearn.metrics import confusion_matrix
+
         predictions = np.asarray(predictions)
         true = as_labels(y, len(predictions))
         if len(true) == 0:

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer.data import points as data
+from mercer.data.folds import folds, stratified_folds
 from mercer.data.types import Model, Points
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
 from mercer.plots.filters import is_filter
 from mercer.plots.learned import FittedModel, learned, refittable, sample, width_of
 from mercer.plots.relevance import RelevanceDisplay
-from mercer.reporting.notes import fit_notes
+from mercer.report import fit_notes
 from mercer.runtime.clock import now
 from mercer.selection.nested import mistakes, share_interval
 from mercer.verdict import Verdict, constant_error
@@ -338,19 +338,15 @@ class Case:
     def _in_folds(self) -> HeldOut:
         which = self.some(self.afford(_REFITTED, 4.0, squares=4.0))
         y = self.y[which]
-        (fresh, points), folds = refittable(*self.refitted), _FOLDS
+        fresh, points = refittable(*self.refitted)
         last = fresh[-1] if hasattr(fresh, "named_steps") else fresh
         if "probability" in last.get_params(deep=False) and self._is_cheap:  # predictions stay as they are
             last.set_params(probability=True)
-        if self.is_class:
-            fewest = int(np.unique(y, return_counts=True)[1].min())
-            if fewest >= 2:
-                folds = min(folds, fewest)
-                parts = list(StratifiedKFold(folds, shuffle=True, random_state=self.seed).split(y, y))
-            else:
-                parts = list(KFold(folds, shuffle=True, random_state=self.seed).split(y))
+        fewest = int(np.unique(y, return_counts=True)[1].min()) if self.is_class else 0
+        if fewest >= 2:
+            parts = stratified_folds(y, min(_FOLDS, fewest), self.seed)
         else:
-            parts = list(KFold(min(folds, len(y)), shuffle=True, random_state=self.seed).split(y))
+            parts = folds(len(y), min(_FOLDS, len(y)), self.seed)
         end = now() + self.left(6.0)
         predictions: list[np.ndarray] = []
         chances: list[np.ndarray | None] = []

@@ -37,12 +37,12 @@ _SECTIONS: tuple[tuple[str, str, _Section, float], ...] = (
     ("relevance", "What matters", relevance_section, 0.1),
     ("curve", "Would more data help?", curve_section, 0.2),
     ("choice", "The kernel, and why this one", choice_section, 0.0),
-    ("prototypes", "The most influential points", lambda case, pictures: prototype_section(case), 0.0),
+    ("prototypes", "The most influential points", lambda case, pictures: prototype_section(case), 0.1),
     ("matrix", "What the kernel sees", matrix_section, 0.2),
     ("plane", "The learned function in feature space", plane_section, 0.2),
     ("margin", "Margin and bounds", lambda case, pictures: margin_section(case), 0.1),
     ("fit", "How it was computed", lambda case, pictures: fit_section(case), 0.0),
-    ("columns", "The columns", lambda case, pictures: column_section(case), 0.0),
+    ("columns", "The columns", lambda case, pictures: column_section(case), 0.1),
 )
 
 

@@ -2,20 +2,20 @@ r"""An honest estimate of the error of a whole selection: it is done anew in eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, stdtrit
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d, get_tags
 
 from mercer.data import points as data
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
-__all__ = ["NestedError", "mistakes", "nested_error", "share_interval"]
+__all__ = ["NestedError", "judged", "mistakes", "nested_error", "share_interval"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,8 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
     >>> print(nested_error(KernelRidgeCV(), x, np.sin(x[:, 0]) + 0.1 * rng.normal(size=60), cv=3))
     0.1..., 95 % interval 0.0... to 0.1..., from 3 folds
     """
+    from sklearn.model_selection import check_cv
+
     is_class, is_pairwise = is_classifier(estimator), get_tags(estimator).input_tags.pairwise
     y = _targets(X, y, is_class, is_pairwise)
     every = np.arange(len(y))
@@ -68,15 +70,25 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
         known, new = data.take(X, train), data.take(X, test)
         if is_pairwise:
             known, new = data.columns(known, train), data.columns(new, train)
-        told = np.asarray(clone(estimator).fit(known, y[train]).predict(new))
-        found.append(told.reshape(y[test].shape))
-    errors = [mistakes(told, y[test], is_class) for told, (_, test) in zip(found, splits, strict=True)]
-    rows, predictions = np.concatenate([test for _, test in splits]), np.concatenate(found)
+        found.append(np.asarray(clone(estimator).fit(known, y[train]).predict(new)))
+    return judged(y, [test for _, test in splits], found, is_class)
+
+
+def judged(
+    y: np.ndarray, tests: Sequence[np.ndarray], predictions: Sequence[np.ndarray], is_class: bool
+) -> NestedError:
+    """The error over some folds: ``tests`` are the points of each, ``predictions`` what is told of them.
+
+    >>> judged(np.array([0, 1, 1, 0]), [np.array([2, 0]), np.array([1])], [[1, 1], [1]], True).errors
+    array([0.5, 0. ])
+    """
+    found = [np.asarray(told).reshape(y[test].shape) for told, test in zip(predictions, tests, strict=True)]
+    errors = [mistakes(told, y[test], is_class) for told, test in zip(found, tests, strict=True)]
+    rows, joined = np.concatenate(tests), np.concatenate(found)
     order = np.argsort(rows, kind="stable")
-    rows, predictions = rows[order], predictions[order]
-    error = mistakes(predictions, y[rows], is_class)
-    interval = _interval(error, predictions, y, rows, is_class)
-    return NestedError(error, interval, np.array(errors), predictions, rows)
+    rows, joined = rows[order], joined[order]
+    error = mistakes(joined, y[rows], is_class)
+    return NestedError(error, _interval(error, joined, y, rows, is_class), np.array(errors), joined, rows)
 
 
 def _targets(X: Any, y: Targets, is_class: bool, is_pairwise: bool) -> np.ndarray:  # (n,) or (n, targets)

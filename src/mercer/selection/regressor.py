@@ -116,7 +116,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         beside = plan.memory - 4 * n * n  # The factor is in float32.
         by_memory = int(np.sqrt(max(memory_budget() - beside, 0) / 4))
         seconds = plan.seconds
-        if seconds > _SHARE_WORTH_TIMING * clock.left:
+        if seconds > _SHARE_WORTH_TIMING * clock.left > 0:
             seconds *= self._slowness(X, y)
         by_time = n * (max(clock.left, 0.0) / max(seconds, 1e-9)) ** (1 / 3)
         return int(min(n, max(by_memory, _LEAST_POINTS), max(by_time, _LEAST_POINTS)))

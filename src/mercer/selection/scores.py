@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.ndimage import convolve1d
-from sklearn.model_selection import StratifiedKFold
 
 from mercer.data import points as data
+from mercer.data.folds import stratified_folds
 from mercer.data.types import Points
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
@@ -94,11 +94,7 @@ class MachineErrors:
         penalties = np.array(PENALTIES[part]) / (unit if unit > 0 else 1.0)
         parts = min(self.folds, fewest)
         folds = [
-            fold
-            for number in rounds
-            for fold in StratifiedKFold(parts, shuffle=True, random_state=(self.seed + number) % 2**32).split(
-                y, y
-            )
+            fold for number in rounds for fold in stratified_folds(y, parts, (self.seed + number) % 2**32)
         ]
         if len(which) <= MOST_FOR_FOLDS:
             K = np.asarray(gram.dense(), dtype=np.float64)

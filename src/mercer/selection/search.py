@@ -207,6 +207,8 @@ class Search:
         """The largest number of points, at most so many, with which all trials end in time."""
         if not np.isfinite(self.clock.end) or not families:
             return points
+        if self.clock.is_over:  # what is timed would be in vain
+            return min(points, _LEAST_POINTS)
         sizes, seconds = [], []
         for probe in (probe for probe in _PROBE_POINTS if probe <= max(len(self.Y), _PROBE_POINTS[0])):
             began, left = now(), self.clock.left
@@ -251,7 +253,7 @@ class Search:
         """Trials of the candidates, ``count`` at most, the best first: a thread for each chain of them."""
         made: dict[tuple[int, int], Trial] = {}
         guard = Lock()
-        most = self._at_a_time(points)
+        most = 1 if self.clock.is_over else self._at_a_time(points)
         threads = min(len(chains), most)
         begun = 0
 

@@ -5,5 +5,15 @@ from mercer.tables.formats import read_table
 from mercer.tables.model import TableModel
 from mercer.tables.table import Table
 from mercer.tables.target import Target, find_target
+from mercer.tables.training import Training, train
 
-__all__ = ["Table", "TableFeatures", "TableModel", "Target", "find_target", "read_table"]
+__all__ = [
+    "Table",
+    "TableFeatures",
+    "TableModel",
+    "Target",
+    "Training",
+    "find_target",
+    "read_table",
+    "train",
+]

@@ -18,7 +18,7 @@ matters at all is what an analysis of variance says first.
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import f as f_distribution
+from scipy.special import fdtrc
 
 __all__ = ["are_names", "may_be_names"]
 
@@ -49,7 +49,7 @@ def are_names(x: np.ndarray, y: np.ndarray) -> bool:
         return False
     within = ((Y - means[places]) ** 2).sum(axis=0) / (n - K)  # (t,)
     between = (counts[:, None] * (means - Y.mean(axis=0)) ** 2).sum(axis=0) / (K - 1)
-    if not (f_distribution.sf(between / np.maximum(within, 1e-300), K - 1, n - K) < _SURE).any():
+    if not (fdtrc(K - 1, n - K, between / np.maximum(within, 1e-300)) < _SURE).any():
         return False
     return _ratio(means[known], within.sum() / counts[known]) > _ROUGH
 

@@ -32,6 +32,7 @@ __all__ = ["Layout", "decode", "layout", "read_delimited"]
 
 _SEPARATORS = (",", "\t", ";", "|", " ")
 _LOOKED_AT = 200  # lines that the layout is found from
+_LINES, _LETTERS = 20, 1 << 18  # where lines are long: so many of them, or those of so many letters
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _LONGEST = 2**31 - 1  # characters of a field: csv refuses more than 131,072 unless told
@@ -102,12 +103,23 @@ def _records(text: str, separator: str) -> Iterator[list[str]]:
 
 def layout(text: str, name: str, header: bool | None = None) -> Layout:
     """The separator, the presence of a header and the sign of decimals, from the first lines."""
-    head = "".join(line for line in islice(io.StringIO(text, newline=""), _LOOKED_AT))
+    head = _head(text)
     separator = _separator(head, name)
     rows = list(_records(head, separator))
     rows = rows[:-1] if len(rows) > 2 else rows  # the last may be cut by the limit
     comma = separator != "," and _has_decimal_commas(rows)
     return Layout(separator, _has_header(rows) if header is None else header, comma)
+
+
+def _head(text: str) -> str:
+    lines: list[str] = []
+    letters = 0
+    for line in islice(io.StringIO(text, newline=""), _LOOKED_AT):
+        if len(lines) >= _LINES and letters > _LETTERS:
+            break
+        lines.append(line)
+        letters += len(line)
+    return "".join(lines)
 
 
 def _separator(head: str, name: str) -> str:

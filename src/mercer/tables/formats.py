@@ -22,7 +22,8 @@ from mercer.tables import frames
 from mercer.tables.arff import is_arff, read_arff
 from mercer.tables.arrays import columns_of
 from mercer.tables.delimited import decode, read_delimited
-from mercer.tables.source import STANDARD_INPUT, read_bytes
+from mercer.tables.intake import fewer_lines
+from mercer.tables.source import STANDARD_INPUT, Source, read_bytes
 from mercer.tables.svmlight import is_svmlight, read_svmlight
 from mercer.tables.table import LABEL, Table
 
@@ -51,6 +52,7 @@ def read_table(
     missing: Sequence[str] = (),
     rows: int | None = None,
     texts: bool = False,
+    most: int | None = None,
 ) -> Table:
     """The table of a file, or of standard input ("-").
 
@@ -63,19 +65,37 @@ def read_table(
     rows : so many rows, or somewhat fewer, at equal distances. Then a file may be larger than memory, if it
         is Parquet, Arrow or text without line breaks inside its fields
     texts : whether the texts of a delimited file are kept too, for `Table.as_written`
+    most : bytes of text, once it is unpacked, that there is time for: of a longer one as many lines are read,
+        at equal distances
     """
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
         raise InputError(f"rows must be a whole number of at least 2, got {rows!r}: pass how many to read")
     if rows is not None and path != STANDARD_INPUT and (table := _of_columns(path, rows)) is not None:
         return table
     source = read_bytes(path, rows)
+    notes: tuple[str, ...] = ()
+    if most is not None and source.lines is None:
+        source, notes = _in_time(source, most)
     table = _dispatch(source.content, source.name, header, missing, texts)
+    table = replace(table, notes=(*table.notes, *notes))
     if rows is None or (table.rows <= rows and source.lines is None):
         return table
     taken = min(rows, table.rows)
     all_there_is = f"{table.rows:,} rows" if source.lines is None else f"{source.lines:,} lines"
     note = f"{taken:,} of the {all_there_is} were taken, at equal distances"
     return replace(table.at(equally_spaced(table.rows, taken)), notes=(*table.notes, note))
+
+
+def _in_time(source: Source, most: int) -> tuple[Source, tuple[str, ...]]:
+    """So many bytes of the lines of a text, and a note that says so; all of other files."""
+    content, lines = fewer_lines(source.content, most)
+    if lines is None:
+        return source, ()
+    share = len(content) / len(source.content)
+    note = (
+        f"there is no time to read all {lines:,} lines of {source.name}: {share:.0%} of them were taken, at "
+    )
+    return source._replace(content=content), (f"{note}equal distances; a longer max_time takes more",)
 
 
 def equally_spaced(n: int, rows: int) -> np.ndarray:  # (rows,)

@@ -16,12 +16,13 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.runtime.config import format_bytes, memory_budget
 
-__all__ = ["PER_BYTE", "Intake", "require_room"]
+__all__ = ["PER_BYTE", "Intake", "fewer_lines", "require_room"]
 
 #: bytes of memory that a byte of a file takes until it is features: the text, the frame, the matrix
 PER_BYTE = 3
 
 _NEWLINE = 10
+_SOME = 1000  # lines that are kept, however little time there is: a search compares kernels on as many
 _TIMES = 8  # as many lines are kept as rows are asked for: a choice among them is nearly equally spaced
 #: what is read as a whole or not at all: its lines are not its rows, or it has none
 _NO_LINES = (b"@", b"%", b"\xff\xfe", b"\xfe\xff", b"PAR1", b"ARROW1", b"\x93NUMPY", b"PK")
@@ -93,6 +94,31 @@ class Intake:
         if self._rest:
             self._thin(b"\n")
         return b"".join(self._kept)
+
+
+def fewer_lines(content: bytes, most: int) -> tuple[bytes, int | None]:
+    r"""Lines at equal distances, as many as ``most`` bytes hold, and how many there were; None with all.
+
+    The first line, which may be a header, is always among them, and so are a thousand others. Where quotes
+    may hold ends of lines, and where lines are no rows, all is kept.
+
+    >>> some, lines = fewer_lines(b"x\n" + b"1\n" * 5000, 4000)
+    >>> some[:4], len(some), lines
+    (b'x\n1\n', 4000, 5001)
+    >>> fewer_lines(b"x\n1\n2\n", 2)
+    (b'x\n1\n2\n', None)
+    """
+    if len(content) <= most or b'"' in content or not _has_lines(content):
+        return content, None
+    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _NEWLINE) + 1
+    if not len(ends) or ends[-1] < len(content):
+        ends = np.append(ends, len(content))
+    below, kept = len(ends) - 1, max(int((len(ends) - 1) * most / len(content)), _SOME)
+    if below <= kept:
+        return content, None
+    which = np.concatenate([[0], 1 + np.arange(kept) * below // kept])
+    starts = np.concatenate([[0], ends[:-1]])
+    return b"".join(content[starts[i] : ends[i]] for i in which.tolist()), below + 1
 
 
 def _has_lines(start: bytes) -> bool:

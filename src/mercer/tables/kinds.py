@@ -9,24 +9,25 @@ Kind(kind='id', why='each row has a value of its own')
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from mercer.errors import InputTypeError
-from mercer.kernels.columns.cells import gaps, is_date
+from mercer.kernels.columns.cells import gaps
+from mercer.kernels.columns.kinds import Content, content_of, mean_words
 from mercer.tables.dates import orders_of
 from mercer.tables.numbers import need_a_closer_look
 from mercer.tables.view import TableView, chunks
 
 __all__ = ["Kind", "is_used", "kind_of", "kinds_of"]
 
-_WORDS = 2.5  # words from which, on average, texts are no names of categories
+_OWN = "each row has a value of its own"
 _FEW = 20  # rows below which values of their own say nothing
+_ONE_WORD = 1.5  # words, on average, below which texts are of one word but for a few
+_WITH_DIGITS = 0.9  # the share of texts with a digit from which they are codes
 _ID_NAME = re.compile(
     r"(.*[_ .-])?(id|uuid|guid|index|row_?names?|row_?number|unnamed: \d+)|.*[a-z]Id|.*ID", re.I
 )
@@ -80,29 +81,25 @@ def kinds_of(view: TableView, keep: Sequence[str] = ()) -> list[Kind]:
 
 
 def _kind_of(column: np.ndarray, name: Any, categorical: bool) -> Kind:
-    is_gap = gaps(column)
-    if is_gap.all():
+    content, is_gap = content_of(column, categorical), gaps(column)
+    present, has_gaps = column[~is_gap], bool(is_gap.any())
+    is_text = not categorical and len(present) > 0 and isinstance(present[0], str)
+    if content is Content.EMPTY:
         return Kind("empty", "every value is missing")
-    present = column[~is_gap]
-    if is_date(column):
-        return Kind("date") if _varies(present) else _constant(present)
-    if column.dtype.kind == "b" or categorical:
-        return Kind("category") if _varies(present) or is_gap.any() else _constant(present)
-    if column.dtype.kind in "iuf":
-        return _number(present, name, bool(is_gap.any()))
-    values = present.tolist()
-    if all(isinstance(value, bool) for value in values):
-        return Kind("category") if _varies(present) or is_gap.any() else _constant(present)
-    if all(isinstance(value, Real | Decimal) for value in values):
-        return _number(np.array([float(value) for value in values]), name, bool(is_gap.any()))
-    if orders_of(present):
-        return Kind("date") if _varies(present) else _constant(present)
-    if all(isinstance(value, str) for value in values):
-        return _text(values, name, bool(is_gap.any()))
-    if all(isinstance(value, list | tuple | set | frozenset | Mapping | np.ndarray) for value in values):
+    if content is Content.OTHER:
+        kinds = ", ".join(sorted({type(value).__name__ for value in present.tolist()}))
+        raise InputTypeError(f"column {name!r} holds {kinds}, for which there are no features: leave it out")
+    if content is Content.NUMBER:
+        return _number(present.astype(np.float64) if column.dtype.kind == "O" else present, name, has_gaps)
+    if content is Content.SET:
         return Kind("set")
-    kinds = ", ".join(sorted({type(value).__name__ for value in values}))
-    raise InputTypeError(f"column {name!r} holds {kinds}, for which there are no features: leave it out")
+    if content is Content.DATE or (is_text and orders_of(present)):
+        return Kind("date") if _varies(present) else _constant(present)
+    if not _varies(present):
+        return Kind("category") if has_gaps else _constant(present)
+    if is_text and content is not Content.TEXT and _are_codes(present.tolist(), name):
+        return Kind("id", _OWN)
+    return Kind("category" if content is Content.LABEL else str(content))
 
 
 def _varies(present: np.ndarray) -> bool:
@@ -123,20 +120,12 @@ def _number(present: np.ndarray, name: Any, has_gaps: bool) -> Kind:
         return Kind("number")
     counts_up = present[0] in (0, 1) and bool((np.diff(present) == 1).all())  # a row number
     is_named = bool(_ID_NAME.fullmatch(str(name))) and len(np.unique(present)) == n
-    return Kind("id", "each row has a value of its own") if counts_up or is_named else Kind("number")
+    return Kind("id", _OWN) if counts_up or is_named else Kind("number")
 
 
-def _text(texts: list[str], name: Any, has_gaps: bool) -> Kind:
-    different = len(set(texts))
-    if different == 1:
-        return Kind("category") if has_gaps else _constant(texts)
-    if different <= len(texts) / 2:
-        return Kind("category")
-    words = np.mean([len(text.split()) for text in texts])
-    if words >= _WORDS:
-        return Kind("text")
-    if different == len(texts) >= _FEW and words < 1.5:
-        digits = np.mean([any(letter.isdigit() for letter in text) for text in texts])
-        if digits > 0.9 or _ID_NAME.fullmatch(str(name)):
-            return Kind("id", "each row has a value of its own")
-    return Kind("string") if different > 2 * _FEW else Kind("category")
+def _are_codes(texts: list[str], name: Any) -> bool:
+    """Whether no two rows share a text of one word, and these have digits or the column such a name."""
+    if not _FEW <= len(texts) == len(set(texts)) or mean_words(texts) >= _ONE_WORD:
+        return False
+    digits = np.mean([any(letter.isdigit() for letter in text) for text in texts])
+    return bool(digits > _WITH_DIGITS or _ID_NAME.fullmatch(str(name)))

@@ -192,7 +192,7 @@ def _check_values(of: _Matrices) -> None:
 
 
 def _check_positive(of: _Matrices) -> None:
-    on_vectors = of.kernel.domain in ("vectors", "nonnegative")
+    on_vectors = of.kernel.domain.is_vectors
     if not is_claimed(of.kernel, data.as_vectors(of.X).shape[1] if on_vectors else None):
         return
     # A change of each entry by at most t moves no eigenvalue by more than n t (Weyl).

@@ -14,6 +14,7 @@ import mercer as m
 import mercer.kernels
 from mercer.kernels import compose
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.testing.objects import OBJECTS
 
 __all__ = ["example_kernels", "example_points", "missing_examples", "own_kernels"]
@@ -167,14 +168,14 @@ def example_points(kernel: Kernel, n: int, rng: np.random.Generator) -> Any:
         return rng.integers(0, len(_MATRIX), n)
     kinds = {leaf.objects for leaf in _leaves(kernel)} - {None}
     is_table = {"OnColumns", "ColumnKernel"} & {type(part).__name__ for part in kernel.parts()}
-    if kernel.domain == "objects" or (kinds and not is_table):
+    if kernel.domain is Domain.OBJECTS or (kinds and not is_table):
         return OBJECTS[kinds.pop() if kinds else None](n, rng)
     points = np.round(64 * rng.normal(size=(n, 3))) / 64
     points[1::5] = 0.0
     points[4::5] = points[3::5][: len(points[4::5])]
-    if kernel.domain == "any":
+    if kernel.domain is Domain.ANY:
         points[:, 2] = np.round(points[:, 2])  # a column of categories
-    return np.abs(points) if kernel.domain == "nonnegative" else points
+    return np.abs(points) if kernel.domain is Domain.NONNEGATIVE else points
 
 
 def _leaves(kernel: Kernel) -> Iterator[Kernel]:

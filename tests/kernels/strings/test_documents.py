@@ -182,3 +182,19 @@ def test_what_is_refused():
         BagOfWords(2)([{"to", "be"}])
     np.testing.assert_array_equal(BagOfWords()([{"to", "be"}, {"be"}]), [[2.0, 1.0], [1.0, 1.0]])
     np.testing.assert_array_equal(BagOfWords()(["", "."]), np.zeros((2, 2)))
+
+
+def test_a_text_is_read_once(monkeypatch):
+    from mercer.kernels.strings import documents
+
+    read, found = [], documents.re.findall
+    monkeypatch.setattr(documents.re, "findall", lambda *given: read.append(given) or found(*given))
+    kernel = BagOfWords(weighting="tf-idf")
+    texts = ["a text that only this test has", "and another text of this test"]
+    kernel.resolve(texts)(texts)
+    assert len(read) == 2
+    kernel.resolve([texts[0] * documents._LONGEST])
+    kernel.resolve([texts[0] * documents._LONGEST])
+    assert len(read) == 4  # long texts are not kept
+    pairs = BagOfWords(pattern=r"(\w)(\w)")
+    assert pairs("abab", "ab") == 2.0  # groups make tuples, which are words too

@@ -36,6 +36,7 @@ from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed, asymmetry
 from mercer.kernels.parameters import Parameter, fixed
@@ -135,7 +136,8 @@ class KernelMixin:
         check_is_fitted(self)
         domain = self.kernel_.domain
         X = self._validate(X, "no_validation", domain, reset=False)[0]
-        return check_domain(self.kernel_, X, "X") if domain == "any" else X  # many points, never a single one
+        # these are many points, never a single one
+        return check_domain(self.kernel_, X, "X") if domain is Domain.ANY else X
 
     def _finds_nothing_to_check(self, X: Points) -> bool:
         """Whether these are a few rows of finite numbers, as many in each as the fit had, without names.
@@ -151,17 +153,19 @@ class KernelMixin:
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and not hasattr(self, "feature_names_in_")
             and not self._pairwise
-            and self.kernel_.domain == "vectors"
+            and self.kernel_.domain is Domain.VECTORS
             and bool(np.isfinite(X).all())
         )
 
-    def _validate(self, X: Points, y: Targets, domain: str, reset: bool, **y_options: Any) -> tuple[Any, Any]:
+    def _validate(
+        self, X: Points, y: Targets, domain: Domain, reset: bool, **y_options: Any
+    ) -> tuple[Any, Any]:
         with_y = not _is_absent(y)
         if with_y and y is not None:
             (require_labels if is_classifier(self) else require_targets)(y)
         if sparse.issparse(X):
             require_indices(X)
-        if self._pairwise or domain in ("vectors", "nonnegative"):
+        if self._pairwise or domain.is_vectors:
             data.require_numbers(X)
             accept = False if self._pairwise else "csr"
             options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
@@ -180,7 +184,7 @@ class KernelMixin:
         elif reset:
             vars(self).pop("n_features_in_", None)  # of an earlier fit
             vars(self).pop("feature_names_in_", None)
-        if domain == "objects":
+        if domain is Domain.OBJECTS:
             X = data.as_objects(X)
         if with_y:
             check_consistent_length(X, y)
@@ -219,9 +223,9 @@ class KernelMixin:
         except InputError:  # fit tells
             return tags
         tags.input_tags.pairwise = is_pairwise(kernel)
-        tags.input_tags.sparse = domain in ("vectors", "nonnegative")
-        tags.input_tags.positive_only = domain == "nonnegative"
-        tags.input_tags.string = tags.input_tags.one_d_array = domain == "objects"
+        tags.input_tags.sparse = domain.is_vectors
+        tags.input_tags.positive_only = domain is Domain.NONNEGATIVE
+        tags.input_tags.string = tags.input_tags.one_d_array = domain is Domain.OBJECTS
         return tags
 
 

@@ -22,6 +22,7 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import choice
 from mercer.report import Journal
 from mercer.runtime.threads import single_threaded_blas
@@ -137,7 +138,7 @@ def refutation(kernel: Kernel, X: Points, centred: bool) -> float:
 
 def _is_proved(kernel: Kernel, X: Points) -> bool:
     some = _some(X)
-    width = None if kernel.domain == "objects" else data_width(some)
+    width = None if kernel.domain is Domain.OBJECTS else data_width(some)
     return isinstance(prove(kernel, Setting(width, some)), Step)
 
 

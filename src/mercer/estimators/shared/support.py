@@ -224,7 +224,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         if n <= _FLOAT64_IS_CHEAP_BELOW:
             few = f"{_FLOAT64_IS_CHEAP_BELOW} points or fewer"
             return "float64", f"float64 kernel values: they cost little for {few}"
-        if self._pairwise or self.kernel_.domain not in ("vectors", "nonnegative"):
+        if self._pairwise or not self.kernel_.domain.is_vectors:
             return "float64", "float64 kernel values, as they are given"
         values = points.data if sparse.issparse(points) else np.asarray(points)
         if values.size and max(float(values.max()), -float(values.min())) >= 1e15:

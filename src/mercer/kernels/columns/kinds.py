@@ -1,5 +1,7 @@
-"""Choosing a kernel for every column of a table, by what the column holds.
+"""What the columns of a table hold, and a kernel for each of them by that.
 
+>>> content_of(np.array(["yes", "no", None, "yes", "no"], dtype=object))
+<Content.LABEL: 'label'>
 >>> choose([[31.0, "Rome"], [45.0, "Oslo"], [23.0, "Rome"]])
 {0: Gaussian(sigma='median'), 1: Delta()}
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from decimal import Decimal
+from enum import StrEnum, auto
 from functools import reduce
 from numbers import Real
 from operator import add
@@ -23,12 +26,66 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.columns.cells import gaps, is_date, to_days, values
 from mercer.kernels.vectors.stationary import Delta, Gaussian, Periodic
 
-__all__ = ["choose"]
+__all__ = ["Content", "choose", "content_of", "mean_words"]
 
 _YEAR = 365.25  # days
 #: Rules of thumb: texts of more words on average are free text, and no categories; short texts with more
 #: different values may be names rather than categories.
 _WORDS_OF_A_TEXT, _DIFFERENT_NAMES = 2.5, 40
+
+
+class Content(StrEnum):
+    """What the cells of a column are, by their types and by how many of them are different."""
+
+    #: every cell is missing
+    EMPTY = auto()
+    NUMBER = auto()
+    DATE = auto()
+    #: names of categories: yes or no, a categorical type, texts that come again
+    LABEL = auto()
+    #: sentences: more than two words on average, most of them different
+    TEXT = auto()
+    #: short texts of which most are different, and more than forty
+    STRING = auto()
+    #: lists, sets and dicts of counts
+    SET = auto()
+    OTHER = auto()
+
+
+def content_of(column: np.ndarray, is_categorical: bool = False) -> Content:
+    """What a column, as `mercer.kernels.columns.cells.values` gives it, holds where nothing is missing."""
+    is_gap = gaps(column)
+    if is_gap.all():
+        return Content.EMPTY
+    if is_date(column):
+        return Content.DATE
+    if column.dtype.kind == "b" or is_categorical:
+        return Content.LABEL
+    if column.dtype.kind in "iuf":
+        return Content.NUMBER
+    present = column[~is_gap].tolist()
+    if all(isinstance(value, bool | np.bool_) for value in present):
+        return Content.LABEL
+    if all(isinstance(value, Real | Decimal) for value in present):
+        return Content.NUMBER
+    if all(isinstance(value, str) for value in present):
+        return _content_of_texts(present)
+    sets = list | tuple | set | frozenset | Mapping | np.ndarray
+    return Content.SET if all(isinstance(value, sets) for value in present) else Content.OTHER
+
+
+def _content_of_texts(texts: list[str]) -> Content:
+    different = len(set(texts))
+    if different <= len(texts) / 2:
+        return Content.LABEL
+    if mean_words(texts) >= _WORDS_OF_A_TEXT:
+        return Content.TEXT
+    return Content.STRING if different > _DIFFERENT_NAMES else Content.LABEL
+
+
+def mean_words(texts: list[str]) -> float:
+    """How many words the texts have on average."""
+    return float(np.mean([len(text.split()) for text in texts]))
 
 
 def choose(X: Points) -> dict[Any, Kernel]:
@@ -73,26 +130,38 @@ def _keys(table: Any) -> list[Any]:
 
 
 def _kernel_for(column: np.ndarray, table: Any, j: int, name: Any) -> Kernel | None:
-    is_gap = gaps(column)
-    if is_gap.all():
-        return None
-    if is_date(column):
-        return _kernel_for_dates(column[~is_gap], name)
-    if column.dtype.kind == "b" or _is_categorical(table, j):
-        return Delta()
-    if column.dtype.kind in "iuf":
-        return Gaussian(sigma="median")
-    present = column[~is_gap].tolist()
-    if all(isinstance(value, bool | np.bool_) for value in present):
-        return Delta()
-    if all(isinstance(value, Real | Decimal) for value in present):
-        return Gaussian(sigma="median")
-    if all(isinstance(value, str) for value in present):
-        return _kernel_for_texts(present)
-    if all(isinstance(value, list | tuple | set | frozenset | Mapping | np.ndarray) for value in present):
-        from mercer.kernels.sets.bags import Intersection
+    content = content_of(column, _is_categorical(table, j))
+    match content:
+        case Content.EMPTY:
+            return None
+        case Content.NUMBER:
+            return Gaussian(sigma="median")
+        case Content.LABEL:
+            return Delta()
+        case Content.DATE:
+            return _kernel_for_dates(column[~gaps(column)], name)
+        case Content.OTHER:
+            return _kernel_for_others(column[~gaps(column)].tolist(), name)
+    return _kernel_for_objects(content)
 
-        return Intersection().normalized()
+
+def _kernel_for_objects(content: Content) -> Kernel:
+    """The kernel for texts or sets, whose file is loaded where there are any."""
+    if content is Content.TEXT:
+        from mercer.kernels.strings.documents import BagOfWords
+
+        return BagOfWords(weighting="tf-idf").normalized()
+    if content is Content.STRING:
+        from mercer.kernels.strings.spectrum import Spectrum
+
+        return Spectrum(3).normalized()
+    from mercer.kernels.sets.bags import Intersection
+
+    return Intersection().normalized()
+
+
+def _kernel_for_others(present: list[Any], name: Any) -> Kernel:
+    """Values of one type that can be compared are labels."""
     kinds = sorted({type(value).__name__ for value in present})
     if len(kinds) == 1 and isinstance(present[0], Hashable) and not isinstance(present[0], complex):
         return Delta()
@@ -121,18 +190,3 @@ def _kernel_for_dates(column: np.ndarray, name: Any) -> Kernel:
     if (days % 1 != days[0] % 1).any() and np.ptp(days) >= 2:
         parts.append(Periodic(period=1.0))
     return parts[0] if len(parts) == 1 else reduce(add, [part * (1 / len(parts)) for part in parts])
-
-
-def _kernel_for_texts(texts: list[str]) -> Kernel:
-    different = len(set(texts))
-    if different <= len(texts) / 2:
-        return Delta()
-    if np.mean([len(text.split()) for text in texts]) >= _WORDS_OF_A_TEXT:
-        from mercer.kernels.strings.documents import BagOfWords
-
-        return BagOfWords(weighting="tf-idf").normalized()
-    if different > _DIFFERENT_NAMES:
-        from mercer.kernels.strings.spectrum import Spectrum
-
-        return Spectrum(3).normalized()
-    return Delta()

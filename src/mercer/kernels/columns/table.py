@@ -24,6 +24,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.columns.cells import Anything, Labels, Numbers, Objects, OneEach, Present
 from mercer.kernels.columns.kinds import choose
 from mercer.kernels.compose import OnColumns
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import choice, fixed
@@ -76,7 +77,7 @@ class ColumnKernel(Kernel):
            [0.   , 0.   , 3.   ]])
     """
 
-    domain = "any"  # A point is a row of a table, whose columns are checked one by one.
+    domain = Domain.ANY  # A point is a row of a table, whose columns are checked one by one.
     columns: Any = fixed(
         "auto",
         "'auto' or a dict of kernels by column",
@@ -214,12 +215,12 @@ class ColumnKernel(Kernel):
         columns, strict = OneEach(key if isinstance(key, tuple) else (key,)), self.missing == "error"
         if all(type(part) is Delta for part in kernel.parts() if not part.children()):
             return columns, Labels(strict)
-        if kernel.domain in ("vectors", "nonnegative"):
+        if kernel.domain.is_vectors:
             return columns, Numbers(strict)
         if any(isinstance(part, ColumnKernel | OnColumns) for part in kernel.parts()):
             return columns, None  # The kernel takes a table again.
         kind = next((part.objects for part in kernel.parts() if part.objects is not None), None)
-        return columns, Objects(kind, strict) if kernel.domain == "objects" else Anything(kind, strict)
+        return columns, Objects(kind, strict) if kernel.domain is Domain.OBJECTS else Anything(kind, strict)
 
     def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         if self.is_resolved():

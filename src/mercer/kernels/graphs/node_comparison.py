@@ -14,6 +14,7 @@ from mercer.data import points as data
 from mercer.data.types import Objects, Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.graphs.many import Graphs, encode_graphs
 from mercer.kernels.parameters import fixed
 from mercer.kernels.structured import ObjectKernel, Parts
@@ -26,7 +27,7 @@ def node_kernel() -> Any:
     return fixed(
         None,
         "a kernel on vectors",
-        lambda v: isinstance(v, Kernel) and v.domain in ("vectors", "nonnegative", "any"),
+        lambda v: isinstance(v, Kernel) and v.domain is not Domain.OBJECTS,
         "an object such as Gaussian(sigma=1.0)",
         optional=True,
     )

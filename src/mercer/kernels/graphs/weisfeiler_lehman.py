@@ -22,6 +22,7 @@ from mercer.data.types import Objects
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.counting import count
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Pair
 from mercer.kernels.graphs.many import Graph, Graphs, as_graph, encode_graphs
@@ -99,7 +100,7 @@ def _in_unary(table: sparse.csr_array) -> sparse.csr_array:
 
 
 def _compares_graphs(value: Any) -> bool:
-    is_kernel = isinstance(value, Kernel) and value.domain in ("objects", "any")
+    is_kernel = isinstance(value, Kernel) and value.domain in (Domain.OBJECTS, Domain.ANY)
     return is_kernel and value.objects in ("graphs", None)
 
 

@@ -13,6 +13,7 @@ from mercer.data import agreement
 from mercer.data import points as data
 from mercer.data.types import Objects, Points
 from mercer.errors import InputError, InputTypeError
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Pair
 from mercer.kernels.structured import ObjectKernel, Ranges, encode_labels
@@ -53,7 +54,7 @@ class Intersection(ObjectKernel):
     array([[2.]])
     """
 
-    domain = "any"  # a list of bags, or a table of counts
+    domain = Domain.ANY  # a list of bags, or a table of counts
     objects = "sets"
     lemma = "min(a, b) = ∫ [t ≤ a][t ≤ b] dt, an inner product of indicator functions, for every element"
 

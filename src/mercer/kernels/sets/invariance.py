@@ -18,6 +18,7 @@ from mercer.data.sparse import dense
 from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import _kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Mapping, Pair
 from mercer.kernels.parameters import fixed
@@ -49,7 +50,7 @@ class Invariant(StackedKernel):
     )
 
     @property
-    def domain(self) -> str:  # type: ignore[override]
+    def domain(self) -> Domain:  # type: ignore[override]
         return self.base.domain
 
     @property
@@ -90,12 +91,12 @@ class Invariant(StackedKernel):
 class _Points(Joint):
     """Points whose variants are taken, as the transformations see them."""
 
-    domain: str
+    domain: Domain
 
     def read(self, X: Points) -> Any:
-        if self.domain in ("vectors", "nonnegative"):
+        if self.domain.is_vectors:
             return dense(data.as_vectors(X))
-        return data.as_objects(data.single_column(X)) if self.domain == "objects" else X
+        return data.as_objects(data.single_column(X)) if self.domain is Domain.OBJECTS else X
 
 
 @dataclass(frozen=True)

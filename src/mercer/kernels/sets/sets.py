@@ -21,6 +21,7 @@ from mercer.data.types import Objects, Points, Weights
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import Mapped, Product, _kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression, inverse_root
 from mercer.kernels.formula.pair import Joint, Pair, diagonal
 from mercer.kernels.parameters import choice, fixed
@@ -110,8 +111,8 @@ def stack_elements(kernel: Kernel, X: Objects) -> tuple[Any, np.ndarray]:
            [3., 4.],
            [5., 6.]]), array([2, 1]))
     """
-    takes_vectors = kernel.domain in ("vectors", "nonnegative")
-    are_tables = kernel.domain == "any" and all(len(getattr(x, "shape", ())) == 2 for x in X)
+    takes_vectors = kernel.domain.is_vectors
+    are_tables = kernel.domain is Domain.ANY and all(len(getattr(x, "shape", ())) == 2 for x in X)
     if takes_vectors or are_tables:
         return _stack_vectors([_table(x, i) for i, x in enumerate(X)])
     sets = [_members(x, i) for i, x in enumerate(X)]
@@ -179,7 +180,7 @@ def _members(x: Any, i: int) -> list[Any]:
 
 
 def _kind_of_sets(kernel: Kernel) -> str:
-    return "vector sets" if kernel.domain in ("vectors", "nonnegative") else "sets"
+    return "vector sets" if kernel.domain.is_vectors else "sets"
 
 
 class SetKernel(StackedKernel):
@@ -300,7 +301,7 @@ class GeneralSetKernel(StackedKernel):
 
     @property
     def _as_tuples(self) -> bool:
-        return self.element.domain in ("vectors", "nonnegative")
+        return self.element.domain.is_vectors
 
     def _keys(self, elements: Any) -> list[Any]:
         """Elements as what they are looked up by."""

@@ -7,9 +7,12 @@ matches: by default runs of two and more letters or digits, in lower case, the s
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from reprlib import repr as shortened
 from typing import Any
 
@@ -25,6 +28,9 @@ from mercer.kernels.strings.kmers import Words, runs_of, table, words
 from mercer.kernels.structured import FeatureKernel, Ragged, encode_labels, in_order
 
 __all__ = ["BagOfWords", "DocumentFrequencies"]
+
+#: texts whose words are kept, and the letters of the longest of them: at most about a hundred megabytes
+_REMEMBERED, _LONGEST = 1024, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,19 @@ class DocumentFrequencies:
 
     def __repr__(self) -> str:
         return f"<{self.documents:g} documents, {len(self.of)} words>"
+
+
+@lru_cache(_REMEMBERED)
+def _found(pattern: str, lowercase: bool, text: str) -> tuple[str, ...]:
+    """What the pattern matches; equal words are one object, which takes less memory and is hashed once."""
+    found = re.findall(pattern, text.lower() if lowercase else text)
+    is_text = bool(found) and isinstance(found[0], str)  # a pattern with several groups finds tuples
+    return tuple(map(sys.intern, found) if is_text else found)
+
+
+def _runs(bag: Sequence[Any], m: int) -> Iterable[tuple[Any, ...]]:
+    """All runs of m words."""
+    return zip(*(bag[i:] for i in range(m)), strict=False)
 
 
 def _is_pattern(value: Any) -> bool:
@@ -115,12 +134,19 @@ class BagOfWords(FeatureKernel):
         if self.is_resolved():
             return self
         bags = self._split(data.as_objects(data.single_column(X)))
+        runs = (set(chain.from_iterable(_runs(bag, m) for m in self._lengths())) for bag in bags)
         weights = np.ones(len(bags)) if weight is None else np.asarray(weight, dtype=float)
-        found: defaultdict[tuple[Any, ...], float] = defaultdict(float)
-        for bag, w in zip(bags, weights.tolist(), strict=True):
-            for run in {tuple(bag[i : i + m]) for m in self._lengths() for i in range(len(bag) - m + 1)}:
-                found[run] += w
-        frequencies = DocumentFrequencies(float(weights.sum()), dict(found), self.reading)
+        found: Counter[tuple[Any, ...]] | defaultdict[tuple[Any, ...], float]
+        if weight is None:
+            found = Counter(chain.from_iterable(runs))
+        else:
+            found = defaultdict(float)
+            for some, w in zip(runs, weights.tolist(), strict=True):
+                for run in some:
+                    found[run] += w
+        frequencies = DocumentFrequencies(
+            float(weights.sum()), {run: float(times) for run, times in found.items()}, self.reading
+        )
         return type(self)(**{**self.get_params(deep=False), "frequencies": frequencies})
 
     def features(self, X: Objects) -> sparse.csr_array:
@@ -155,12 +181,14 @@ class BagOfWords(FeatureKernel):
     def _lengths(self) -> range:
         return range(int(self.shortest), int(self.n) + 1)
 
-    def _split(self, X: Objects) -> list[list[Any]]:
+    def _split(self, X: Objects) -> list[Sequence[Any]]:
         """The words of each document."""
-        find = re.compile(self.pattern).findall
-        return [
-            find(x.lower() if self.lowercase else x) if isinstance(x, str) else self._listed(x) for x in X
-        ]
+        return [self._words(x) if isinstance(x, str) else self._listed(x) for x in X]
+
+    def _words(self, text: str) -> Sequence[str]:
+        """The words of a text, which is read once, for a search looks at the same texts many times."""
+        find = _found if len(text) <= _LONGEST else _found.__wrapped__
+        return find(self.pattern, bool(self.lowercase), text)
 
     def _listed(self, x: Any) -> list[Any]:
         """The words of a document that is no text."""

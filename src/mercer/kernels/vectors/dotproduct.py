@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.kernels.base import Kernel, text
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import (
     Expression,
     arccos,
@@ -134,7 +135,7 @@ class Constant(Kernel):
     array([[2.]])
     """
 
-    domain = "any"
+    domain = Domain.ANY
     lemma = "the inner product of the constant feature √c"
     c: float = nonnegative(1.0)
 

@@ -3,6 +3,7 @@ r"""Kernels on histograms and counts, vectors of ℝ₊: Min (histogram intersec
 from __future__ import annotations
 
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression, exp, maximum, minimum
 from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import positive
@@ -17,7 +18,7 @@ class Min(Kernel):
     array([[3.]])
     """
 
-    domain = "nonnegative"
+    domain = Domain.NONNEGATIVE
     lemma = "min(a, b) = ∫ [t ≤ a][t ≤ b] dt, an inner product of indicator functions"
 
     def formula(self, pair: Pair) -> Expression:
@@ -31,7 +32,7 @@ class ChiSquared(Kernel):
     array([[0.367879]])
     """
 
-    domain = "nonnegative"
+    domain = Domain.NONNEGATIVE
     lemma = "(a-b)²/(a+b) is of negative type on ℝ₊, so exp(-γ ·) of its sum is a kernel (Schoenberg)"
     gamma: float = positive(1.0)
 

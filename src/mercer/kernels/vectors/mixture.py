@@ -10,6 +10,7 @@ from mercer.data.scalars import is_number
 from mercer.data.types import Points
 from mercer.errors import InputError, shown, warn_user
 from mercer.kernels.base import Kernel, text
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Mapping, Pair
 from mercer.kernels.parameters import choice, fixed, is_vector
@@ -39,7 +40,7 @@ class ConditionalExpectation(Kernel):
     array([[1., 0.]])
     """
 
-    domain = "any"
+    domain = Domain.ANY
     lemma = "the inner product of the features √P(c) p(x|c), or of these divided by their length"
     mixture: Any = fixed(
         None,

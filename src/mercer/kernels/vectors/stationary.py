@@ -13,6 +13,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import (
     Apply,
     Expression,
@@ -278,7 +279,7 @@ class Delta(Kernel):
            [0.]])
     """
 
-    domain = "any"
+    domain = Domain.ANY
     lemma = "its feature map sends every x to a unit vector of its own"
 
     def formula(self, pair: Pair) -> Expression:

@@ -9,36 +9,73 @@ most of the time if it needs it:
    starved is not begun, and one that was is not counted.
 3. If not, the kernel that was found is fitted on all rows: model and error are of the same search.
 
-Where searches differ all the same, the result says how (`mercer.cli.honest.difference`).
+Where searches differ all the same, the result says how (`mercer.tables.honest.difference`).
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+from sklearn.exceptions import ConvergenceWarning
 
-from mercer.cli.honest import Effort, Honest, difference, judged
-from mercer.cli.screen import Screen
 from mercer.data import points as data
+from mercer.data.folds import Fold, folds, stratified_folds
 from mercer.data.types import Model, Points
 from mercer.errors import MemoryBudgetError, quietly
 from mercer.runtime.clock import now
+from mercer.tables.honest import Effort, Honest, difference, judged
 from mercer.tables.model import TableModel
 
-__all__ = ["Fitting", "refitted"]
+__all__ = ["Fitting", "Listener", "Telling", "held_back", "refitted"]
 
 _FIRST = 0.7  # of the time, for the first search: what is left is for a fit on all rows
 _ALL = 2.0  # times that a search on all rows takes, of one on four fifths: as their square, and some more
+_TENTH = 10  # parts that rows are cut into where one of them is held out
 _SAME = "the model is of the same search"
 _LEAST = 1e-3  # seconds for a search, however little time is left
 _AGAIN = 1.2  # times that another fold may take, of the first
 _LONGER = 1.3  # times that the fit on all rows may take, of what is expected
 _POWERS = {"KernelRidge": 3.0}  # time of a fit as a power of the points; 2.2 of other machines
+
+
+class Listener(Protocol):
+    """Who hears what a training does now, and what one should know of it."""
+
+    def step(self, text: str) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+@dataclass(eq=False)
+class Telling:
+    """Tells a listener, if there is one, and keeps the notes."""
+
+    listener: Listener | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def step(self, text: str) -> None:
+        if self.listener is not None:
+            self.listener.step(text)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+        if self.listener is not None:
+            self.listener.note(text)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Without warnings of fits on the way: those of the model that is kept are told when it is there."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="the last fit takes")
+        yield
 
 
 @dataclass(eq=False)
@@ -61,7 +98,7 @@ class Fitting:
     X: Points
     y: np.ndarray
     seed: int
-    screen: Screen
+    telling: Telling
     #: of all, where a time was given
     end: float = np.inf
     #: from which on no other fold is begun, where none was
@@ -74,37 +111,37 @@ class Fitting:
 
     def by_held_out(self) -> tuple[TableModel, Honest]:
         """One search without a tenth of the rows."""
-        self.screen.step("searching, with a tenth of the rows held out")
+        self.telling.step("searching, with a tenth of the rows held out")
         train, test = self._tenth()
         found = self._searched(train, test)
         how = f"a tenth of the rows, {len(test):,}, that the search did not see"
         return self._on_all_rows(found, train, how)
 
-    def by_folds(self, folds: int) -> tuple[TableModel, Honest]:
+    def by_folds(self, parts: int) -> tuple[TableModel, Honest]:
         """The searches of the module, over at most so many folds."""
-        kind = StratifiedKFold if is_classifier(self.blank) else KFold
-        splits = list(kind(folds, shuffle=True, random_state=self.seed).split(np.zeros(len(self.y)), self.y))
-        self.screen.step(f"searching, without fold 1 of {folds}")
+        is_class, n = is_classifier(self.blank), len(self.y)
+        splits = stratified_folds(self.y, parts, self.seed) if is_class else folds(n, parts, self.seed)
+        self.telling.step(f"searching, without fold 1 of {parts}")
         first = self._searched(*splits[0])
         if not first.effort.is_whole or _ALL * first.seconds > self.left:
-            return self._on_all_rows(first, splits[0][0], self._short([first], folds) + _SAME)
-        self.screen.step("searching, on all rows")
+            return self._on_all_rows(first, splits[0][0], self._short([first], parts) + _SAME)
+        self.telling.step("searching, on all rows")
         kept = _LONGER * self._refit_seconds(first)
         model, said = self._fit(np.arange(len(self.y)), self.left - kept)
         if not Effort.of(model, len(self.y)).is_whole and kept < self.left:
-            return self._on_all_rows(first, splits[0][0], self._short([first], folds) + _SAME)
+            return self._on_all_rows(first, splits[0][0], self._short([first], parts) + _SAME)
         self._repeat(said)
         found = [first]
         for number, (train, test) in enumerate(splits[1:], start=2):
             if _AGAIN * first.seconds > min(self.left, self.patience - now()):
                 break
-            self.screen.step(f"estimating the error: the search again without fold {number} of {folds}")
+            self.telling.step(f"estimating the error: the search again without fold {number} of {parts}")
             another = self._searched(train, test)
             if not another.effort.is_whole:
                 break
             found.append(another)
         differs = difference(Effort.of(model, len(self.y)), [one.effort for one in found])
-        return model, self._judged(model, found, self._how(found, folds), self.y, differs)
+        return model, self._judged(found, self._how(found, parts), self.y, differs)
 
     # --- the steps -------------------------------------------------------------------------------------
 
@@ -132,27 +169,25 @@ class Fitting:
     def _on_all_rows(self, found: _Judged, train: np.ndarray, how: str) -> tuple[TableModel, Honest]:
         """The kernel that was found, fitted on all rows; or the model as it is."""
         model, n = found.model, len(self.y)
-        honest = self._judged(model, [found], how, self.y[train])
+        honest = self._judged([found], how, self.y[train])
         used = found.effort.fitted
         inner = getattr(model.estimator_, "model_", None)
         about_fit = {*_report(model.estimator_, "warnings", ()), *_report(inner, "warnings", ())}
         self._repeat([text for text in found.warnings if text not in about_fit])
         as_it_is = f"the model is fitted on {used:,} of {n:,}"
         if _LONGER * self._refit_seconds(found) > self.left:
-            self.screen.note(f"no time is left to fit on all rows: {as_it_is}; a longer --time takes more")
+            self.telling.note(f"no time is left to fit on all rows: {as_it_is}; a longer max_time takes more")
             return model, honest
-        self.screen.step("fitting on all rows, with the kernel that was found")
+        self.telling.step("fitting on all rows, with the kernel that was found")
         try:
             return quietly(refitted, model, self.X, self.y), honest
         except MemoryBudgetError as error:
-            self.screen.note(f"there is no room to fit on all rows, {as_it_is}: {error}")
+            self.telling.note(f"there is no room to fit on all rows, {as_it_is}: {error}")
             return model, honest
 
-    def _judged(
-        self, model: TableModel, found: list[_Judged], how: str, seen: np.ndarray, differs: str = ""
-    ) -> Honest:
+    def _judged(self, found: list[_Judged], how: str, seen: np.ndarray, differs: str = "") -> Honest:
         tests, predictions = [one.test for one in found], [one.predictions for one in found]
-        return judged(model, self.y, tests, predictions, how, seen, differs)
+        return judged(self.y, tests, predictions, how, seen, differs)
 
     @staticmethod
     def _how(found: list[_Judged], folds: int) -> str:
@@ -169,14 +204,12 @@ class Fitting:
         for text in dict.fromkeys(said):
             warnings.warn(text, stacklevel=2)
 
-    def _tenth(self) -> tuple[np.ndarray, np.ndarray]:
-        kind = ShuffleSplit
-        if is_classifier(self.blank):
-            sizes = np.unique(self.y, return_counts=True)[1]
-            if sizes.min() >= 2 and len(self.y) >= 10 * len(sizes):  # every class is in both parts
-                kind = StratifiedShuffleSplit
-        ((train, test),) = kind(1, test_size=0.1, random_state=self.seed).split(np.zeros(len(self.y)), self.y)
-        return train, test
+    def _tenth(self) -> Fold:
+        """One of ten folds; with a share of every class, where that leaves none of them out."""
+        n, sizes = len(self.y), np.unique(self.y, return_counts=True)[1]
+        if is_classifier(self.blank) and sizes.min() >= 2 and n >= _TENTH * len(sizes):
+            return stratified_folds(self.y, _TENTH, self.seed)[0]
+        return folds(n, min(_TENTH, n), self.seed)[0]
 
 
 def _report(estimator: Model, name: str, default: Any) -> Any:

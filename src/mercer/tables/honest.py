@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from sklearn.utils import get_tags
 
 from mercer.kernels.words import short_name
-from mercer.selection.nested import NestedError, nested_error
+from mercer.selection import nested
 from mercer.solvers.result import Stop
 from mercer.tables.model import TableModel
 from mercer.verdict import constant_error
@@ -39,51 +37,19 @@ class Honest:
     differs: str = ""
 
 
-class _Known:
-    """Predictions made already, as an estimator that `nested_error` can judge; X are their positions."""
-
-    def __init__(self, model: TableModel, predictions: np.ndarray) -> None:
-        self.model, self.predictions = model, predictions
-
-    def __sklearn_clone__(self) -> _Known:
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        return get_tags(self.model)
-
-    def fit(self, positions: np.ndarray, y: np.ndarray) -> _Known:
-        return self
-
-    def predict(self, positions: np.ndarray) -> np.ndarray:
-        return self.predictions[positions]
-
-
 def judged(
-    model: TableModel,
     y: np.ndarray,
     tests: Sequence[np.ndarray],  # the rows of each fold
-    predictions: Sequence[np.ndarray],  # and what was predicted for them
+    predictions: Sequence[np.ndarray],  # what was predicted for them
     how: str,
     seen: np.ndarray,  # targets that a constant prediction is learned from
     differs: str = "",
 ) -> Honest:
     """The error over some folds, with its interval and what a constant would get."""
-    rows = np.concatenate(tests)
-    order = np.argsort(rows, kind="stable")
-    told, rows = np.concatenate(predictions)[order], rows[order]
-    parts = [np.flatnonzero(np.isin(rows, test)) for test in tests]
-    found = nested_error(
-        _Known(model, told), np.arange(len(rows)), y[rows], cv=[(part, part) for part in parts]
-    )
-    return _honest(found, how, y[rows], rows, seen, differs)
-
-
-def _honest(
-    found: NestedError, how: str, y: np.ndarray, rows: np.ndarray, seen: np.ndarray, differs: str
-) -> Honest:
-    """With what a constant prediction, learned from ``seen``, gets wrong."""
-    baseline = constant_error(y, seen, is_class=seen.dtype.kind != "f")
-    return Honest(found.error, found.interval, how, baseline, found.predictions, rows, differs)
+    is_class = y.dtype.kind != "f"
+    found = nested.judged(y, tests, predictions, is_class)
+    baseline = constant_error(y[found.rows], seen, is_class)
+    return Honest(found.error, found.interval, how, baseline, found.predictions, found.rows, differs)
 
 
 # --- what a search has done --------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer import SVC
-from mercer.reporting.notes import fit_notes
+from mercer.report import fit_notes
 
 TIME = (
     "SVC ran out of max_time=0.3 seconds after 271 iterations: the model is the best so far; raise max_time"

@@ -1,0 +1,293 @@
+r"""``train``: from a table to a model, with the error of the whole way and what a report of it needs.
+
+>>> import tempfile, pathlib
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "sums.csv"
+>>> _ = path.write_text("a,b,sum\n" + "".join(f"{i % 7},{i % 5},{i % 7 + i % 5}\n" for i in range(40)))
+>>> training = train(path, "sum", kernel="linear", folds=2)
+>>> training.target.task, training.honest.how, bool(training.honest.error < 0.1)
+('regression', '2 folds, with the search done again in each', True)
+>>> training.model.predict(training.X[4:6]).round(), training.target.y[4:6]
+(array([8., 5.]), array([8., 5.]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from mercer.data import points as data
+from mercer.errors import InputError, InputTypeError
+from mercer.kernels.columns.cells import values
+from mercer.kernels.words import has_scales, in_words
+from mercer.report import fit_notes
+from mercer.runtime.clock import now
+from mercer.tables.features import TableFeatures
+from mercer.tables.fitting import Fitting, Listener, Telling, held_back
+from mercer.tables.formats import equally_spaced, read_table
+from mercer.tables.honest import Honest, fitted_points
+from mercer.tables.learners import learner as learner_of
+from mercer.tables.model import TableModel
+from mercer.tables.table import Table
+from mercer.tables.target import Target, find_target
+
+__all__ = ["Training", "as_kernels", "readable_bytes", "split", "train"]
+
+_MOST = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
+_FEWEST = 4  # rows of which folds are made
+_FOLDS = 5  # that are made unasked, as everywhere in mercer
+_LARGE = 5000  # rows from which a tenth is held out before anything is fitted
+_PATIENCE = 300.0  # seconds that folds may take where no time was given
+#: bytes of text that are read for each second of the time: numbers become a frame at three times that speed
+_READ = 1e7
+_CALIBRATED = 5000  # rows up to which probabilities are learned unasked
+_LONGER = 2.0  # times that a machine with probabilities takes, of one without
+
+
+@dataclass(eq=False)
+class Training:
+    """What came of a training."""
+
+    model: TableModel
+    #: the error of the way to the model, on rows that no step of it had seen
+    honest: Honest
+    target: Target
+    #: the rows that have a target, as the model takes them
+    X: Any
+    #: where they are from
+    name: str
+    #: what one should know of the table, of the target, of the time and of the fit
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def write_report(self, path: Any, **options: Any) -> Path:
+        """One HTML page about the model; options are those of `mercer.reporting.write_report`."""
+        from mercer import reporting
+
+        given: dict[str, Any] = {
+            "features": list(getattr(self.X, "columns", ())) or None,
+            "trials": self.model.estimator_.trials_,
+            "error": self.honest,
+            "title": f"{self.target.name} from {Path(self.name).name}",
+            "notes": self.notes,
+        }
+        return reporting.write_report(
+            self.model.as_pipeline(), self.X, self.target.y, path, **given | options
+        )
+
+
+def train(
+    table: Any,
+    target: str | int | None = None,
+    *,
+    task: str | None = None,
+    kernel: Any = "auto",
+    learner: str = "auto",
+    max_time: float | None = None,
+    folds: int | None = None,
+    rows: int | None = None,
+    drop: Sequence[str | int] = (),
+    keep: Sequence[str | int] = (),
+    probabilities: bool = False,
+    seed: int = 0,
+    tell: Listener | None = None,
+    began: float | None = None,
+    spare: float = 0.0,
+) -> Training:
+    """Choose, fit and check a kernel machine for a table; ``mercer train`` is its door.
+
+    Parameters
+    ----------
+    table : a `Table` that was read, the path of one, or a polars frame
+    target : the column to predict, by its name or position (1 is the first, -1 the last); None for the one
+        that the file itself calls the target
+    task : "classification" or "regression"; None looks at the column
+    kernel : "auto", a kernel or its text, or a list of kernels
+    learner : "auto", or one of `mercer.tables.learners.LEARNERS`
+    max_time : seconds for all of it, about; None for as long as it takes
+    folds : for the error; 0 holds out a tenth. None is 5, or a tenth of more than 5,000 rows
+    rows : so many rows at most, at equal distances; None for 100,000
+    drop, keep : columns to leave out, and to keep though they look like row numbers or codes
+    probabilities : whether classes get probabilities also from more than 5,000 rows, and out of time
+    seed : of everything that is drawn at random
+    tell : hears what is done (``step(text)``) and what one should know (``note(text)``) as it happens
+    began : when the time began, on the clock of `mercer.runtime.clock`; None for now
+    spare : seconds of the time that stay for what comes after: the model file, the report
+    """
+    started, telling = now(), Telling(tell)
+    began = started if began is None else began
+    table, kernel = _as_table(table, max_time), as_kernels(kernel)
+    X, found = _thinned(*split(table, target, task, drop), _MOST if rows is None else rows)
+    estimator = learner_of(learner, found.task, kernel=kernel, max_time=None, seed=seed)
+    for note in (*table.notes, *found.notes):
+        telling.note(note)
+    features = TableFeatures(keep=[table.find(column) for column in keep], dates=table.dates)
+    blank = TableModel(estimator, features)
+    if has_scales(kernel) and table.frame is not None:  # a fold may have other categories
+        blank.features = FrozenEstimator(clone(features).fit(X, found.y))
+    fitting = Fitting(blank, X, found.y, seed, telling)
+    if max_time is not None:
+        fitting.end = began + max_time - spare
+    elif not folds:
+        fitting.patience = began + _PATIENCE
+    with held_back():
+        model, honest = _fit(fitting, folds, found.task)
+        model.features = features
+        if found.task == "classification" and (probabilities or len(found.y) <= _CALIBRATED):
+            end = np.inf if max_time is None or probabilities else began + max_time
+            _calibrate(model, X, found.y, end, telling)
+    for note in (*_left_out(model), *fit_notes(model.estimator_)):
+        telling.note(note)
+    model.about_ = _about(table.name, found, honest, model)
+    return Training(model, honest, found, X, table.name, telling.notes, now() - started)
+
+
+# --- the rows ------------------------------------------------------------------------------------------
+
+
+def readable_bytes(max_time: float | None) -> int | None:
+    """How much text is read within a time, so that most of the time is left to learn from it."""
+    return None if max_time is None else max(int(_READ * max_time), 1)
+
+
+def _as_table(given: Any, max_time: float | None) -> Table:
+    if isinstance(given, Table):
+        return given
+    if isinstance(given, str | Path):
+        return read_table(given, most=readable_bytes(max_time))
+    if hasattr(given, "get_column_index"):  # a frame of polars
+        return Table(given, "the table", "frame")
+    raise InputTypeError(
+        f"a table is a Table, a path or a polars frame, got {type(given).__name__}: pass one of "
+        "these, or use TableModel for other frames"
+    )
+
+
+def split(
+    table: Table, column: str | int | None, task: str | None, drop: Sequence[str | int] = ()
+) -> tuple[Any, Target]:
+    """The points with a target, and the targets; without the columns to drop."""
+    if column is None:
+        if table.label is None:
+            names = ", ".join(map(repr, table.columns[:12])) + (", …" if len(table.columns) > 12 else "")
+            raise InputError(f"say which column to predict with target=…: {table.name} has {names}")
+        column = table.label
+    name = table.find(column)
+    if table.frame is None:
+        if name != table.label:
+            raise InputError(
+                f"{table.name} has too many columns to predict {name!r}: its labels can be predicted"
+            )
+        assert table.labels is not None and table.matrix is not None
+        target = find_target(np.asarray(table.labels), name, task)
+        return table.matrix[target.rows], target
+    target = find_target(values(table.frame, table.columns.index(name)), name, task)
+    X = table.frame.drop([name, *(table.find(other) for other in drop)])
+    if X.width == 0:
+        raise InputError(
+            f"{table.name} has no column but the target {name!r}: pass columns to predict it from"
+        )
+    return X[target.rows] if len(target.rows) < table.rows else X, target
+
+
+def _thinned(X: Any, target: Target, most: int) -> tuple[Any, Target]:
+    """At most so many rows, at equal distances."""
+    n = len(target.y)
+    if n <= most:
+        return X, target
+    rows = equally_spaced(n, most)
+    note = f"{most:,} of the {n:,} rows were taken, at equal distances: rows=N takes others, also more"
+    thinned = replace(target, y=target.y[rows], rows=target.rows[rows], notes=(*target.notes, note))
+    return data.take(X, rows), thinned
+
+
+# --- the model -----------------------------------------------------------------------------------------
+
+
+def as_kernels(given: Any) -> Any:
+    """A kernel from its text; "auto" without one, and kernels as they are."""
+    if given is None or (isinstance(given, str) and given.strip().lower() == "auto"):
+        return "auto"
+    if not isinstance(given, str):
+        return given
+    from mercer.kernels.parse import parse_kernel
+
+    return parse_kernel(given)
+
+
+def _fit(fitting: Fitting, asked: int | None, task: str) -> tuple[TableModel, Honest]:
+    """The model of all rows, and the error of the way to it: by folds, or on a held-out tenth."""
+    y = fitting.y
+    if asked in (0, 1) or (asked is None and len(y) > _LARGE):
+        return fitting.by_held_out()
+    parts = _parts(asked or _FOLDS, y, task)
+    if asked and parts < asked:
+        fitting.telling.note(f"{parts} folds instead of {asked}: the smallest class has no more rows")
+    return fitting.by_folds(parts)
+
+
+def _parts(asked: int, y: np.ndarray, task: str) -> int:
+    """No more folds than the smallest class has rows, where that is two or more."""
+    if task == "classification":
+        counts = np.unique(y, return_counts=True)[1]
+        asked = min(asked, max(2, int(counts.min())))
+    if len(y) < _FEWEST:
+        raise InputError(
+            f"there are {len(y)} rows with a target, too few for an error: pass {_FEWEST} or more"
+        )
+    if asked > len(y):
+        raise InputError(f"{asked} folds of {len(y)} rows cannot be made: pass a smaller number of folds")
+    return asked
+
+
+def _calibrate(model: TableModel, X: Any, y: np.ndarray, end: float, telling: Telling) -> None:
+    """Let a support vector machine say probabilities too, if that does not take until after the end."""
+    inner: Any = getattr(model.estimator_, "model_", None)
+    if "probability" not in getattr(inner, "get_params", dict)():
+        return
+    if now() + _LONGER * inner.report_.time * (len(y) / fitted_points(model, len(y))) ** 2.2 > end:
+        telling.note("no time is left to learn probabilities: probabilities=True learns them all the same")
+        return
+    try:
+        calibrated = clone(inner).set_params(probability=True).fit(model.transform(X), y)
+    except InputError:  # too few of a class for the folds of a calibration
+        return
+    model.estimator_.model_ = calibrated
+    model.estimator_.expansion_ = calibrated.expansion_
+
+
+def _left_out(model: TableModel) -> list[str]:
+    """The columns that one may want back."""
+    features = model.features_
+    which = [] if features is None else [name for name in features.left_out_ if features.kinds_[name] == "id"]
+    return [
+        f"{name!r} was left out: each row has a value of its own; keep=[{name!r}] keeps it" for name in which
+    ]
+
+
+def _about(name: str, target: Target, honest: Honest, model: TableModel) -> dict[str, Any]:
+    """What the model's file says of it."""
+    from mercer import __version__
+
+    facts: dict[str, Any] = {
+        "mercer": __version__,
+        "source": Path(name).name,
+        "rows": len(target.y),
+        "target": target.name,
+        "task": target.task,
+        "error": float(honest.error),
+        "interval": [float(honest.interval[0]), float(honest.interval[1])],
+        "error_from": f"{honest.how}; {honest.differs}" if honest.differs else honest.how,
+        "baseline": float(honest.baseline),
+        "tested": len(honest.rows),
+        "fitted": fitted_points(model, len(target.y)),
+        "kernel": in_words(model.estimator_.kernel_, model.get_feature_names_out().tolist()),
+    }
+    if target.task == "regression":
+        facts["spread"] = float(np.std(target.y))
+    return facts
