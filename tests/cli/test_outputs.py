@@ -226,11 +226,7 @@ class Deaf:
         signal.raise_signal(signal.SIGINT)
 def action():
     Deaf()
-    began = time.monotonic()
-    try:
-        time.sleep(20)
-    finally:
-        assert time.monotonic() - began < 15, "the interruption waited for the end of the call"
+    time.sleep(3600)  # an interruption that waits for its end comes too late for the test
     return 0
 sys.exit(run(action))
 """

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import tracemalloc
 import warnings
 
@@ -615,12 +614,10 @@ def test_ctrl_c_from_the_keyboard(noisy, budget):
 
 @pytest.mark.parametrize("budget", [None, 20])
 def test_max_time(noisy, budget):
-    begin = time.perf_counter()
     with pytest.warns(
         ConvergenceWarning, match=r"ran out of max_time=0.1 seconds after \d+ iterations, with"
     ):
         model = KernelPerceptron(Gaussian(0.6), max_iter=10**9, max_time=0.1, budget=budget).fit(*noisy)
-    assert time.perf_counter() - begin < 5
     assert model.report_.stopped == "max_time"
     assert 0 < model.n_iter_ < 10**9
 
