@@ -484,11 +484,12 @@ def test_resumed_equals_uninterrupted(wave, tmp_path, monkeypatch, stop, loss, p
     X, y = wave
     Y = np.column_stack([y, y**2, -y])
     options = {"loss": loss, "alpha": 0.01, "tol": 1e-8, "penalty": penalty}
-    whole = KernelMachineRegressor(**options).fit(X, Y)
+    events = []
+    whole = KernelMachineRegressor(**options, progress=events.append).fit(X, Y)
     path, counter = tmp_path / "run.npz", itertools.count()
 
     def interrupt(event):
-        if next(counter) == 2 * stop:
+        if next(counter) == stop * len(events) // 4:
             raise KeyboardInterrupt
 
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
