@@ -478,7 +478,7 @@ def test_ctrl_c(wave):
 
 
 @pytest.mark.parametrize(("loss", "penalty"), [("absolute", None), ("absolute", np.sqrt), ("huber", None)])
-@pytest.mark.parametrize("stop", [1, 2, 3])
+@pytest.mark.parametrize("stop", [2, *(pytest.param(stop, marks=pytest.mark.full) for stop in (1, 3))])
 def test_resumed_equals_uninterrupted(wave, tmp_path, monkeypatch, stop, loss, penalty):
     monkeypatch.setattr(control_module, "_EVERY", 0.0)
     X, y = wave

@@ -650,7 +650,9 @@ for out in sys.argv[3:]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"budget": 20, "budget_strategy": "project"}])
+@pytest.mark.parametrize(
+    "options", [{"budget": 20, "budget_strategy": "project"}, pytest.param({}, marks=pytest.mark.full)]
+)
 def test_a_killed_fit_goes_on(tmp_path, options):
     """SIGKILL in the middle, then resume=True: bitwise the coefficients of a fit that nobody disturbed."""
     script, state = tmp_path / "fit.py", tmp_path / "state"
