@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -74,6 +75,27 @@ def mark_torch(items: list[pytest.Item]) -> None:
 
 
 def mark_full(items: list[pytest.Item]) -> None:
+    """What runs with ``--full`` alone: see `mark_configurations` and `mark_samples`."""
+    mark_configurations(items)
+    mark_samples(items)
+
+
+def mark_samples(items: list[pytest.Item]) -> None:
+    """Of a test that carries ``sample(n)`` every n-th item always runs, the others are ``full``.
+
+    Where n has no factor in common with the numbers of its parameters, every value of each is in the sample.
+    """
+    met: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("sample")
+        if mark is not None:
+            test = item.nodeid.partition("[")[0]
+            if met[test] % mark.args[0]:
+                item.add_marker("full")
+            met[test] += 1
+
+
+def mark_configurations(items: list[pytest.Item]) -> None:
     """Of scikit-learn's checks the first configuration of each class always runs, the others are ``full``.
 
     So are two checks that each class passes in another dress: sparse arrays, and read-only points in float64.

@@ -196,6 +196,7 @@ def test_ctrl_c_ends_the_search_and_the_command(tmp_path, sine):
     assert list(tmp_path.iterdir()) == [sine]
 
 
+@pytest.mark.sample(3)
 @posix
 @pytest.mark.parametrize("module", ["typer", "mercer.cli.commands", "mercer.cli.certify"])
 def test_ctrl_c_while_it_begins(module):

@@ -90,6 +90,7 @@ def measure(parent):
     return measure
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "y"),
     [
@@ -114,6 +115,7 @@ def test_a_fit_takes_what_its_plan_says(measure, model, y):
     assert planned <= 3 * 8 * n * n + 2**27
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "y"),
     [

@@ -503,6 +503,7 @@ def test_a_stream_is_one_pass(rng, prediction, classes):
     assert np.isnan(stream.bound_).all() and not stream.converged_
 
 
+@pytest.mark.sample(5)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("classes", [2, 3])

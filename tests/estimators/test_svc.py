@@ -317,6 +317,7 @@ def test_functions_as_kernels(moons):
 # --- probabilities --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("options", [{}, {"multi_class": "ovr"}, {"break_ties": True}])
 @pytest.mark.parametrize("kind", [SVC, NuSVC])
 @pytest.mark.parametrize("classes", [2, 5])

@@ -101,6 +101,7 @@ def test_a_dense_matrix_into_memory_that_is_there(backend, rng):
             K.dense(wrong if wrong.shape != (30, 30) or wrong.dtype != float else np.empty((30, 60))[:, ::2])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "n", [2999, 3008, 4096]
@@ -187,6 +188,7 @@ def test_threads_change_nothing(backend, threads, rng):
 # --- inputs --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "kernel", [KERNEL, Laplacian(0.3), Gaussian(1.0), Linear(), Min(), ChiSquared()], ids=repr
 )

@@ -66,6 +66,7 @@ def minimum(loss, K, y, w, penalty, fit_intercept):
     return float(w @ loss.value(y, values)) + penalty / 2 * f_norm2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("fit_intercept", "weighted", "penalty"),
@@ -300,6 +301,7 @@ def test_no_dual_value_outside_the_domain():
     assert certificate.least == 0.0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "function",
     [
