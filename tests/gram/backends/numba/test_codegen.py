@@ -110,7 +110,7 @@ def test_threads_wait_for_each_other(tmp_path):
 
 
 def test_environment_variables_are_documented():
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     sources = [path.read_text("utf-8") for path in (root / "src").rglob("*.py")]
     used = {name for text in sources for name in re.findall(r"environ\S*?[\"'](MERCER_\w+)", text)}
     assert "MERCER_CACHE_DIR" in used
