@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -80,6 +81,20 @@ def test_no_test_reads_a_clock_on_the_wall():
         "perf_counter",
         "time.time",
     }
+
+
+def test_what_contributing_names_exists():
+    """Paths, targets of make and fixtures: a newcomer tries each of them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`((?:src|tests|docs|benchmarks|kernels|gram|mercer)/[\w./]+)`", text)
+    homes = (ROOT, ROOT / "src", ROOT / "src" / "mercer")
+    templates = {"src/mercer/A/b.py", "tests/A/"}
+    assert len(named) > 8 and {n for n in named if not any((h / n).exists() for h in homes)} == templates
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    asked = [word for words in re.findall(r"make ((?:[a-z]+ ?)+)", text) for word in words.split()]
+    assert {"test", "lint", "types", "coverage"} <= set(asked) <= targets
+    fixtures = (ROOT / "tests" / "conftest.py").read_text("utf-8")
+    assert all(f"def {name}(" in fixtures for name in ("rng", "within_cpu", "hand_clock", "cpu_clock"))
 
 
 def test_every_folder_of_the_package_has_its_folder_of_tests():
