@@ -34,7 +34,7 @@ test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (PYTEST_ARGS=...)
 
 # Each of these has an environment of its own: what it installs cannot hide what another one lacks.
 test-torch: ## the tests that need PyTorch
-	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch $(PYTEST_ARGS)"
+	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch --full $(PYTEST_ARGS)"
 
 test-lowest: ## all tests with the lowest versions that pyproject.toml allows
 	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt

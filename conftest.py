@@ -53,17 +53,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give the marks ``torch`` and ``full``, and leave out what has its own run."""
     mark_torch(items)
-    mark_full(items)
-    without = set()
     if find_spec("torch") is None:
-        without.add("torch")  # each would be skipped
+        leave_out("torch", config, items)  # each would be skipped
+    mark_full(items)
     if not config.option.full:
-        without.add("full")
-    left_out = [item for item in items if any(item.get_closest_marker(name) for name in without)]
+        leave_out("full", config, items)
+
+
+def leave_out(mark: str, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take the items that carry a mark from the list."""
+    left_out = [item for item in items if item.get_closest_marker(mark)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        gone = set(left_out)
-        items[:] = [item for item in items if item not in gone]
+        items[:] = [item for item in items if not item.get_closest_marker(mark)]
 
 
 def mark_torch(items: list[pytest.Item]) -> None:

@@ -118,6 +118,7 @@ def test_what_is_apart_has_a_target_that_ci_runs():
 def test_ci_runs_what_is_left_out_once_and_tells_where_time_goes():
     script = (ROOT / ".ci/run").read_text("utf-8")
     assert script.count("--full") == 1 and "\nexport PYTEST_ADDOPTS=--durations=25 " in script
+    assert '"-m torch --full ' in (ROOT / "Makefile").read_text("utf-8")  # which that one run leaves out
 
 
 def test_ci_begins_with_the_commands_of_the_readme():
