@@ -29,20 +29,20 @@ demo: $(VENV)/.installed-cli ## the whole way, from a table to a report: runs me
 # With a process for each core, threads of BLAS would only be in each other's way. conftest.py compiles what the
 # processes share before they start, and leaves out the tests marked full unless PYTEST_ARGS has --full.
 EXTRAS ?= test
-test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (PYTEST_ARGS=...)
+test: $(VENV)/.installed-$(EXTRAS) ## tests and doctests (PYTEST_ARGS=--full for all)
 	OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # Each of these has an environment of its own: what it installs cannot hide what another one lacks.
 test-torch: ## the tests that need PyTorch
 	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch --full $(PYTEST_ARGS)"
 
-test-lowest: ## all tests with the lowest versions that pyproject.toml allows
+test-lowest: ## the tests with the lowest versions that pyproject.toml allows
 	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
 
-test-newest: ## all tests with the newest versions there are
+test-newest: ## the tests with the newest versions there are
 	$(MAKE) test VENV=.venv-newest CONSTRAINTS=/dev/null
 
-coverage: ## all tests, and which lines of src/mercer none of them runs
+coverage: ## the tests, and which lines of src/mercer none of them runs
 	$(MAKE) test EXTRAS=coverage PYTEST_ARGS="--cov --cov-report=term-missing $(PYTEST_ARGS)"
 
 lint: $(VENV)/.installed-lint ## style: ruff format --check, ruff check
