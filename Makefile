@@ -1,6 +1,7 @@
 # Every target sets itself up: a fresh clone needs only GNU make and Python 3.11 to 3.14.
 #   make test PYTHON=python3.12                  which Python makes the environment
 #   make test PYTEST_ARGS="-m 'not slow' -x"     passed on to pytest
+#   make test PYTEST_ARGS=--full                 also what .ci/run alone runs: more of the same
 #   make test WORKERS=8                          processes that share the tests
 #   make bench BENCH=gram                        one benchmark instead of all
 #   make bench NEIGHBOURS=2                      what is timed runs beside two busy processes
@@ -17,7 +18,7 @@ BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-torch test-lowest test-newest lint types bench docs clean distclean
+.PHONY: help demo test test-torch test-lowest test-newest coverage lint types bench docs clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,20 +26,24 @@ help: ## show this list
 demo: $(VENV)/.installed-cli ## the whole way, from a table to a report: runs mercer demo
 	$(RUN) -m mercer demo
 
-# With a process for each core, threads of BLAS would only be in each other's way.
+# With a process for each core, threads of BLAS would only be in each other's way. conftest.py compiles what the
+# processes share before they start, and leaves out the tests marked full unless PYTEST_ARGS has --full.
 EXTRAS ?= test
-test: $(VENV)/.installed-$(EXTRAS) ## all tests and doctests (PYTEST_ARGS=...)
+test: $(VENV)/.installed-$(EXTRAS) ## tests and doctests (PYTEST_ARGS=--full for all)
 	OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # Each of these has an environment of its own: what it installs cannot hide what another one lacks.
 test-torch: ## the tests that need PyTorch
-	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch $(PYTEST_ARGS)"
+	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch --full $(PYTEST_ARGS)"
 
-test-lowest: ## all tests with the lowest versions that pyproject.toml allows
+test-lowest: ## the tests with the lowest versions that pyproject.toml allows
 	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt
 
-test-newest: ## all tests with the newest versions there are
+test-newest: ## the tests with the newest versions there are
 	$(MAKE) test VENV=.venv-newest CONSTRAINTS=/dev/null
+
+coverage: ## the tests, and which lines of src/mercer none of them runs
+	$(MAKE) test EXTRAS=coverage PYTEST_ARGS="--cov --cov-report=term-missing $(PYTEST_ARGS)"
 
 lint: $(VENV)/.installed-lint ## style: ruff format --check, ruff check
 	$(RUN) -m ruff format --check .

@@ -1,9 +1,13 @@
-"""Before any test: which doctests are left out because a library is missing, and which tests need PyTorch."""
+"""Before any test: what is compiled once for all, and which tests are left out and why."""
 
 import gc
 import os
 import re
+import subprocess
+import sys
+from collections import Counter
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -33,13 +37,84 @@ def pytest_collection():  # type: ignore[no-untyped-def]
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--full", action="store_true", help="run the tests marked full, too, as .ci/run does once"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where several processes share the tests, what most of them need is compiled once, before they start."""
+    is_first = not hasattr(config, "workerinput")
+    if is_first and getattr(config.option, "numprocesses", None) and not config.option.collectonly:
+        subprocess.run([sys.executable, Path(__file__).parent / "tests" / "compile_once.py"], check=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give the marks ``torch`` and ``full``, and leave out what has its own run."""
+    mark_torch(items)
+    if find_spec("torch") is None:
+        leave_out("torch", config, items)  # each would be skipped
+    mark_full(items)
+    if not config.option.full:
+        leave_out("full", config, items)
+
+
+def leave_out(mark: str, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take the items that carry a mark from the list."""
+    left_out = [item for item in items if item.get_closest_marker(mark)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker(mark)]
+
+
+def mark_torch(items: list[pytest.Item]) -> None:
     """A test for the torch backend carries the mark ``torch``: `make test-torch` runs these and no others."""
     for item in items:
-        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
-        is_backend = any(isinstance(value, str) and value == "torch" for value in parameters)
+        is_backend = any(isinstance(value, str) and value == "torch" for value in parameters(item).values())
         if is_backend or "torch" in item.nodeid.split("[")[0]:
             item.add_marker("torch")
+
+
+def mark_full(items: list[pytest.Item]) -> None:
+    """What runs with ``--full`` alone: see `mark_configurations` and `mark_samples`."""
+    mark_configurations(items)
+    mark_samples(items)
+
+
+def mark_samples(items: list[pytest.Item]) -> None:
+    """Of a test that carries ``sample(n)`` every n-th item always runs, the others are ``full``.
+
+    Where n has no factor in common with the numbers of its parameters, every value of each is in the sample.
+    """
+    met: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("sample")
+        if mark is not None:
+            test = item.nodeid.partition("[")[0]
+            if met[test] % mark.args[0]:
+                item.add_marker("full")
+            met[test] += 1
+
+
+def mark_configurations(items: list[pytest.Item]) -> None:
+    """Of scikit-learn's checks the first configuration of each class always runs, the others are ``full``.
+
+    So are two checks that each class passes in another dress: sparse arrays, and read-only points in float64.
+    """
+    twins = ("check_estimator_sparse_matrix]", "(readonly_memmap=True,X_dtype=float32)]")
+    first: dict[type, object] = {}
+    for item in items:
+        given = parameters(item)
+        if given.keys() >= {"estimator", "check"}:
+            estimator = given["estimator"]
+            is_first = first.setdefault(type(estimator), estimator) is estimator
+            if not is_first or item.nodeid.endswith(twins):
+                item.add_marker("full")
+
+
+def parameters(item: pytest.Item) -> dict[str, object]:
+    return getattr(getattr(item, "callspec", None), "params", {})
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,9 @@
 import hashlib
 import os
 import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +23,53 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
-    """A generator seeded by the test's own name: the same numbers whichever tests run, in whatever order."""
-    digest = hashlib.sha256(request.node.nodeid.encode()).digest()
+    """A generator seeded by the test's own name: the same numbers in any order of tests, and in any file."""
+    digest = hashlib.sha256(request.node.name.encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+@pytest.fixture
+def within_cpu() -> Callable[[float], AbstractContextManager[None]]:
+    """``with within_cpu(2.0): …`` fails where the block takes more seconds of this process's own work.
+
+    A machine that is busy with something else makes no difference, as it would to a clock on the wall.
+    """
+
+    @contextmanager
+    def limit(seconds: float) -> Iterator[None]:
+        begin = time.process_time()
+        yield
+        spent = time.process_time() - begin
+        assert spent < seconds, f"{spent:.2f} s of CPU time, where {seconds} s are allowed"
+
+    return limit
+
+
+class HandClock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+    def wait(self, seconds: float) -> None:
+        self.at += seconds
+
+
+@pytest.fixture
+def hand_clock(monkeypatch: pytest.MonkeyPatch) -> HandClock:
+    """Time limits are measured by a clock that the test moves: ``hand_clock.wait(2.0)`` takes no time."""
+    clock = HandClock()
+    monkeypatch.setattr("mercer.runtime.clock.monotonic", clock)
+    return clock
+
+
+@pytest.fixture
+def cpu_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time limits are measured in this process's own work, so that they mean the same on a busy machine."""
+    monkeypatch.setattr("mercer.runtime.clock.monotonic", time.process_time)
 
 
 @pytest.fixture

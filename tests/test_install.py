@@ -80,6 +80,7 @@ def test_the_folder_of_numba_is_used_where_it_is_named(tmp_path):
     assert Path(folder).parent == theirs
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["MERCER_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
 def test_without_a_folder_that_can_be_written_code_stays_in_memory(tmp_path, name):
     blocker = tmp_path / "file"
@@ -126,6 +127,7 @@ FIT = """
 
 
 @pytest.mark.slow
+@pytest.mark.full  # it compiles everything anew, as no other test does
 def test_nobody_can_fit_with_the_package_read_only():
     if not hasattr(os, "getuid") or os.getuid() != 0:
         pytest.skip("only root can become the user nobody")
@@ -159,6 +161,8 @@ FAMILIES = """
         kind = getattr(mercer, name)
         if not (isinstance(kind, type) and hasattr(kind, "fit")) or name == "MailClassifier":
             continue
+        if name.startswith("Auto") and not "{searches}":
+            continue
         y = np.arange(14) % 3 if is_classifier(kind()) else X[:, 0] + X[:, 1] ** 2
         model = kind().fit(X, y)
         assert "NUMBA_DISABLE_JIT=1 forbids compiled code" in str(model.report_.plan), name
@@ -175,8 +179,9 @@ FAMILIES = """
 """
 
 
-def test_it_works_without_compiling():
-    told, *lines = run(FAMILIES, NUMBA_DISABLE_JIT="1").splitlines()
+@pytest.mark.parametrize("searches", ["", pytest.param("too", marks=pytest.mark.full)])
+def test_it_works_without_compiling(searches):
+    told, *lines = run(FAMILIES.replace("{searches}", searches), NUMBA_DISABLE_JIT="1").splitlines()
     assert told == (
         "backend='numba' compiles its code, got NUMBA_DISABLE_JIT=1, which forbids it: unset that variable, "
         "or let mercer choose (backend=None), which takes 'numpy' then"
@@ -223,6 +228,30 @@ def test_the_source_distribution_has_what_the_readme_names(project):
     assert needed | {"/conftest.py", "/Makefile", "/src", "/tests"} <= set(included)
     for name in included:
         assert (ROOT / name[1:]).exists(), name
+
+
+def test_the_changelog_begins_with_the_version():
+    """One place for the version; what is in preparation comes after all that was released."""
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    released = [re.fullmatch(r"(\d+\.\d+\.\d+), \d{4}-\d\d-\d\d \([0-9a-f]{7}\)", h) for h in headings[1:]]
+    versions = [Version(headings[0].split(",")[0]), *(Version(match[1]) for match in released)]
+    assert versions == sorted(versions, reverse=True)
+    assert Version(mercer.__version__).base_version == str(versions[0])
+
+
+def test_what_is_experimental_says_so():
+    text = (ROOT / "README.md").read_text("utf-8")
+    stable, experimental = re.search(
+        r"- \*\*Stable\*\*(.*?)- \*\*Experimental\*\*(.*?)\n- ", text, re.DOTALL
+    ).groups()
+    named = set(re.findall(r"`(mercer\.[\w.]+)`", experimental))
+    rooms = [path.parent for path in (ROOT / "src" / "mercer").rglob("__init__.py")]
+    says = {
+        ".".join(room.relative_to(ROOT / "src").parts)
+        for room in rooms
+        if "\nExperimental: " in (room / "__init__.py").read_text("utf-8")
+    }
+    assert says == named and not named & set(re.findall(r"`(mercer\.[\w.]+)`", stable))
 
 
 # --- what a report of a problem begins with ----------------------------------------------------------

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from mercer.selection.mail import MailClassifier
     from mercer.selection.regressor import AutoKernelRegressor
 
-__version__ = "0.1.0"
+__version__ = "0.7.0.dev0"
 
 _LATER = {
     "AutoKernelClassifier": "mercer.selection",

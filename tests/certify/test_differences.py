@@ -122,6 +122,7 @@ def test_dimensions_of_differences():
 # --- truncated powers and waves on a line --------------------------------------------------------
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("power", "largest"), [(1, 1), (1.5, 2), (1.7, 2), (2, 3), (4, 7)])
 def test_truncated_powers_hold_up_to_a_dimension_and_no_further(power, largest):
     hat = Formula(lambda pair: maximum(1 - sqrt(pair.sqdist), 0) ** power)

@@ -37,6 +37,7 @@ def hat(power):
     return Formula(lambda pair: maximum(1 - sqrt(pair.sqdist), 0) ** power)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("kernel", "largest"),
     [

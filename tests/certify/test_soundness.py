@@ -197,7 +197,7 @@ def pair_formulas():
     return (st.recursive(simple, wild, max_leaves=4) | likely | likely).map(wrap)
 
 
-@settings(slow_generation, max_examples=600)
+@settings(slow_generation, max_examples=200)
 @given(pair_formulas(), st.booleans(), st.sampled_from([1, 2, 3]), st.integers(0, 2**32 - 1))
 def test_a_proved_formula_has_no_witness(formula, nonnegative, d, seed):
     prover = Prover(Space(nonnegative, d))
@@ -239,7 +239,7 @@ def test_the_random_formulas_reach_the_rules():
     """A check that cannot fail is worse than none: enough of what is drawn must be proved."""
     proved = {"kernel": 0, "every power": 0, "negative type": 0}
 
-    @settings(slow_generation, max_examples=400, database=None, derandomize=True)
+    @settings(slow_generation, max_examples=150, database=None, derandomize=True)
     @given(pair_formulas())
     def count(formula):
         prover = Prover(Space(True))
@@ -248,7 +248,7 @@ def test_the_random_formulas_reach_the_rules():
         proved["negative type"] += prover.negative_type(formula) is not None
 
     count()
-    assert min(proved.values()) >= 25, proved
+    assert min(proved.values()) >= 9, proved
 
 
 @pytest.mark.parametrize("formula", [exp(Pair().sqdist), exp(-(Pair().sqdist ** 2)), tanh(Pair().dot)])
@@ -322,10 +322,11 @@ def random_tree(random, depth):
     return growths[random.integers(len(growths))]()
 
 
-def test_thousands_of_proved_trees_are_not_refuted():
-    random = np.random.default_rng(5)
+@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.full) for seed in (6, 7))])
+def test_thousands_of_proved_trees_are_not_refuted(seed):
+    random = np.random.default_rng(seed)
     proved = 0
-    for _ in range(3000):
+    for _ in range(1000):
         kernel = random_tree(random, 2)
         if not isinstance(prove(kernel, Setting(dim=3)), Step):
             continue
@@ -335,4 +336,4 @@ def test_thousands_of_proved_trees_are_not_refuted():
         K, E = gram_with_error(kernel.expression(), points)
         if np.isfinite(K).all():
             assert witness_at(points, K, E) is None, kernel
-    assert 1000 < proved < 2900  # both kinds were met
+    assert 333 < proved < 967  # both kinds were met

@@ -196,6 +196,7 @@ def test_ctrl_c_ends_the_search_and_the_command(tmp_path, sine):
     assert list(tmp_path.iterdir()) == [sine]
 
 
+@pytest.mark.sample(3)
 @posix
 @pytest.mark.parametrize("module", ["typer", "mercer.cli.commands", "mercer.cli.certify"])
 def test_ctrl_c_while_it_begins(module):
@@ -226,11 +227,7 @@ class Deaf:
         signal.raise_signal(signal.SIGINT)
 def action():
     Deaf()
-    began = time.monotonic()
-    try:
-        time.sleep(20)
-    finally:
-        assert time.monotonic() - began < 15, "the interruption waited for the end of the call"
+    time.sleep(3600)  # an interruption that waits for its end comes too late for the test
     return 0
 sys.exit(run(action))
 """

@@ -275,8 +275,15 @@ model.set_params(checkpoint=sys.argv[1], progress=watch).fit(X, y)
 """
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize(("solver", "after"), [("newton", 4), ("gradient", 37)])
+@pytest.mark.parametrize(
+    ("solver", "after", "classes"),
+    [
+        ("newton", 4, 3),
+        pytest.param("newton", 4, 2, marks=pytest.mark.full),
+        ("gradient", 37, 2),
+        pytest.param("gradient", 37, 3, marks=pytest.mark.full),
+    ],
+)
 def test_a_killed_run_resumes_as_if_nothing_had_happened(tmp_path, solver, after, classes):
     path = tmp_path / "state.npz"
     arguments = [sys.executable, "-c", RUN, str(path), solver, str(classes), str(after)]

@@ -90,6 +90,7 @@ def measure(parent):
     return measure
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "y"),
     [
@@ -114,6 +115,7 @@ def test_a_fit_takes_what_its_plan_says(measure, model, y):
     assert planned <= 3 * 8 * n * n + 2**27
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("model", "y"),
     [
@@ -131,7 +133,14 @@ def test_a_small_budget_is_kept(measure, model, y):
     assert taken <= 64 * 2**20 + BUFFERS
 
 
-@pytest.mark.parametrize(("model", "y"), [*SUPPORT, ("SVC(kernel=Gaussian(1.0))", NOISY)])
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        SUPPORT[2],  # twice as many variables as points
+        *(pytest.param(*each, marks=pytest.mark.full) for each in (SUPPORT[0], SUPPORT[1], SUPPORT[3])),
+        pytest.param("SVC(kernel=Gaussian(1.0))", NOISY, marks=pytest.mark.full),
+    ],
+)
 def test_support_vector_machines_stay_under_the_budget(measure, model, y):
     """One fit after the other: K in float32 would take 15, 61 and 244 MiB."""
     for planned, taken in measure(model, [2000, 4000, 8000], y, "memory='64MiB'"):

@@ -120,7 +120,7 @@ def test_precomputed_and_indefinite(X, rng):
     new = rng.normal(size=(7, 2))
     assert given.decision_function(k(new, X)) == pytest.approx(model.decision_function(new), abs=1e-10)
     A = rng.normal(size=(30, 30))
-    end = OneClassSVM(kernel="precomputed", max_time=10.0).fit(A + A.T)
+    end = OneClassSVM(kernel="precomputed", max_iter=100_000).fit(A + A.T)
     assert np.isfinite(end.decision_function(A + A.T)).all()
 
 

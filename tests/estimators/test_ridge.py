@@ -392,10 +392,11 @@ def test_far_from_the_origin(rng, kernel, offset):
 def test_any_penalty_in_the_primal(rng, alpha):
     X = rng.lognormal(3, 2, size=(300, 3))
     y = X @ [1e-3, 2.0, 3.0] + rng.normal(size=300)
-    X = np.column_stack([X, X[:, 0]])  # collinear
-    truth = Ridge(alpha, solver="svd").fit(X, y)
-    model = KernelRidge(alpha, kernel="linear").fit(X, y)
-    assert model.predict(X) == pytest.approx(truth.predict(X), abs=1e-6 * np.abs(y).max())
+    twice = np.column_stack([X, X[:, 0]])  # collinear: as good as one column that is √2 times as large
+    once = X * [np.sqrt(2), 1.0, 1.0]
+    truth = Ridge(alpha, solver="svd").fit(once, y)
+    model = KernelRidge(alpha, kernel="linear").fit(twice, y)
+    assert model.predict(twice) == pytest.approx(truth.predict(once), abs=1e-6 * np.abs(y).max())
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e4])

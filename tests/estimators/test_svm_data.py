@@ -205,6 +205,7 @@ def fitted(load, kind, folder):
     return model, PEER[kind](cache_size=500, **chosen).fit(X, y)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("load", "kind"), EVERY)
 def test_optimal_and_as_good_as_libsvm(load, kind, folder):
     X, y, _, K, _ = table(load, folder)
@@ -254,6 +255,7 @@ def test_predictions_are_those_of_libsvm(load, kind, folder):
 
 
 # the others have several problems, most of them so small that they are solved beyond the tolerance
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("load", "kind"), [c for c in EVERY if c.values[0] not in (digits, wine, usps)])
 def test_the_gap_closes_with_the_tolerance(load, kind, folder):
     X, y, _, K, gamma = table(load, folder)
@@ -267,6 +269,7 @@ def test_the_gap_closes_with_the_tolerance(load, kind, folder):
     assert gaps[2] <= gaps[0] / 100 and gaps[2] <= gaps[1] and gaps[2] < 1e-4
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("load", "kind"), [case for case in EVERY if case.values[1] in (SVC, NuSVC)])
 def test_probabilities_agree_with_predictions(load, kind, folder):
     X, y, X_new, _, gamma = table(load, folder)

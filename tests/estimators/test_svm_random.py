@@ -27,6 +27,7 @@ def test_problems_that_were_worse(number):
     assert outcome.worse <= WORSE and outcome.seconds <= SLOW
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("seed", "number"),
     [

@@ -3,7 +3,6 @@
 import inspect
 import os
 import signal
-import time
 import warnings
 
 import numpy as np
@@ -132,11 +131,10 @@ def test_average_weights_and_path(wave, rng):
 @pytest.mark.parametrize("kind", [SVR, NuSVR])
 def test_every_size_of_c_ends(C, kind, wave):
     X, y = wave
-    start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = kind(C=C, kernel=Gaussian(sigma=0.3), max_time=10.0).fit(X[:50], y[:50])
-    assert time.perf_counter() - start < 15 and np.isfinite(model.predict(X)).all()
+        model = kind(C=C, kernel=Gaussian(sigma=0.3), max_iter=100_000).fit(X[:50], y[:50])
+    assert model.report_.stopped != "max_iter" and np.isfinite(model.predict(X)).all()
     assert np.abs(model.dual_coef_).max(initial=0) <= C
 
 

@@ -54,6 +54,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("n, d", [(1, 3), (7, 2), (130, 40), (700, 9)])
 def test_dense_points(backend, dtype, kernel, n, d, rng):

@@ -200,6 +200,7 @@ def test_a_perceptron_tells_its_mistakes_and_their_bound(tmp_path, monkeypatch):
     assert f"this is {model.bound_:.4g}, and {model.mistakes_} mistakes were made" in page.said()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "case", ["one class", "precomputed", "several targets", "graphs", "two points", "new data"]
 )

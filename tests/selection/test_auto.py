@@ -4,7 +4,6 @@ import os
 import signal
 import warnings
 from dataclasses import replace
-from time import sleep
 
 import numpy as np
 import pytest
@@ -56,7 +55,7 @@ def test_every_trial_is_told(fitted):
     assert len(fitted.trials_) == 10  # five families, with and without a scale for each column
     assert {type(trial.kernel).__name__ for trial in fitted.trials_} >= {"Gaussian", "Matern", "Laplacian"}
     assert fitted.best_score_ == min(trial.score.error for trial in fitted.trials_)
-    assert all(trial.seconds > 0 and trial.points for trial in fitted.trials_)
+    assert all(trial.seconds >= 0 and trial.points for trial in fitted.trials_)  # 0: another one compiled
 
 
 def test_it_is_deterministic_for_a_seed(wave):
@@ -66,7 +65,7 @@ def test_it_is_deterministic_for_a_seed(wave):
     assert np.array_equal(models[0].predict(X), models[1].predict(X))
 
 
-def test_a_time_limit_is_obeyed(wave):
+def test_a_time_limit_is_obeyed(wave, cpu_clock):
     X, y = wave
     AutoKernelRegressor("rbf").fit(X[:50], y[:50])  # compiled before
     began = now()  # a limit does not pay for compiling
@@ -157,15 +156,16 @@ def test_progress_is_told(wave):
 def test_the_scale_of_the_numbers_does_not_matter(wave, size):
     """The squares of such numbers are zero, or none; the predictions are the same to rounding."""
     X, y = wave[0][:60], wave[1][:60]
-    plain = AutoKernelRegressor().fit(X, y)
-    columns = AutoKernelRegressor().fit(X * size, y)
+    two = ["rbf", "laplacian"]  # one by squared distances, one by absolute values
+    plain = AutoKernelRegressor(two).fit(X, y)
+    columns = AutoKernelRegressor(two).fit(X * size, y)
     np.testing.assert_allclose(columns.predict(X * size), plain.predict(X), atol=1e-3)
     with np.errstate(all="ignore"):
-        targets = AutoKernelRegressor().fit(X, y * size)
+        targets = AutoKernelRegressor(two).fit(X, y * size)
     np.testing.assert_allclose(targets.predict(X) / size, plain.predict(X), atol=1e-3)
     assert targets.best_score_ == pytest.approx(plain.best_score_, rel=1e-3)
-    labels = AutoKernelClassifier().fit(X * size, y > 0)
-    assert labels.score(X * size, y > 0) == AutoKernelClassifier().fit(X, y > 0).score(X, y > 0)
+    labels = AutoKernelClassifier(two).fit(X * size, y > 0)
+    assert labels.score(X * size, y > 0) == AutoKernelClassifier(two).fit(X, y > 0).score(X, y > 0)
 
 
 def test_what_the_evidence_of_few_points_spoils_is_undone():
@@ -222,7 +222,7 @@ def test_little_memory_takes_fewer_points(rng):
     assert 100 < len(model.expansion_.coef) < 2000
 
 
-def test_little_time_takes_fewer_points(rng):
+def test_little_time_takes_fewer_points(rng, cpu_clock):
     """Whole machines of fewer points, and not one of all that is cut short."""
     X = rng.normal(size=(30_000, 6))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=30_000)
@@ -232,7 +232,7 @@ def test_little_time_takes_fewer_points(rng):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted = clone(model).set_params(max_time=2.0).fit(X, targets)
-        assert now() - began < 8  # a machine that others use, too
+        assert now() - began < 8
         assert len(caught) == 1 and "of 30,000 points, as many as" in str(caught[0].message)
         assert fitted.score(X[-2000:], targets[-2000:]) > 0.85
 
@@ -322,7 +322,7 @@ def test_a_search_that_came_to_its_end_did_not_run_out_of_time(wave):
     assert model.report_.stopped == "converged"
 
 
-def test_compiling_is_not_charged(wave, monkeypatch):
+def test_compiling_is_not_charged(wave, monkeypatch, hand_clock):
     """A search under a limit tries as much when each trial waits for the compiler first."""
     from mercer.runtime.clock import standing_still
 
@@ -330,7 +330,7 @@ def test_compiling_is_not_charged(wave, monkeypatch):
 
     def compiled(self, *arguments):
         with standing_still():
-            sleep(0.3)
+            hand_clock.wait(3.0)
         return learn(self, *arguments)
 
     monkeypatch.setattr(Search, "_learn", compiled)

@@ -1,5 +1,7 @@
 r"""Model files: one file for a fitted model, which runs no code when it is loaded.
 
+Experimental: names and results may change from one version to the next (README.md).
+
 >>> import tempfile, pathlib
 >>> from mercer import SVC, Polynomial
 >>> model = SVC(kernel=Polynomial(2)).fit([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]], [1, 0, 1, 0])

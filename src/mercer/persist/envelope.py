@@ -2,7 +2,7 @@ r"""The file around a model: what it is, a checksum, a description, and then the
 
     mercer model 2
     <sha256 of everything below>
-    {"kind": "SVC", "mercer": "0.1.0", …}
+    {"kind": "SVC", "mercer": "0.7.0", …}
     <archive>
 
 The checksum tells a damaged file from a whole one; it does not say who wrote it.

@@ -1,5 +1,7 @@
 r"""Pictures of kernels and of what was learned with them, in the style of scikit-learn's displays.
 
+Experimental: names and results may change from one version to the next (README.md).
+
 Every display is made by ``from_estimator``, ``from_predictions``, ``from_kernel`` …, has what it shows as
 attributes, draws again with ``plot(ax)``, keeps ``ax_`` and ``figure_``, and says in words what is to be seen
 (``describe()``). They need matplotlib: ``pip install "mercer[plot]"``; it is loaded when the first picture is

@@ -1,5 +1,7 @@
 r"""The report of a model: one HTML file, with its pictures inside, that one would show to a colleague.
 
+Experimental: names and results may change from one version to the next (README.md).
+
 >>> import tempfile
 >>> from pathlib import Path
 >>> import numpy as np

@@ -21,7 +21,7 @@ def show_versions() -> None:
     """Print the versions of Python and all libraries, the cores, BLAS and its threads, and the cache folder.
 
     >>> show_versions()
-    mercer: 0.1.0
+    mercer: 0...
     Python: ...
     """
     for name, fact in _facts():

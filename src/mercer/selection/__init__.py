@@ -1,4 +1,7 @@
-"""Choosing kernels, their parameters and penalties, and an honest estimate of the error of the choice."""
+"""Choosing kernels, their parameters and penalties, and an honest estimate of the error of the choice.
+
+Experimental: names and results may change from one version to the next (README.md).
+"""
 
 from mercer.selection.classifier import AutoKernelClassifier
 from mercer.selection.nested import NestedError, nested_error

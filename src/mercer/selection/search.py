@@ -220,7 +220,7 @@ class Search:
         share = max(self.clock.left, 0.0) / (2 * len(families) * len(self._parts(points)))
         share *= min(len(families), self._at_a_time(points))
         if len(sizes) == 1:
-            slope, fixed = seconds[0] / sizes[0], 0.0
+            slope, fixed = max(seconds[0] / sizes[0], 1e-15), 0.0  # a coarse clock may say 0 seconds
         else:
             slope = max((seconds[1] - seconds[0]) / (sizes[1] - sizes[0]), 1e-15)
             fixed = max(seconds[0] - slope * sizes[0], 0.0)

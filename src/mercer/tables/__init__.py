@@ -1,4 +1,7 @@
-"""From a file with rows and columns to numbers, targets and a model that takes such files again."""
+"""From a file with rows and columns to numbers, targets and a model that takes such files again.
+
+Experimental: names and results may change from one version to the next (README.md).
+"""
 
 from mercer.tables.features import TableFeatures
 from mercer.tables.formats import read_table

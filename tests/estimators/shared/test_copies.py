@@ -50,6 +50,7 @@ def outputs(model, X):
     return [getattr(model, method)(X) for method in methods if hasattr(model, method)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", list(estimators()))

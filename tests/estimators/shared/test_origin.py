@@ -37,7 +37,8 @@ def test_a_large_constant_column_changes_nothing(two_columns, value, make):
         plain.decision_function(X), abs=1e-6
     )
     assert model.margin_ == pytest.approx(plain.margin_, rel=1e-6)
-    assert 0 < model.dual_gap_ < 1e-6 and 0 < model.kkt_violation_ < 1e-6
+    # zero where every point is at a bound with room to spare: no rounding of K moves it from there
+    assert 0 <= model.dual_gap_ < 1e-6 and 0 <= model.kkt_violation_ < 1e-6
 
 
 @pytest.mark.parametrize("kind", [SVC, NuSVC, SVR, NuSVR])

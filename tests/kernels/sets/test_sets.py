@@ -113,7 +113,7 @@ def check_that_blocks_meet(monkeypatch, rng):
     np.testing.assert_allclose(np.diag(whole), diagonal, rtol=1e-13)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.full)])
 def test_sums_of_every_kind_of_formula(dtype, rng):
     """Rows of several sets in one tile: planes, point values and coordinates begin where a set does."""
     X = [rng.random((n, 20)) for n in (3, 70, 1, 0, 200, 33)]

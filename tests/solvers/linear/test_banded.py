@@ -15,6 +15,7 @@ def positive(rng, n, rank=None):
     return A @ A.T / n
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("n", [1, 2, 3, 63, 64, 65, 66, 127, 128, 129, 130, 200])
 @pytest.mark.parametrize("width", [1, 5, 64])
 def test_inverse_and_its_diagonal(rng, n, width):

@@ -68,6 +68,7 @@ def reference(K, Y, size, strategy, residual, epochs, boundary):
     return stored, coef
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("functions", [1, 3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -66,6 +66,7 @@ def minimum(loss, K, y, w, penalty, fit_intercept):
     return float(w @ loss.value(y, values)) + penalty / 2 * f_norm2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("fit_intercept", "weighted", "penalty"),
@@ -255,7 +256,7 @@ def test_own_losses(with_derivative, rng):
 @pytest.mark.parametrize("name", ["absolute", "quantile", "epsilon_insensitive", "hinge"])
 def test_few_points_of_very_unequal_weight(name):
     """Most points sit at an end of L's slopes, b is hardly unique, and repeated points share a value."""
-    for seed in range(40):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(3, 15))
         X = rng.normal(size=(n, 1)) if seed % 3 else rng.integers(0, 3, size=(n, 1)).astype(float)
@@ -300,6 +301,7 @@ def test_no_dual_value_outside_the_domain():
     assert certificate.least == 0.0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "function",
     [

@@ -37,7 +37,9 @@ def test_a_multiple_of_the_square_is_the_plain_penalty(name, factor, rng):
     plain = regularised_risk(K, as_loss(name), y, np.ones(40), 2 * factor, tol=1e-8)
     assert result.objective == pytest.approx(plain.objective, rel=1e-6)
     assert result.iterations == 1
-    assert result.penalty == pytest.approx(2 * factor)
+    assert result.penalty == pytest.approx(
+        2 * factor, rel=1e-3
+    )  # J is flat there: an error of ε² moves λ by ε
 
 
 def by_cvxpy(name, K, y, omega, fit_intercept):
@@ -71,11 +73,11 @@ CONVEX = {
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("omega", CONVEX)
-@pytest.mark.parametrize("factor", [0.3, 5.0])
-def test_convex_ones_against_cvxpy(name, omega, factor, rng):
+def test_convex_ones_against_cvxpy(name, omega, rng):
     K, y = problem(rng, name)
     ours, theirs = CONVEX[omega]
-    fit_intercept = factor < 1
+    fit_intercept = (LOSSES.index(name) + list(CONVEX).index(omega)) % 2 == 0
+    factor = 0.3 if fit_intercept else 5.0
     result = any_penalty(
         K, as_loss(name), y, np.ones(40), Penalty(ours), factor=factor, fit_intercept=fit_intercept
     )
@@ -88,8 +90,9 @@ def test_convex_ones_against_cvxpy(name, omega, factor, rng):
     assert result.objective == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("derivative", [None, lambda s: 1 / (1 + s)])
+@pytest.mark.parametrize(
+    ("name", "derivative"), [*((name, None) for name in LOSSES), ("squared", lambda s: 1 / (1 + s))]
+)
 def test_a_penalty_that_is_not_convex(name, derivative, rng):
     """log(1 + s): no point of a fine path is below, and the certificate is to the global minimum."""
     K, y = problem(rng, name)
@@ -97,7 +100,7 @@ def test_a_penalty_that_is_not_convex(name, derivative, rng):
     result = any_penalty(K, loss, y, np.ones(40), Penalty(np.log1p, derivative), factor=factor)
     assert result.gap <= 1e-6 * abs(result.objective)
     start = None
-    for penalty in np.logspace(3, -5, 60):
+    for penalty in np.logspace(3, -5, 25):
         point = regularised_risk(K, loss, y, np.ones(40), penalty, start=start, tol=1e-6)
         start = point.coef, point.intercept
         J = loss.value(y, point.values).sum() + factor * math.log1p(point.square)
@@ -109,12 +112,14 @@ def test_two_minima(rng):
     K, y = problem(rng, "squared")
     loss = as_loss("squared")
     found = set()
+    path = [
+        regularised_risk(K, loss, y, np.ones(40), penalty, tol=1e-6) for penalty in np.logspace(2, -6, 40)
+    ]
     for height in (0.5, 5.0, 20.0, 40.0, 80.0):
         omega = Penalty(lambda s, height=height: np.minimum(5 * s, height))
         result = any_penalty(K, loss, y, np.ones(40), omega)
         assert result.gap <= 1e-6 * abs(result.objective)
-        for penalty in np.logspace(2, -6, 40):
-            point = regularised_risk(K, loss, y, np.ones(40), penalty, tol=1e-6)
+        for point in path:
             J = loss.value(y, point.values).sum() + min(5 * point.square, height)
             assert result.objective <= J * (1 + 1e-6)
         found.add(5 * result.square > height)
@@ -252,7 +257,7 @@ def test_functions_that_are_no_penalties(function, message):
         Penalty(function)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2))])
 def test_where_rounding_ends_the_path_it_is_told(seed):
     """A K of condition 1e16 and λ of 1e-11: exp overflows on the way, and no step is taken there."""
     rng = np.random.default_rng(seed)

@@ -197,6 +197,7 @@ def test_libsvm_finds_the_same_minimum(name, seed, n, separation):
     assert solution.objective == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n", [300, 700])  # with two variables per point, 600: more than one working set
 def test_working_sets(name, n, rng):
@@ -210,6 +211,7 @@ def test_working_sets(name, n, rng):
     assert solution.objective == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_more_variables_than_a_block_has(name, rng):
     K, program, expected = problem(name, rng, 1100 if "SVR" in name else 2200, C=2.0)
@@ -218,6 +220,7 @@ def test_more_variables_than_a_block_has(name, rng):
     assert solution.objective == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("rows, n", [(2, 60), (3, 60), (10, 100), (50, 400), (300, 600)])
 def test_a_small_store_changes_nothing_but_time(name, rows, n, rng):

@@ -99,6 +99,7 @@ def test_the_minimum_of_a_small_block(seed, q, data):
     assert v == pytest.approx(c - B @ gamma, abs=1e-11)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("q", [1, 2, 3, 64, 513, 2048])
 @pytest.mark.parametrize("groups", [1, 2])

@@ -1,7 +1,5 @@
 """The five problems: duality in float64, LIBSVM, cases solved by hand, warm starts, hard margins."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -253,12 +251,15 @@ def compared(K, old, task):
 
 @pytest.mark.parametrize(("kind", "C"), [("c_svc", 1.0), ("c_svc", 10.0), ("nu_svc", 1.0)])
 def test_some_other_labels_are_a_warm_start(kind, C, rng):
-    """One of a hundred: their γ has the wrong sign, the others' serves."""
-    X, y, target, _ = problem(5, n=1000)
-    other = y.copy()
-    other[rng.choice(1000, 10, replace=False)] *= -1
-    old, task = (task_of(kind, labels, target, np.full(1000, C), 0.6)[0] for labels in (y, other))
-    warm_steps, cold_steps = compared(Gram(Gaussian(1.0), X), old, task)
+    """One of a hundred: their γ has the wrong sign, the others' serves, more or less: eight choices."""
+    X, y, target, _ = problem(5, n=400)
+    steps = []
+    for _ in range(8):
+        other = y.copy()
+        other[rng.choice(400, 4, replace=False)] *= -1
+        old, task = (task_of(kind, labels, target, np.full(400, C), 0.6)[0] for labels in (y, other))
+        steps.append(compared(Gram(Gaussian(1.0), X), old, task))
+    warm_steps, cold_steps = np.sum(steps, axis=0)
     assert warm_steps < 0.9 * cold_steps
 
 
@@ -338,16 +339,14 @@ def test_narrow_margins_are_found(distance):
 
 
 @pytest.mark.parametrize("n", [6, 60, 300])
-def test_what_is_not_separable_is_said_soon(n, rng):
+def test_what_is_not_separable_is_said_soon(n, rng, within_cpu):
     X, y = rng.normal(size=(n, 2)), np.where(np.arange(n) % 2, 1.0, -1.0)
     X[1], y[0], y[1] = X[0], 1.0, -1.0  # contradictory
-    start = time.perf_counter()
-    for kernel in (Linear(), Gaussian(1.0)):
-        with pytest.raises(
-            InputError, match=r"not separable by this kernel, or only with a margin .* finite C"
-        ):
-            hard(X, y, kernel)
-    assert time.perf_counter() - start < 20
+    told = r"not separable by this kernel, or only with a margin .* finite C"
+    with within_cpu(20.0):
+        for kernel in (Linear(), Gaussian(1.0)):
+            with pytest.raises(InputError, match=told):
+                hard(X, y, kernel)
 
 
 @pytest.mark.parametrize("stages", [1, 2, None])

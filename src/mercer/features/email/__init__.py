@@ -1,5 +1,7 @@
 r"""E-mail: eight aspects of a raw message, each a bag for the kernels on sets.
 
+Experimental: names and results may change from one version to the next (README.md).
+
 | aspect      | what is counted |
 |-------------|-----------------|
 | `words`     | words of the subject and of the texts, in lower case, digits as zeros |

@@ -2,7 +2,7 @@ r"""Elementary functions that LLVM turns into SIMD code: what the Numba printer'
 
 The libm calls that Numba makes for ``exp`` or ``log`` are scalar, and five to ten times slower.
 These are branch-free polynomials on a reduced range, in float64 and float32, accurate to a few
-units in the last place over the range that kernels use (``tests/gram/test_elementary.py``
+units in the last place over the range that kernels use (``tests/gram/backends/numba/test_elementary.py``
 measures each against NumPy).
 
 The coefficients are near-minimax fits on the reduced range (Chebyshev, 40 digits). Reduction relies on

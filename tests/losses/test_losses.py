@@ -191,7 +191,8 @@ def test_own_losses_agree_with_the_registered(name, with_derivative, rng):
         assert z == pytest.approx(best, abs=1e-7)
         height = t * known.value(y, z) + (z - f) ** 2 / 2
         assert height == pytest.approx(t * known.value(y, best) + (best - f) ** 2 / 2, rel=1e-12, abs=1e-12)
-        far = np.abs(known.prox_slope(y, f + 1e-5, t) - known.prox_slope(y, f - 1e-5, t)) < 1e-4
+        # off the ends of a kink, which values alone show to within a thousandth of its width, t · 2 at most
+        far = np.abs(known.prox_slope(y, f + 1e-2, t) - known.prox_slope(y, f - 1e-2, t)) < 2e-2
         assert own.prox_slope(y, f, t)[far] == pytest.approx(known.prox_slope(y, f, t)[far], abs=1e-3)
     low, high = known.domain(y)
     inner_low, inner_high = own.domain(y)

@@ -1,0 +1,105 @@
+"""What the suite promises of itself: what is left out, what no test may ask, and where a file's tests are."""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mercer import SVC, SVR
+
+ROOT = Path(__file__).resolve().parent.parent
+CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time_ns"}
+
+
+@pytest.fixture(scope="module")
+def plugin():
+    """The conftest.py of the root, as a module."""
+    spec = importlib.util.spec_from_file_location("root_conftest", ROOT / "conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Item:
+    def __init__(self, sample=None, **parameters):
+        self.callspec = SimpleNamespace(params=parameters)
+        self.nodeid = f"a test[{len(parameters)}]"
+        self.marks = []
+        self.sample = sample
+
+    def get_closest_marker(self, name):
+        return SimpleNamespace(args=(self.sample,)) if name == "sample" and self.sample else None
+
+    def add_marker(self, name):
+        self.marks.append(name)
+
+
+def test_one_configuration_of_each_class_is_checked_always(plugin):
+    mark = parametrize_with_checks([SVC(), SVC(kernel="linear"), SVR(C=2.0)])
+    pairs = [getattr(case, "values", case) for case in mark.args[1]]
+    items = [Item(estimator=estimator, check=check) for estimator, check in pairs]
+    others = [Item(estimator=SVC(C=3.0)), Item()]
+    plugin.mark_full([*items, *others])
+    always = {repr(item.callspec.params["estimator"]) for item in items if not item.marks}
+    assert always == {"SVC()", "SVR(C=2.0)"}
+    assert {repr(item.callspec.params["estimator"]) for item in items if item.marks} == {
+        "SVC(kernel='linear')"
+    }
+    assert not any(item.marks for item in others)
+
+
+def test_of_a_sample_every_nth_item_always_runs(plugin):
+    items, others = [Item(sample=3) for _ in range(8)], [Item() for _ in range(5)]
+    plugin.mark_full([*items, *others])
+    assert [bool(item.marks) for item in items] == [False, True, True] * 2 + [False, True]
+    assert not any(item.marks for item in others)
+
+
+def clocks_read(source):
+    """The clocks on the wall that a piece of code names."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            is_time = node.attr == "time" and isinstance(node.value, ast.Name) and node.value.id == "time"
+            found |= {node.attr} & CLOCKS | ({"time.time"} if is_time else set())
+        elif isinstance(node, ast.ImportFrom) and node.module == "time":
+            found |= {alias.name for alias in node.names} & (CLOCKS | {"time"})
+    return found
+
+
+def test_no_test_reads_a_clock_on_the_wall():
+    """A busy machine must not fail a test: `within_cpu`, `cpu_clock` and `hand_clock` are for that."""
+    paths = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))]
+    found = {path.name: clocks_read(path.read_text("utf-8")) for path in paths}
+    assert {name: clocks for name, clocks in found.items() if clocks} == {}
+    assert clocks_read("import time\nfrom time import monotonic\ntime.time() - time.perf_counter()") == {
+        "monotonic",
+        "perf_counter",
+        "time.time",
+    }
+
+
+def test_what_contributing_names_exists():
+    """Paths, targets of make and fixtures: a newcomer tries each of them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`((?:src|tests|docs|benchmarks|kernels|gram|mercer)/[\w./]+)`", text)
+    homes = (ROOT, ROOT / "src", ROOT / "src" / "mercer")
+    templates = {"src/mercer/A/b.py", "tests/A/"}
+    assert len(named) > 8 and {n for n in named if not any((h / n).exists() for h in homes)} == templates
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    asked = [word for words in re.findall(r"make ((?:[a-z]+ ?)+)", text) for word in words.split()]
+    assert {"test", "lint", "types", "coverage"} <= set(asked) <= targets
+    fixtures = (ROOT / "tests" / "conftest.py").read_text("utf-8")
+    assert all(f"def {name}(" in fixtures for name in ("rng", "within_cpu", "hand_clock", "cpu_clock"))
+
+
+def test_every_folder_of_the_package_has_its_folder_of_tests():
+    """The tests of src/mercer/A/b.py are in tests/A."""
+    package = ROOT / "src" / "mercer"
+    homes = {path.parent.relative_to(package) for path in package.rglob("*.py") if path.name != "__init__.py"}
+    without = {str(home) for home in homes if not list((ROOT / "tests" / home).glob("test_*.py"))}
+    assert without == set()
