@@ -23,12 +23,12 @@ from scipy.spatial.distance import cdist
 
 from mercer.data.types import Points
 from mercer.errors import InputError
-from mercer.kernels.base import Kernel, text
+from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression, sqrt, wrap
 from mercer.kernels.formula.pair import Pair
 from mercer.kernels.names import NAMES, KernelLike, as_kernel
-from mercer.kernels.parameters import fixed
+from mercer.kernels.parameters import fixed, text
 
 __all__ = ["OfDistance", "Sampled", "as_asked"]
 

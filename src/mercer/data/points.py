@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn, TypeAlias, TypeGuard
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.data.column_names import find_columns
+from mercer.data.library import is_frame, library_of
 from mercer.data.sparse import canonical, is_sparse, require_indices
 from mercer.data.types import Frame, Objects, Points
 from mercer.errors import InputError, InputTypeError, shown
@@ -47,7 +48,7 @@ __all__ = [
 _FOR_TABLES = "take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
 
 #: Values whose temporary array costs less than asking NumPy not to warn of a sum.
-_SHORT = 2**13
+_SIZE_OF_A_SHORT_SUM = 2**13
 _REALS = (np.dtype(np.float64), np.dtype(np.float32))
 
 #: points as rows: a dense float array, or a CSR array with sorted indices
@@ -84,7 +85,7 @@ def as_vectors(X: Points, name: str = "X") -> Vectors:
         if is_frame(X):
             labels = list(X.columns)
             X = _frame_values(X, name)
-        elif _library(X) == "torch":
+        elif library_of(X) == "torch":
             X = _tensor_values(X, name)
         array = _dense_values(X, name)
     _require_finite(array, name, labels)
@@ -135,7 +136,7 @@ def _frame_values(X: Frame, name: str) -> NDArray[np.floating[Any]]:
 
 def _column_values(X: Frame, j: int, name: str) -> NDArray[Any]:
     label = X.columns[j]
-    part = (X.iloc[:, j] if _library(X) == "pandas" else X[:, j]).to_numpy()
+    part = (X.iloc[:, j] if library_of(X) == "pandas" else X[:, j]).to_numpy()
     if part.dtype.kind == "c":
         _refuse_complex(f"column {label!r} of {name}", part.dtype)
     if part.dtype.kind not in "biufO":
@@ -244,7 +245,7 @@ def _require_table(shape: tuple[int, ...], name: str) -> None:
 
 def _require_finite(X: Vectors, name: str, labels: list[Any] | None = None) -> None:
     values = stored(X)
-    if values.size <= _SHORT:
+    if values.size <= _SIZE_OF_A_SHORT_SUM:
         if np.isfinite(values).all():
             return
     else:
@@ -347,7 +348,7 @@ def as_objects(X: Points, name: str = "X") -> Objects:
         is_column = X.dtype == object and X.shape[1:] == (1,)  # scikit-learn passes a column so.
         # The rows would be views.
         objects = X.ravel().tolist() if X.ndim == 1 or is_column else list(X.copy())
-    elif _library(X) in ("pandas", "polars") and hasattr(X, "to_list"):
+    elif library_of(X) in ("pandas", "polars") and hasattr(X, "to_list"):
         objects = X.to_list()
     elif isinstance(X, Sequence):
         objects = X
@@ -382,7 +383,7 @@ def take(X: Any, index: Any) -> Any:
     if not isinstance(index, slice):
         index = np.asarray(index)
         index = np.flatnonzero(index) if index.dtype == bool else index.astype(np.intp, copy=False)
-    if _library(X) == "pandas":
+    if library_of(X) == "pandas":
         return X.iloc[index]
     if sparse.issparse(X):
         return X.tocsr()[index]
@@ -425,7 +426,7 @@ def single_column(X: Any) -> Any:
     array(['ab', 'b'], dtype=object)
     """
     if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 1:
-        if _library(X) == "pandas":
+        if library_of(X) == "pandas":
             return X.iloc[:, 0]
         return X[:, 0]
     return X
@@ -447,7 +448,7 @@ def columns(X: Any, which: Any, name: str = "X") -> Any:
         X = _as_table(X, name)
     labels = list(X.columns) if is_frame(X) else None
     positions = find_columns(which, X.shape[1], labels, name)
-    if _library(X) == "pandas":
+    if library_of(X) == "pandas":
         return X.iloc[:, positions]
     if sparse.issparse(X):
         return X.tocsr()[:, positions]
@@ -457,7 +458,7 @@ def columns(X: Any, which: Any, name: str = "X") -> Any:
 def _as_table(X: Any, name: str) -> NDArray[Any]:
     """A 2-D array of whatever the columns hold: numbers and words side by side stay what they are."""
     try:
-        table = X.numpy(force=True) if _library(X) == "torch" else np.asarray(X)
+        table = X.numpy(force=True) if library_of(X) == "torch" else np.asarray(X)
         if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
             table = np.array(X, dtype=object)
     except ValueError:
@@ -468,19 +469,3 @@ def _as_table(X: Any, name: str) -> NDArray[Any]:
         )
     _require_table(table.shape, name)
     return table
-
-
-# --- which library an object is from, without importing any ---------------------------------------
-
-
-def _library(X: object) -> str | None:
-    for ancestor in type(X).__mro__:
-        library = ancestor.__module__.partition(".")[0]
-        if library in ("pandas", "polars", "torch"):
-            return library
-    return None
-
-
-def is_frame(X: object) -> TypeGuard[Frame]:
-    """Whether it is a data frame of pandas or polars."""
-    return _library(X) in ("pandas", "polars") and len(getattr(X, "shape", ())) == 2

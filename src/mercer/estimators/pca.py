@@ -454,9 +454,7 @@ def _radial(kernel: Kernel) -> _Radial | None:
     """Z, X ↦ κ(‖z - x‖²) and -κ'(‖z - x‖²), columns perhaps scaled; None for kernels that are not radial."""
     expression = kernel.expression()
     quantities = {leaf for leaf in expression.leaves() if not isinstance(leaf, Number | ParameterLeaf)}
-    if len(quantities) != 1:
-        return None
-    (sqdist,) = quantities
+    sqdist = quantities.pop() if len(quantities) == 1 else None
     if not isinstance(sqdist, Quantity) or sqdist.kind != "sqdist":
         return None
     if not all(isinstance(step, Scaling) for step in sqdist.view.steps):
@@ -468,7 +466,6 @@ def _radial(kernel: Kernel) -> _Radial | None:
         norms = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
         product = np.asarray(X @ Z.T).T
         squared = np.maximum(np.einsum("ij,ij->i", Z, Z)[:, None] + norms - 2 * product, 0.0)
-
         known = {sqdist: squared}
 
         def leaf_value(leaf: Any) -> Any:

@@ -37,7 +37,7 @@ from mercer.kernels.depth import require_shallow
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression, Number, wrap
 from mercer.kernels.formula.pair import Pair, ParameterLeaf, Scaling
-from mercer.kernels.parameters import Parameter, is_vector
+from mercer.kernels.parameters import Parameter, fingerprint, is_vector, same, text
 
 __all__ = ["Kernel"]
 
@@ -216,10 +216,10 @@ class Kernel:
         if type(self) is not type(other):
             return NotImplemented
         ours, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return ours.keys() == theirs.keys() and all(_same(v, theirs[n]) for n, v in ours.items())
+        return ours.keys() == theirs.keys() and all(same(v, theirs[n]) for n, v in ours.items())
 
     def __hash__(self) -> int:
-        return hash((type(self), *(_fingerprint(v) for v in self.get_params(deep=False).values())))
+        return hash((type(self), *(fingerprint(v) for v in self.get_params(deep=False).values())))
 
     # --- the formula ---------------------------------------------------------------------------------
 
@@ -458,31 +458,3 @@ class _Part:
 
 def _is_scalar(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def text(value: object) -> str:
-    """A parameter's value as one would write it."""
-    if isinstance(value, np.ndarray) and value.size > 8:
-        return f"<{' × '.join(map(str, value.shape))} array>"
-    if isinstance(value, np.ndarray):
-        return repr(value.tolist())
-    if isinstance(value, np.generic):
-        return repr(value.item())
-    if isinstance(value, tuple) and any(callable(part) for part in value):
-        return f"({', '.join(map(text, value))}{',' * (len(value) == 1)})"
-    return getattr(value, "__name__", None) or repr(value)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, list | tuple | np.ndarray) or isinstance(b, list | tuple | np.ndarray):
-        return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
-    return a is b or bool(np.all(a == b))
-
-
-def _fingerprint(value: object) -> Any:
-    if isinstance(value, list | tuple | np.ndarray):
-        return np.shape(value)
-    try:
-        return hash(value)
-    except TypeError:
-        return type(value).__name__

@@ -15,7 +15,7 @@ from mercer.data import points as data
 from mercer.data.scalars import is_number
 from mercer.data.types import Points, Weights
 from mercer.errors import InputError
-from mercer.kernels.base import Kernel, text
+from mercer.kernels.base import Kernel
 from mercer.kernels.depth import require_shallow
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import (
@@ -28,7 +28,7 @@ from mercer.kernels.formula.expression import (
     wrap,
 )
 from mercer.kernels.formula.pair import Columns, Mapping, Mean, Pair, ParameterLeaf, diagonal
-from mercer.kernels.parameters import fixed, is_vector, nonnegative
+from mercer.kernels.parameters import fixed, is_vector, nonnegative, text
 
 __all__ = [
     "Centered",

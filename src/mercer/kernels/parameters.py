@@ -19,7 +19,19 @@ from mercer.data.scalars import is_number
 from mercer.errors import InputError, shown
 from mercer.kernels.formula.expression import is_whole
 
-__all__ = ["Parameter", "choice", "fixed", "nonnegative", "positive", "real", "whole"]
+__all__ = [
+    "Parameter",
+    "choice",
+    "fingerprint",
+    "fixed",
+    "is_vector",
+    "nonnegative",
+    "positive",
+    "real",
+    "same",
+    "text",
+    "whole",
+]
 
 
 #: the largest whole number that compiled code, which counts in int64, takes
@@ -128,3 +140,36 @@ def fixed(
 ) -> Any:
     """An object that shapes the formula: a kernel, a function, a map, a matrix."""
     return Parameter(default, requirement, accepts, remedy, symbolic=False, **options)
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+
+def text(value: object) -> str:
+    """A parameter's value as one would write it."""
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"<{' × '.join(map(str, value.shape))} array>"
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, tuple) and any(callable(part) for part in value):
+        return f"({', '.join(map(text, value))}{',' * (len(value) == 1)})"
+    return getattr(value, "__name__", None) or repr(value)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values of a parameter are equal."""
+    if isinstance(a, list | tuple | np.ndarray) or isinstance(b, list | tuple | np.ndarray):
+        return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
+    return a is b or bool(np.all(a == b))
+
+
+def fingerprint(value: object) -> Any:
+    """A number or a word that is equal for equal values of a parameter."""
+    if isinstance(value, list | tuple | np.ndarray):
+        return np.shape(value)
+    try:
+        return hash(value)
+    except TypeError:
+        return type(value).__name__

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.base import Kernel, text
+from mercer.kernels.base import Kernel
 from mercer.kernels.columns.table import ColumnKernel
 from mercer.kernels.compose import Normalized, OnColumns, Product, Scaled, Sum
 from mercer.kernels.domain import Domain
-from mercer.kernels.parameters import is_vector
+from mercer.kernels.parameters import is_vector, text
 
 __all__ = ["do_tell", "has_scales", "in_words", "per_column", "scales", "short_name", "tells_apart"]
 

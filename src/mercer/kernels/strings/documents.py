@@ -30,7 +30,7 @@ from mercer.kernels.structured import FeatureKernel, Ragged, encode_labels, in_o
 __all__ = ["BagOfWords", "DocumentFrequencies"]
 
 #: texts whose words are kept, and the letters of the longest of them: at most about a hundred megabytes
-_REMEMBERED, _LONGEST = 1024, 1 << 16
+_REMEMBERED, _REMEMBERED_LETTERS = 1024, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class BagOfWords(FeatureKernel):
 
     def _words(self, text: str) -> Sequence[str]:
         """The words of a text, which is read once, for a search looks at the same texts many times."""
-        find = _found if len(text) <= _LONGEST else _found.__wrapped__
+        find = _found if len(text) <= _REMEMBERED_LETTERS else _found.__wrapped__
         return find(self.pattern, bool(self.lowercase), text)
 
     def _listed(self, x: Any) -> list[Any]:

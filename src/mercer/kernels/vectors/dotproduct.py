@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.kernels.base import Kernel, text
+from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import (
     Expression,
@@ -21,7 +21,7 @@ from mercer.kernels.formula.expression import (
     wrap,
 )
 from mercer.kernels.formula.pair import Mapping, Pair, unit_rows
-from mercer.kernels.parameters import choice, nonnegative, positive, real, whole
+from mercer.kernels.parameters import choice, nonnegative, positive, real, text, whole
 
 __all__ = ["ArcCosine", "Constant", "Cosine", "Linear", "Polynomial", "Sigmoid"]
 

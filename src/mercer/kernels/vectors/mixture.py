@@ -9,11 +9,11 @@ import numpy as np
 from mercer.data.scalars import is_number
 from mercer.data.types import Points
 from mercer.errors import InputError, shown, warn_user
-from mercer.kernels.base import Kernel, text
+from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Mapping, Pair
-from mercer.kernels.parameters import choice, fixed, is_vector
+from mercer.kernels.parameters import choice, fixed, is_vector, text
 
 __all__ = ["ConditionalExpectation"]
 

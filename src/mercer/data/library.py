@@ -1,0 +1,23 @@
+"""Which library an object is from, found without importing any."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from mercer.data.types import Frame
+
+__all__ = ["is_frame", "library_of"]
+
+
+def library_of(X: object) -> str | None:
+    """The name of pandas, polars or torch, if X is an object of one of them."""
+    for ancestor in type(X).__mro__:
+        library = ancestor.__module__.partition(".")[0]
+        if library in ("pandas", "polars", "torch"):
+            return library
+    return None
+
+
+def is_frame(X: object) -> TypeGuard[Frame]:
+    """Whether it is a data frame of pandas or polars."""
+    return library_of(X) in ("pandas", "polars") and len(getattr(X, "shape", ())) == 2
