@@ -13,10 +13,9 @@ folds imports all of ``scipy.stats``, which takes longer than everything else th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mercer.data.types import Targets
 from mercer.errors import InputError
 
 __all__ = ["folds", "stratified_folds"]
@@ -37,7 +36,7 @@ def folds(n: int, parts: int, seed: int = 0) -> list[Fold]:
     return _cut(fold_of, parts)
 
 
-def stratified_folds(y: Any, parts: int, seed: int = 0) -> list[Fold]:
+def stratified_folds(y: Targets, parts: int, seed: int = 0) -> list[Fold]:
     """So many folds, in each of which every class of y has about its share.
 
     The sorted labels are dealt out like cards: that says how many of a class come into each fold. Which of
