@@ -263,7 +263,7 @@ def test_a_terminal_sees_the_time_pass(monkeypatch):
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(clock, "_LONG", -1.0)
+    monkeypatch.setattr(clock, "_LONG_COMPILING", -1.0)
     screen = Screen()
     with screen.countdown(30.0):
         screen.step("searching")

@@ -193,8 +193,8 @@ def test_a_text_is_read_once(monkeypatch):
     texts = ["a text that only this test has", "and another text of this test"]
     kernel.resolve(texts)(texts)
     assert len(read) == 2
-    kernel.resolve([texts[0] * documents._LONGEST])
-    kernel.resolve([texts[0] * documents._LONGEST])
+    kernel.resolve([texts[0] * documents._REMEMBERED_LETTERS])
+    kernel.resolve([texts[0] * documents._REMEMBERED_LETTERS])
     assert len(read) == 4  # long texts are not kept
     pairs = BagOfWords(pattern=r"(\w)(\w)")
     assert pairs("abab", "ab") == 2.0  # groups make tuples, which are words too

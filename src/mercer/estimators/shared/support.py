@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import isinf
 from typing import Any, Self
 
 import numpy as np
@@ -69,7 +70,7 @@ class Dual:
     @property
     def is_hard(self) -> bool:
         """Whether no errors are allowed: C = ∞."""
-        return self.C is not None and bool(np.isinf(self.C))
+        return self.C is not None and isinf(self.C)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ class Setup:
 
 def unit_penalty(C: float, weight: np.ndarray, average: bool) -> float:
     """C for one unit of weight; for a hard margin, as if C were 1."""
-    C = 1.0 if np.isinf(C) else float(C)
+    C = 1.0 if isinf(C) else float(C)
     return C / float(weight.sum()) if average else C
 
 

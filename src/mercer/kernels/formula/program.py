@@ -153,7 +153,7 @@ class Program:
         other.constants, other.left, other.right = (
             [substitute(node, renew) for node in nodes] for nodes in (self.constants, self.left, self.right)
         )
-        other.planes = [renew(plane) for plane in self.planes]  # type: ignore[misc]
+        other.planes = [substitute(plane, renew) for plane in self.planes]  # type: ignore[misc]
         return other
 
     # --- facts ---------------------------------------------------------------------------------------
