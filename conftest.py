@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import Counter
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -47,7 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where several processes share the tests, what most of them need is compiled once, before they start."""
     is_first = not hasattr(config, "workerinput")
     if is_first and getattr(config.option, "numprocesses", None) and not config.option.collectonly:
-        subprocess.run([sys.executable, Path(__file__).parent / "tests" / "compile_once.py"], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "mercer", "warm", "--quiet"], check=True, stdout=subprocess.DEVNULL
+        )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -189,3 +189,39 @@ def test_percent():
         "50.0 %",
         "100 %",
     ]
+
+
+# --- warm --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_compiled_is_kept(mercer, monkeypatch, tmp_path):
+    """The two halves together compile all that the examples of the library need."""
+    done = []
+
+    class Pool:
+        def __init__(self, processes):
+            assert processes == 2
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def map(self, work, items, chunksize):
+            done.extend((work.__name__, item) for item in items)
+
+    monkeypatch.setattr("multiprocessing.context.SpawnContext.Pool", lambda self, n: Pool(n))
+    monkeypatch.setattr("mercer.cli.warm.cache_folder", lambda: tmp_path)
+    status, out, err = mercer("warm")
+    assert status == 0 and out.strip() == str(tmp_path) and "The tile loop of all kernels is compiled" in err
+    assert done == [("_tile_loop", "float64"), ("_tile_loop", "float32")] + [
+        ("_solvers_and_kernels", half) for half in (0, 1)
+    ]
+
+
+def test_nowhere_to_keep_it(mercer, monkeypatch):
+    monkeypatch.setattr("mercer.cli.warm.cache_folder", lambda: None)
+    status, out, err = mercer("warm")
+    assert status == 2 and out == ""
+    assert "no folder to keep compiled code in can be written: name one in MERCER_CACHE_DIR" in err

@@ -440,3 +440,15 @@ def _demo(
         return demo(folder, Screen(quiet))
 
     return _learning(action, quiet)
+
+
+@app.command("warm")
+def _warm(quiet: Quiet = False) -> Work:
+    """Compile what the first fits would compile; the last line is the folder it is kept in."""
+
+    def action() -> int:
+        from mercer.cli.warm import warm
+
+        return warm(Screen(quiet))
+
+    return _learning(action, quiet)
