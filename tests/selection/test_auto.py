@@ -22,7 +22,13 @@ from mercer.selection.families import family
 from mercer.selection.search import Clock, Score, Search
 
 
-@parametrize_with_checks([AutoKernelRegressor(kernel="rbf"), AutoKernelClassifier(kernel="rbf")])
+@parametrize_with_checks(
+    [
+        AutoKernelRegressor(kernel="rbf"),
+        AutoKernelClassifier(kernel="linear"),  # C is all there is to search
+        AutoKernelClassifier(kernel="rbf"),
+    ]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -152,20 +158,19 @@ def test_progress_is_told(wave):
 # --- numbers of any size, few points, little time ------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e300])
+@pytest.mark.parametrize("size", [1e300, pytest.param(1e-300, marks=pytest.mark.full)])
 def test_the_scale_of_the_numbers_does_not_matter(wave, size):
     """The squares of such numbers are zero, or none; the predictions are the same to rounding."""
     X, y = wave[0][:60], wave[1][:60]
-    two = ["rbf", "laplacian"]  # one by squared distances, one by absolute values
-    plain = AutoKernelRegressor(two).fit(X, y)
-    columns = AutoKernelRegressor(two).fit(X * size, y)
+    plain = AutoKernelRegressor().fit(X, y)
+    columns = AutoKernelRegressor().fit(X * size, y)
     np.testing.assert_allclose(columns.predict(X * size), plain.predict(X), atol=1e-3)
     with np.errstate(all="ignore"):
-        targets = AutoKernelRegressor(two).fit(X, y * size)
+        targets = AutoKernelRegressor().fit(X, y * size)
     np.testing.assert_allclose(targets.predict(X) / size, plain.predict(X), atol=1e-3)
     assert targets.best_score_ == pytest.approx(plain.best_score_, rel=1e-3)
-    labels = AutoKernelClassifier(two).fit(X * size, y > 0)
-    assert labels.score(X * size, y > 0) == AutoKernelClassifier(two).fit(X, y > 0).score(X, y > 0)
+    labels = AutoKernelClassifier().fit(X * size, y > 0)
+    assert labels.score(X * size, y > 0) == AutoKernelClassifier().fit(X, y > 0).score(X, y > 0)
 
 
 def test_what_the_evidence_of_few_points_spoils_is_undone():
