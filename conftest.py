@@ -101,9 +101,12 @@ def mark_samples(items: list[pytest.Item]) -> None:
 def mark_configurations(items: list[pytest.Item]) -> None:
     """Of scikit-learn's checks the first configuration of each class always runs, the others are ``full``.
 
-    So are two checks that each class passes in another dress: sparse arrays, and read-only points in float64.
+    So are checks that each class passes in another dress: sparse arrays, and read-only points in float64.
     """
-    twins = ("check_estimator_sparse_matrix]", "(readonly_memmap=True,X_dtype=float32)]")
+    twins = (
+        "check_estimator_sparse_matrix]",
+        *("_train]", "_train(readonly_memmap=True,X_dtype=float32)]"),  # of classifiers, regressors, clusters
+    )
     first: dict[type, object] = {}
     for item in items:
         given = parameters(item)

@@ -280,7 +280,7 @@ model.set_params(checkpoint=sys.argv[1], progress=watch).fit(X, y)
     [
         ("newton", 4, 3),
         pytest.param("newton", 4, 2, marks=pytest.mark.full),
-        ("gradient", 37, 2),
+        pytest.param("gradient", 37, 2, marks=pytest.mark.full),
         pytest.param("gradient", 37, 3, marks=pytest.mark.full),
     ],
 )

@@ -21,6 +21,7 @@ from mercer import (
     config,
 )
 from mercer.errors import InputError
+from mercer.gram.backends import BACKENDS
 from mercer.kernels.parameters import is_vector
 from mercer.testing import check_kernel, example_kernels, example_points
 
@@ -101,12 +102,25 @@ CASES = [(kernel, names) for kernel in PLAIN + MORE if (names := list(differenti
 
 
 @pytest.mark.parametrize(("kernel", "names"), CASES, ids=[f"{k!r}"[:60] for k, _ in CASES])
-def test_derivative(kernel, names, backend, request):
-    """Where each derivative compiles code of its own, one of a kernel's shows that it is compiled."""
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numba"], indirect=True)
+def test_derivative(kernel, names, backend):
     rng = np.random.default_rng(1)
     X, Y = example_points(kernel, 7, rng), example_points(kernel, 5, rng)
-    for name in names[:1] if backend == "numba" and not request.config.getoption("--full") else names:
+    for name in names:
         check_derivative(kernel, name, X, Y)
+
+
+@pytest.mark.sample(4)  # each derivative compiles code of its own
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [(k, name) for k, names in CASES for name in names],
+    ids=lambda value: f"{value!r}"[:60],
+)
+@pytest.mark.parametrize("backend", ["numba"], indirect=True)
+def test_compiled_derivative(kernel, name, backend):
+    rng = np.random.default_rng(1)
+    X, Y = example_points(kernel, 7, rng), example_points(kernel, 5, rng)
+    check_derivative(kernel, name, X, Y)
 
 
 def test_there_is_something_to_differentiate():
