@@ -418,3 +418,16 @@ def test_free_cores_where_the_system_does_not_tell(machine, monkeypatch):
 
     monkeypatch.setattr(module, "_looked", None)
     assert 1 <= module.free_cores() <= 16  # by psutil
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_while_another_thread_changes_settings_works():
+    from mercer.runtime import config as module
+
+    with module._lock:
+        child = os.fork()
+        if child == 0:
+            with config(threads=1):
+                os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0

@@ -70,9 +70,9 @@ def test_a_sweep_is_called_while_that_of_another_precision_is_compiled(rng):
         calls = [pool.submit(call) for _ in range(2)]
         try:
             for _ in range(5):
-                backend._sweeps.pop((np.dtype(np.float32),) * 2, None)
+                backend._sweeps.pop((np.dtype(np.float32), np.dtype(np.float64)), None)
                 with config(dtype="float32"):
-                    Gram(Gaussian(2.0), X.astype(np.float32)).dense()
+                    Gram(Gaussian(2.0), X).dense()
         finally:
             ended.append(True)
     assert [done.result() for done in calls] == [None, None]

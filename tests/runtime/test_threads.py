@@ -1,6 +1,7 @@
 """Threads: obeyed, never oversubscribed, stopped by an error."""
 
 import os
+import signal
 import threading
 import time
 import weakref
@@ -169,3 +170,29 @@ def test_a_child_has_threads_of_its_own():
         run(lambda _: barrier.wait(), range(2), 2)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+def test_an_interrupt_at_any_moment_leaves_the_threads_of_blas_as_they_were():
+    """Alarms come inside, between, and on the way in and out; what is over no longer counts."""
+    before = blas_threads()
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    try:
+        for i in range(300):
+            signal.setitimer(signal.ITIMER_REAL, 2e-4 + 1e-6 * (i % 97))
+            try:
+                while True:
+                    with single_threaded_blas():
+                        pass
+            except KeyboardInterrupt:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    with single_threaded_blas():
+        assert blas_threads() == {1}
+    assert blas_threads() == before and not threads._wishes

@@ -66,7 +66,8 @@ class Kernel:
     #: other names that the constructor takes for parameters, and never gives back: ``{"lam": "gamma"}``
     aliases: ClassVar[dict[str, str]] = {}
 
-    #: whether its numbers, and those of its parts, are leaves of the formula and do not shape it
+    #: whether its numbers, and those of its parts, are leaves of the formula and do not shape it: so of
+    #: mercer's own formulas, and not known of any other
     holds_numbers_as_leaves: ClassVar[bool] = True
 
     parameters: ClassVar[Mapping[str, Parameter]] = MappingProxyType({})
@@ -84,8 +85,9 @@ class Kernel:
             cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
                 [inspect.Parameter(n, keyword, default=p.default) for n, p in cls.parameters.items()]
             )
-        if "expression" in vars(cls) and "holds_numbers_as_leaves" not in vars(cls):
-            cls.holds_numbers_as_leaves = False
+        if "holds_numbers_as_leaves" not in vars(cls):
+            is_ours = cls.__module__.startswith("mercer.")
+            cls.holds_numbers_as_leaves = is_ours and cls.expression is Kernel.expression
         has_formula = cls.formula is not Kernel.formula or cls.expression is not Kernel.expression
         if has_formula and not abstract:
             Kernel.registry.append(cls)

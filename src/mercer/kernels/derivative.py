@@ -100,7 +100,7 @@ class DistanceSlope(_Unary, abstract=True):
 
 def _distance_plane(kernel: Kernel) -> Quantity | None:
     """What `_distance` finds, read off the program, which is remembered."""
-    program = program_of(kernel)
+    program = program_of(kernel.__sklearn_clone__())
     return _distance(program.planes[0]) if len(program.planes) == 1 and not program.left else None
 
 

@@ -17,6 +17,7 @@ inside a block reads the settings first and hands them on.
 from __future__ import annotations
 
 import math
+import os
 import re
 import threading
 import weakref
@@ -208,6 +209,16 @@ def _rebuild() -> None:
     _process = _base
     for _, changes in _layers:
         _process = replace(_process, **changes)
+
+
+def _after_fork() -> None:
+    """A child has none of the threads that may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class config:  # noqa: N801  (used as a function)

@@ -35,7 +35,7 @@ LARGE: Final = 3000
 
 _lock = Lock()
 #: the numbers of threads that each thread inside asked for, the innermost last
-_wishes: dict[int, list[int]] = {}
+_wishes: dict[int, list[list[int]]] = {}
 _originals: list[int] = []
 
 
@@ -71,58 +71,69 @@ def _limited_blas(threads: int) -> Iterator[None]:
     and lifted by each.
     """
     me = get_ident()
-    if _wishes.get(me, [0])[-1] == threads:  # The same number is in force already.
+    if _innermost(me) == threads:  # The same number is in force already.
         yield
         return
-    libraries = _libraries()
-    with _lock:
-        mine = [library.get_num_threads() for library in libraries]
-        if not _wishes:
-            _originals[:] = mine
-        _wishes.setdefault(me, []).append(threads)
-        _apply(libraries, threads)
+    libraries, wish = _libraries(), [threads]
+    per_thread: list[tuple[_Library, int]] = []
     try:
+        with _lock:
+            if not _originals:
+                _originals[:] = [library.get_num_threads() for library in libraries]
+            per_thread += [
+                (library, library.get_num_threads()) for library in libraries if library.is_per_thread
+            ]
+            _wishes.setdefault(me, []).append(wish)
+            _apply()
+        for library, _ in per_thread:
+            library.limit(threads)
         yield
     finally:
+        del wish[0]  # It no longer counts, should Ctrl-C come in what follows.
+        for library, own in per_thread:
+            library.limit(own)
         with _lock:
-            inside = _wishes.get(me, [])  # A child that was forked inside has none.
-            if inside:
-                inside.pop()
-            if not inside:
-                _wishes.pop(me, None)
-            _apply(libraries, None)
-            for library, own in zip(libraries, mine, strict=True):
-                if library.is_per_thread:
-                    library.limit(own)
+            _apply()
 
 
 @contextmanager
 def _blas_beside_the_caller() -> Iterator[None]:
     """BLAS on one thread in a helper, whose caller is inside with the same wish."""
-    me, per_thread = get_ident(), [library for library in _libraries() if library.is_per_thread]
+    me, wish = get_ident(), [1]
+    for library in _libraries():
+        if library.is_per_thread:
+            library.limit(1)
     with _lock:
-        _wishes[me] = [1]
-    for library in per_thread:
-        library.limit(1)
+        _wishes[me] = [wish]
     try:
         yield
     finally:
         with _lock:
-            del _wishes[me]
-            if not _wishes:  # the caller was interrupted, and did not wait
-                _apply(_libraries(), None)
+            del wish[0]
+            if len(_wishes) > 1:
+                _wishes.pop(me, None)
+            else:  # The caller was interrupted, and did not wait.
+                _apply()
 
 
-def _apply(libraries: tuple[_Library, ...], own: int | None) -> None:
-    """The limit that follows from all wishes; ``own`` for a BLAS with a limit per thread."""
-    common = None
-    if _wishes:
-        common = max(1, min(inside[-1] for inside in _wishes.values()) // len(_wishes))
-    for library, original in zip(libraries, _originals, strict=True):
+def _innermost(thread: int) -> int | None:
+    """What the thread wishes now."""
+    return next((wish[0] for wish in reversed(_wishes.get(thread, [])) if wish), None)
+
+
+def _apply() -> None:
+    """Set the limit that follows from all wishes; without any, the number that BLAS had before them."""
+    for thread in list(_wishes):
+        _wishes[thread] = [wish for wish in _wishes[thread] if wish]
+        if not _wishes[thread]:
+            del _wishes[thread]
+    wishes = [inside[-1][0] for inside in _wishes.values()]
+    common = max(1, min(wishes) // len(wishes)) if wishes else None
+    for library, original in zip(_libraries(), _originals, strict=False):  # A child may have none.
         if not library.is_per_thread:
             library.limit(original if common is None else min(original, common))
-        elif own is not None:
-            library.limit(own)
+    if common is None:
+        _originals.clear()
 
 
 class _Library:
@@ -164,8 +175,7 @@ def _after_fork() -> None:
     _lock, _crew = Lock(), _Crew()
     if _wishes:
         _wishes.clear()
-        for library, original in zip(_libraries(), _originals, strict=True):
-            library.limit(original)
+        _apply()
 
 
 if hasattr(os, "register_at_fork"):

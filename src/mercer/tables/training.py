@@ -225,7 +225,7 @@ def _fit(fitting: Fitting, asked: int | None, task: str) -> tuple[TableModel, Ho
     y = fitting.y
     if asked in (0, 1) or (asked is None and len(y) > _LARGE):
         return fitting.by_held_out()
-    parts = _parts(asked or _FOLDS, y, task)
+    parts = _parts(asked or min(_FOLDS, len(y)), y, task)
     if asked and parts < asked:
         fitting.telling.note(f"{parts} folds instead of {asked}: the smallest class has no more rows")
     return fitting.by_folds(parts)

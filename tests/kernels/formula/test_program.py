@@ -11,14 +11,16 @@ from mercer import (
     FromFunction,
     Gaussian,
     Gram,
+    Kernel,
     Laplacian,
     Linear,
     Matern,
     Min,
     Polynomial,
+    Precomputed,
 )
 from mercer.kernels.derivative import DistanceSlope
-from mercer.kernels.formula.expression import ONE, ZERO
+from mercer.kernels.formula.expression import ONE, ZERO, exp
 from mercer.kernels.formula.pair import (
     Columns,
     External,
@@ -31,7 +33,8 @@ from mercer.kernels.formula.pair import (
     View,
     diagonal,
 )
-from mercer.kernels.formula.program import Program, program_of
+from mercer.kernels.formula.program import Program, _programs, program_of
+from mercer.kernels.parameters import positive
 from mercer.testing import example_kernels, example_points
 
 
@@ -221,6 +224,53 @@ def test_the_program_of_other_numbers_is_that_which_would_be_built_for_them(kern
     for name in ("body", "terms", "constants", "left", "right", "planes", "layout", "expression"):
         assert getattr(ours, name) == getattr(built, name), name
     np.testing.assert_array_equal(ours.values, built.values)
+
+
+class Beside(Kernel):
+    """Of which a number has the path of another."""
+
+    sigma: float = positive(1.0)
+
+    def formula(self, pair):
+        return Gaussian(5.0).expression(pair) + exp(-pair.sqdist / (2 * self.sigma**2))
+
+
+class Reading:
+    def expression(self, pair=None):
+        return exp((pair or Pair()).sqdist * (-self.rate))
+
+
+class Inherited(Reading, Kernel):
+    """Whose formula holds its number as a number, and not as a leaf."""
+
+    rate: float = positive(1.0)
+
+
+@pytest.mark.parametrize("kind", [Beside, Inherited])
+def test_what_a_kernel_of_ones_own_does_with_its_numbers_is_not_known(kind):
+    X = np.linspace(0.0, 1.0, 8).reshape(4, 2)
+    first = kind(1.0)(X)
+    again = kind(3.0)(X)
+    _programs.clear()
+    np.testing.assert_array_equal(kind(3.0)(X), again)
+    np.testing.assert_array_equal(kind(1.0)(X), first)
+
+
+def test_a_remembered_program_holds_nothing_of_the_caller():
+    K = np.eye(4) + 0.1
+    wanted = Precomputed(K.copy())([0, 1])
+    Precomputed(K)([0, 1])
+    K[:] = 7.0
+    np.testing.assert_array_equal(Precomputed(np.eye(4) + 0.1)([0, 1]), wanted)
+    X, scales = np.linspace(0.0, 1.0, 9).reshape(3, 3), np.array([1.0, 2.0, 4.0])
+    Gram(3.0 * Gaussian([1.0, 2.0, 3.0]), X).dense()
+    kernel = 2.0 * Gaussian(scales)
+    DistanceSlope.of(kernel, "kernel__sigma")
+    kernel.set_params(scale=9.0)
+    scales *= 5.0
+    gram = Gram(2.0 * Gaussian([1.0, 2.0, 4.0]), X)
+    np.testing.assert_array_equal(gram.diag(), 2.0)
+    np.testing.assert_array_equal(gram.dense(), 2.0 * Gaussian(sigma=1.0)(X / [1.0, 2.0, 4.0]))
 
 
 def test_numbers_that_shape_a_formula_are_part_of_its_shape():

@@ -57,7 +57,7 @@ class Program:
     """The parts of a kernel's formula. Built from a kernel, or straight from a formula."""
 
     def __init__(self, source: Kernel | Expression) -> None:
-        self._source = source
+        self.expression: Expression = source if isinstance(source, Expression) else source.expression()
         self.constants: list[Expression] = []
         self.left: list[Expression] = []
         self.right: list[Expression] = []
@@ -137,10 +137,10 @@ class Program:
             self._known[node] = reduce(or_, map(self._dependence, node.arguments), _NOTHING)
         return self._known[node]
 
-    def at(self, kernel: Kernel, numbers: Numbers) -> Program:
+    def at(self, numbers: Numbers) -> Program:
         """The program of a kernel that differs from this one's by its numbers alone."""
         other = object.__new__(Program)
-        other._source, other.body, other.terms = kernel, self.body, self.terms
+        other.body, other.terms = self.body, self.terms
         vars(other)["layout"] = self.layout
 
         def renew(node: Expression) -> Expression | None:
@@ -154,14 +154,10 @@ class Program:
             [substitute(node, renew) for node in nodes] for nodes in (self.constants, self.left, self.right)
         )
         other.planes = [substitute(plane, renew) for plane in self.planes]  # type: ignore[misc]
+        other.expression = substitute(self.expression, renew)
         return other
 
     # --- facts ---------------------------------------------------------------------------------------
-
-    @cached_property
-    def expression(self) -> Expression:
-        """The whole formula."""
-        return self._source if isinstance(self._source, Expression) else self._source.expression()
 
     @cached_property
     def views(self) -> list[View]:
@@ -210,7 +206,8 @@ _programs: dict[Hashable, tuple[Numbers, Program]] = {}
 def program_of(kernel: Kernel) -> Program:
     """The program of a kernel that nobody will change, laid out once for all kernels of its shape.
 
-    Only kernels of plain parameters are remembered: numbers, words, short lists of them, and such kernels.
+    Only kernels of plain parameters are remembered: numbers, words, short tuples of them, and such kernels.
+    An array or a list is the caller's, who may change it.
     """
     numbers: Numbers = {}
     fixed: list[Path] = []
@@ -220,7 +217,7 @@ def program_of(kernel: Kernel) -> Program:
     known = _programs.get(key)
     if known is not None and known[0] == numbers:
         return known[1]
-    program = Program(kernel) if known is None else known[1].at(kernel, numbers)
+    program = Program(kernel) if known is None else known[1].at(numbers)
     if known is not None or _knows_its_numbers(program, numbers, fixed):
         if len(_programs) >= _MOST_PROGRAMS:
             _programs.clear()  # Clearing is atomic, and several threads may be here.
@@ -286,9 +283,8 @@ def _plain(value: Any) -> Hashable:
     """
     if value is None or type(value) in (bool, int, float, str):
         return type(value), value
-    if type(value) in (list, tuple) or isinstance(value, np.ndarray):
-        parts = value.tolist() if isinstance(value, np.ndarray) else value
-        keys = tuple(map(_plain, parts)) if len(parts) <= _LONGEST_KEY else (None,)
+    if type(value) is tuple:
+        keys = tuple(map(_plain, value)) if len(value) <= _LONGEST_KEY else (None,)
         return None if None in keys else (type(value), keys)
     if is_kernel(value):
         keys = tuple(map(_plain, vars(value).values()))

@@ -201,7 +201,7 @@ def _factors_path(
             yield None
             continue
         # Of a positive semi-definite K no pivot is smaller than α.
-        if float(np.diagonal(factor).min()) ** 2 < max(alpha - rounding, rounding):
+        if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
             yield None
         else:
             yield solve(factor, Y), inverse_diagonal(factor)
