@@ -122,7 +122,7 @@ def parameters(item: pytest.Item) -> dict[str, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):  # type: ignore[no-untyped-def]
-    """A kernel that an example of a docstring defines has the name of its module: it is forgotten afterwards."""
+    """A kernel that a docstring defines counts as one of its module: it is forgotten after the example."""
     if type(item).__name__ != "DoctestItem":
         return (yield)
     from mercer.kernels.base import Kernel
