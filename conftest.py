@@ -122,6 +122,20 @@ def parameters(item: pytest.Item) -> dict[str, object]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item):  # type: ignore[no-untyped-def]
+    """A kernel that a docstring defines counts as one of its module: it is forgotten after the example."""
+    if type(item).__name__ != "DoctestItem":
+        return (yield)
+    from mercer.kernels.base import Kernel
+
+    before = list(Kernel.registry)
+    try:
+        return (yield)
+    finally:
+        Kernel.registry[:] = before
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # type: ignore[no-untyped-def]
     """A test that is skipped for want of PyTorch without the mark would never run anywhere: it fails."""
     report = yield
