@@ -183,8 +183,8 @@ def test_an_interrupt_at_any_moment_leaves_the_threads_of_blas_as_they_were():
     previous = signal.signal(signal.SIGALRM, stop)
     try:
         for i in range(300):
-            signal.setitimer(signal.ITIMER_REAL, 2e-4 + 1e-6 * (i % 97))
             try:
+                signal.setitimer(signal.ITIMER_REAL, 2e-4 + 1e-6 * (i % 97))
                 while True:
                     with single_threaded_blas():
                         pass
