@@ -45,7 +45,8 @@ def value(kernel: Kernel, name: str, word: str, X: Points, weight: Weights = Non
                 f"{name}='scale' takes the variance of the data, and values as large as {abs(rows).max():.3g}"
                 " overflow when squared: rescale the columns, for example with StandardScaler"
             )
-        return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
+        # A variance so small that its inverse overflows is that of equal points, up to rounding.
+        return 1.0 / (rows.shape[1] * variance) if variance > np.finfo(float).tiny else 1.0
     raise InputError(f"{name}={word!r} has no meaning for {type(kernel).__name__}")
 
 
