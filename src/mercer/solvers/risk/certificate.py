@@ -28,7 +28,7 @@ from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.objective import EPS, best_intercept
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
-__all__ = ["DualityGap", "RiskResult", "WeightedRisk"]
+__all__ = ["DualityGap", "Multipliers", "RiskResult", "WeightedRisk"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,6 +61,10 @@ class WeightedRisk:
         self.y = y
         self.weight = weight
 
+    def part(self, rows: slice) -> WeightedRisk:
+        """The sum over some of the points."""
+        return WeightedRisk(self.loss, self.y[rows], self.weight[rows])
+
     def value(self, F: np.ndarray) -> float:
         return float(self.weight @ self.loss.value(self.y, F))
 
@@ -77,16 +81,11 @@ class WeightedRisk:
         return float(np.maximum(*ends).sum())
 
 
-class DualityGap:
-    """Primal and dual values, from one product with K each; keeps the best of both."""
+class Multipliers:
+    """The points s of the dual that are feasible, and their part of its value that K has nothing to do with."""
 
-    def __init__(
-        self, K: Any, risk: WeightedRisk, penalty: float, fit_intercept: bool, rounding: float = 0.0
-    ) -> None:
-        self.product = Products(K)
-        self.rounding = Rounding(K, rounding)
+    def __init__(self, risk: WeightedRisk, fit_intercept: bool) -> None:
         self.risk = risk
-        self.penalty = penalty
         self.fit_intercept = fit_intercept
         low, high = risk.loss.domain(risk.y)
         weight, some = risk.weight, risk.weight > 0
@@ -98,6 +97,60 @@ class DualityGap:
                 f"{'falls' if self.low.sum() > 0 else 'grows'}; take a loss that grows in both directions, "
                 "or fit_intercept=False"
             )
+
+    def dual_risk(self, s: np.ndarray) -> float:
+        """-Σ wᵢ L*(yᵢ, sᵢ/wᵢ)."""
+        weight, some = self.risk.weight, self.risk.weight > 0
+        ratio = np.divide(s, weight, out=np.zeros_like(s), where=some)
+        low, high = self.risk.loss.domain(self.risk.y)
+        inside = np.clip(ratio, low, high)  # s/w rounds across an end
+        if (np.abs(inside - ratio) > 1e-12 * np.abs(inside))[some].any():
+            return -math.inf
+        return -float(weight[some] @ self.risk.loss.conjugate(self.risk.y, inside)[some])
+
+    def feasible(self, s: np.ndarray) -> np.ndarray:
+        """The s of a Newton run, moved as little as it takes into the domain and to Σ sᵢ = 0."""
+        s = np.clip(s, self.low, self.high)
+        if not self.fit_intercept:
+            return s
+        for _ in range(2):  # the second time for the rounding of the first
+            excess = float(s.sum())
+            # free points give way in proportion to their room: those at an end or at zero stay there
+            room = np.minimum(np.minimum(s - self.low, self.high - s), np.abs(s))
+            total = float(room.sum())
+            if abs(excess) > total:
+                return self.shifted(s)
+            if total > 0:
+                s = np.clip(s - excess * (room / total), self.low, self.high)
+        return s
+
+    def shifted(self, s: np.ndarray) -> np.ndarray:
+        """clip(s - cw) with the c for which the sum is zero, by bisection."""
+        weight = self.risk.weight
+
+        def moved(c: float) -> np.ndarray:
+            return np.clip(s - c * weight, self.low, self.high)
+
+        reach = 1.0
+        while reach < 1e300 and (moved(reach).sum() > 0 or moved(-reach).sum() < 0):
+            reach *= 4
+        low, high = -reach, reach
+        for _ in range(200):
+            c = 0.5 * (low + high)
+            low, high = (c, high) if moved(c).sum() > 0 else (low, c)
+        return moved(high)
+
+
+class DualityGap(Multipliers):
+    """Primal and dual values, from one product with K each; keeps the best of both."""
+
+    def __init__(
+        self, K: Any, risk: WeightedRisk, penalty: float, fit_intercept: bool, rounding: float = 0.0
+    ) -> None:
+        super().__init__(risk, fit_intercept)
+        self.product = Products(K)
+        self.rounding = Rounding(K, rounding)
+        self.penalty = penalty
         self.primal_value, self.dual_value = math.inf, -math.inf
         #: the best (coef, b, F, square), the best (s, dual_risk, dual_square)
         self.primal: tuple[np.ndarray, float, np.ndarray, float]
@@ -105,7 +158,7 @@ class DualityGap:
         #: what rounding alone may do to P - D: that of F, and that of products with K
         self.floor = self.noise = 0.0
         #: D(0) = Σ wᵢ min L(yᵢ, ·), without any rounding of K's
-        self.least = self.dual_risk(np.zeros_like(weight))
+        self.least = self.dual_risk(np.zeros_like(risk.weight))
 
     @property
     def gap(self) -> float:
@@ -208,48 +261,6 @@ class DualityGap:
         b, square, *dual = rest
         self.primal = (facts["coef"], b, facts["F"], square)
         self.dual = (facts["s"], dual[0], dual[1])
-
-    def dual_risk(self, s: np.ndarray) -> float:
-        """-Σ wᵢ L*(yᵢ, sᵢ/wᵢ)."""
-        weight, some = self.risk.weight, self.risk.weight > 0
-        ratio = np.divide(s, weight, out=np.zeros_like(s), where=some)
-        low, high = self.risk.loss.domain(self.risk.y)
-        inside = np.clip(ratio, low, high)  # s/w rounds across an end
-        if (np.abs(inside - ratio) > 1e-12 * np.abs(inside))[some].any():
-            return -math.inf
-        return -float(weight[some] @ self.risk.loss.conjugate(self.risk.y, inside)[some])
-
-    def feasible(self, s: np.ndarray) -> np.ndarray:
-        """The s of a Newton run, moved as little as it takes into the domain and to Σ sᵢ = 0."""
-        s = np.clip(s, self.low, self.high)
-        if not self.fit_intercept:
-            return s
-        for _ in range(2):  # the second time for the rounding of the first
-            excess = float(s.sum())
-            # free points give way in proportion to their room: those at an end or at zero stay there
-            room = np.minimum(np.minimum(s - self.low, self.high - s), np.abs(s))
-            total = float(room.sum())
-            if abs(excess) > total:
-                return self.shifted(s)
-            if total > 0:
-                s = np.clip(s - excess * (room / total), self.low, self.high)
-        return s
-
-    def shifted(self, s: np.ndarray) -> np.ndarray:
-        """clip(s - cw) with the c for which the sum is zero, by bisection."""
-        weight = self.risk.weight
-
-        def moved(c: float) -> np.ndarray:
-            return np.clip(s - c * weight, self.low, self.high)
-
-        reach = 1.0
-        while reach < 1e300 and (moved(reach).sum() > 0 or moved(-reach).sum() < 0):
-            reach *= 4
-        low, high = -reach, reach
-        for _ in range(200):
-            c = 0.5 * (low + high)
-            low, high = (c, high) if moved(c).sum() > 0 else (low, c)
-        return moved(high)
 
 
 def _above_zero(ends: np.ndarray) -> bool:

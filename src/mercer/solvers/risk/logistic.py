@@ -34,6 +34,10 @@ class LogisticRisk:
         self.y = np.asarray(y, dtype=np.float64)
         self.weight = np.broadcast_to(np.asarray(weight, dtype=np.float64), self.y.shape)
 
+    def part(self, rows: slice) -> LogisticRisk:
+        """The sum over some of the points."""
+        return LogisticRisk(self.y[rows], self.weight[rows])
+
     def value(self, F: np.ndarray) -> float:
         return float((self.weight * np.logaddexp(0.0, -self.y * F)).sum())
 
@@ -73,6 +77,10 @@ class SoftmaxRisk:
         self.n_classes = n_classes
         self.weight = np.broadcast_to(np.asarray(weight, dtype=np.float64), self.codes.shape)
         self._rows = np.arange(len(self.codes))
+
+    def part(self, rows: slice) -> SoftmaxRisk:
+        """The sum over some of the points."""
+        return SoftmaxRisk(self.codes[rows], self.n_classes, self.weight[rows])
 
     def value(self, F: np.ndarray) -> float:
         top, spread = _log_sum_exp(F)

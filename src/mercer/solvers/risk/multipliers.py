@@ -47,10 +47,15 @@ class Envelope:
     """Σ wᵢ min_z L(yᵢ, z) + (σ/2)(z - uᵢ)², uᵢ = Fᵢ + sᵢ/(σwᵢ): smooth, and its gradient is the next s."""
 
     def __init__(self, risk: WeightedRisk, s: np.ndarray, sigma: float) -> None:
+        self.risk, self.s = risk, s
         self.loss, self.y, self.weight = risk.loss, risk.y, risk.weight
         self.sigma = sigma
         self.shift = self.per_weight(s) / sigma
         self.last = (np.empty(0),) * 3
+
+    def part(self, rows: slice) -> Envelope:
+        """The sum over some of the points."""
+        return Envelope(self.risk.part(rows), self.s[rows], self.sigma)
 
     def per_weight(self, s: np.ndarray) -> np.ndarray:  # (n,)
         return np.divide(s, self.weight, out=np.zeros_like(s), where=self.weight > 0)

@@ -36,6 +36,7 @@ __all__ = [
     "Objective",
     "Risk",
     "best_intercept",
+    "is_best",
     "line_search",
     "shift_hessian",
 ]
@@ -147,7 +148,7 @@ class Objective:
             return Point(coef, G, b, F, r, r, risk, square, math.inf, math.inf, fresh)
         Kr = self.product(r)
         gap = self.product.form(r, Kr) / (2 * self.penalty)
-        if self.fit_intercept and not _is_best(gradient, b, self.scale):
+        if self.fit_intercept and not is_best(gradient, b, self.scale):
             gap = math.inf  # the bound holds for the best b only
         return Point(coef, G, b, F, r, Kr, risk, square, objective, gap, fresh)
 
@@ -207,7 +208,7 @@ def best_intercept(risk: Risk, G: np.ndarray, b: Any) -> Any:
     return _best_shift(risk, G, float(b)) if G.ndim == 1 else _best_shifts(risk, G, np.asarray(b))
 
 
-def _is_best(gradient: np.ndarray, b: Any, scale: float) -> bool:
+def is_best(gradient: np.ndarray, b: Any, scale: float) -> bool:
     """Whether no other b lowers the objective by more than rounding."""
     total = float(np.abs(gradient.sum(axis=0)).sum())
     if total <= 1e-8 * float(np.abs(gradient).sum()):

@@ -1,0 +1,91 @@
+r"""An orthonormal basis of the functions Σⱼ βⱼ k(zⱼ, ·): K_MM = TᵀT, w = Tβ, ‖f‖² = ‖w‖².
+
+T is the Cholesky factor of the landmarks' own matrix, with pivots: landmarks that are combinations of others,
+up to rounding, are left out. What is left spans the same functions as far as the numbers can tell, duplicates
+do no harm, and no number has to be added to a diagonal.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from mercer.errors import InputError
+from mercer.runtime.threads import large_lapack
+from mercer.solvers.linear.blas import solve_triangle
+
+__all__ = ["Basis", "independent"]
+
+#: A pivot below so many units of the precision of K, relative to the largest k(z, z), is rounding.
+_UNITS = 16.0
+
+
+class Basis:
+    """T, upper triangular, of landmarks that are independent.
+
+    >>> K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    >>> basis = Basis(np.linalg.cholesky(K).T)
+    >>> w = np.array([[1.0], [2.0]])
+    >>> beta = basis.coefficients(w)
+    >>> float(np.round(beta.T @ K @ beta, 12)[0, 0]), float((w * w).sum())
+    (5.0, 5.0)
+    """
+
+    def __init__(self, T: np.ndarray) -> None:
+        self.T = T
+        self.size = len(T)
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:  # (M, m)
+        """β = T⁻¹ w."""
+        return solve_triangular(self.T, w, check_finite=False)
+
+    def features(self, g: np.ndarray) -> np.ndarray:  # (M, m)
+        """T⁻ᵀ g: what a sum Σᵢ gᵢ k(Z, xᵢ) is in the features."""
+        return solve_triangular(self.T, g, trans=1, check_finite=False)
+
+    def transform(self, columns: np.ndarray) -> None:  # (M, rows), in Fortran's order
+        """T⁻ᵀ k(Z, x) in the place of each column k(Z, x)."""
+        L = self._lower if columns.dtype == np.float64 else self._lower_single
+        solve_triangle(L, columns)
+
+    @cached_property
+    def _lower(self) -> np.ndarray:
+        return np.asfortranarray(self.T.T)
+
+    @cached_property
+    def _lower_single(self) -> np.ndarray:
+        return np.asfortranarray(self.T.T, dtype=np.float32)
+
+
+def independent(K: np.ndarray, precision: Any) -> tuple[np.ndarray, Basis]:
+    """Which landmarks to keep, in the order of their pivots, and T of these.
+
+    ``K`` is (M, M) in float64; ``precision`` is the type in which K(X, Z) will be computed.
+
+    >>> kept, basis = independent(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]), np.float64)
+    >>> kept, basis.T
+    (array([2, 0]), array([[2., 0.],
+           [0., 1.]]))
+    """
+    largest = float(K.diagonal().max(initial=0.0))
+    if not largest > 0:
+        raise InputError(
+            "k(z, z) is 0 for every landmark, and f = 0 the only function: pass other landmarks, or another kernel"
+        )
+    units = max(len(K) * np.finfo(np.float64).eps, _UNITS * float(np.finfo(precision).eps))
+    with large_lapack(len(K)):
+        factor, pivots, rank, _ = dpstrf(np.array(K, order="F"), tol=units * largest, lower=0)
+    kept = pivots[:rank].astype(np.int64) - 1
+    T = np.triu(factor[:rank, :rank])
+    left_out = np.setdiff1d(np.arange(len(K)), kept)
+    rest = K[left_out, left_out] - (solve_triangular(T, K[np.ix_(kept, left_out)], trans=1) ** 2).sum(axis=0)
+    if (rest < -100 * units * largest).any():
+        raise InputError(
+            "the kernel matrix of the landmarks is not positive semi-definite: it has a negative eigenvalue "
+            "beyond rounding; take a positive definite kernel (mercer.certify tells)"
+        )
+    return kept, Basis(np.asfortranarray(T))

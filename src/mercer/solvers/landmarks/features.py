@@ -1,0 +1,146 @@
+r"""What solvers of restricted problems see: a linear model F = Φw + b in the features φ(x) = T⁻ᵀ k(Z, x).
+
+    Φ = K T⁻¹,   K = K(X, Z),   ⟨φ(x), φ(x')⟩ = k(x, Z) K_MM⁻¹ k(Z, x'),   f = ⟨w, φ(·)⟩ + b = Σⱼ βⱼ k(zⱼ, ·) + b
+
+The unknowns are one array u, (M, m) or, with an intercept, (M + 1, m): w and, last, b. Φ is never made: each of
+these verbs is a pass over the rows of K.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from mercer.solvers.landmarks.basis import Basis
+from mercer.solvers.linear.cholesky import factorise, solve
+
+__all__ = ["Features", "Passes"]
+
+#: Rows per landmark whose square is near enough to that of all rows for a preconditioner.
+_SAMPLED = 10
+#: A diagonal that is not positive by rounding alone becomes so.
+_JITTER = 1e-13
+
+
+class Passes(Protocol):
+    """K(X, Z) as passes over its rows; ``mercer.gram.blocks.RowBlocks`` is one."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    #: additions and multiplications per kernel value, about
+    cost: float
+
+    def pass_over(
+        self, V: np.ndarray, inner: Any, numbers: int = 1, width: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Kᵀ inner(K V), and sums."""
+
+    def values(self, V: np.ndarray) -> np.ndarray:
+        """K V."""
+
+    def adjoint(self, G: np.ndarray) -> np.ndarray:
+        """Kᵀ G."""
+
+    def square(
+        self, weight: np.ndarray, rows: np.ndarray | None = None, transform: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The lower triangle of Kᵀ W K, and Kᵀ W 1, where columns of Kᵀ may be transformed first."""
+
+
+class Features:
+    """Φ, with a column of ones where there is an intercept.
+
+    >>> class Identity:
+    ...     shape, dtype, cost = (2, 2), np.dtype(float), 1.0
+    ...
+    ...     def values(self, V):
+    ...         return V
+    >>> Features(Identity(), Basis(2 * np.eye(2)), True).values(np.array([[2.0], [4.0], [1.0]])).ravel()
+    array([2., 3.])
+    """
+
+    def __init__(self, K: Passes, basis: Basis, fit_intercept: bool) -> None:
+        self.K = K
+        self.basis = basis
+        self.fit_intercept = fit_intercept
+        self.n = K.shape[0]
+        self.size = basis.size + fit_intercept
+        #: passes over all rows of K
+        self.passes = 0
+
+    def split(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """β (M, m) and b (m,) of u."""
+        w = u[: self.basis.size]
+        b = u[-1] if self.fit_intercept else np.zeros(u.shape[1])
+        return self.basis.coefficients(w), b
+
+    def penalty(self, size: float) -> np.ndarray:  # (M + 1, 1)
+        """The diagonal of the penalty: none on b."""
+        diagonal = np.full((self.size, 1), size)
+        if self.fit_intercept:
+            diagonal[-1] = 0.0
+        return diagonal
+
+    def apply(
+        self,
+        u: np.ndarray,  # (M + 1, m)
+        inner: Callable[[slice, np.ndarray], tuple[np.ndarray, Any]],
+        numbers: int = 1,
+    ) -> tuple[np.ndarray, np.ndarray]:  # (M + 1, p), (numbers,)
+        """Φ̃ᵀ inner(Φ̃u) in one pass, with the sums of the numbers that ``inner`` gives."""
+        beta, b = self.split(u)
+        columns = u.shape[1]
+
+        def shifted(rows: slice, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            G, found = inner(rows, F + b)
+            return G, np.concatenate([G.sum(axis=0), np.atleast_1d(found)])
+
+        self.passes += 1
+        total, sums = self.K.pass_over(beta, shifted, columns + numbers)
+        return self._stacked(total, sums[:columns]), sums[columns:]
+
+    def values(self, u: np.ndarray) -> np.ndarray:  # (n, m)
+        """Φ̃u."""
+        beta, b = self.split(u)
+        self.passes += 1
+        return self.K.values(beta) + b
+
+    def adjoint(self, G: np.ndarray) -> np.ndarray:  # (n, m) → (M + 1, m)
+        """Φ̃ᵀG."""
+        self.passes += 1
+        return self._stacked(self.K.adjoint(G), G.sum(axis=0))
+
+    def _stacked(self, total: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        w = self.basis.features(total)
+        return np.vstack([w, sums]) if self.fit_intercept else w
+
+    # --- preconditioners -----------------------------------------------------------------------------
+
+    def sample(self) -> np.ndarray | None:
+        """Rows that stand for all; None where all are taken."""
+        wanted = _SAMPLED * self.basis.size
+        if self.n <= wanted:
+            return None
+        return np.sort(np.random.default_rng(0).choice(self.n, wanted, replace=False))
+
+    def square(self, weight: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:  # (M + 1, M + 1)
+        """The lower triangle of Φ̃ᵀWΦ̃, of all rows or of some that stand for them.
+
+        Features are multiplied, and not kernel values: KᵀWK would lose the digits that T⁻¹ asks for.
+        """
+        chosen = weight if rows is None else weight[rows]
+        scale = float(weight.sum()) / max(float(chosen.sum()), np.finfo(float).tiny)
+        total, first = self.K.square(weight, rows, self.basis.transform)
+        if self.fit_intercept:
+            total = np.pad(total, (0, 1))
+            total[-1, :-1], total[-1, -1] = first, chosen.sum()
+        return np.asfortranarray(scale * total)
+
+    def inverse(self, square: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
+        """V ↦ (Φ̃ᵀWΦ̃ + penalty)⁻¹V, of a square that was computed; it is overwritten."""
+        size = float(square.diagonal().max(initial=0.0))
+        square[np.diag_indices(self.size)] += self.penalty(penalty)[:, 0] + _JITTER * size
+        factor = factorise(square)
+        return lambda V: solve(factor, V)
