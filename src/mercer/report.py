@@ -37,6 +37,8 @@ class Method(StrEnum):
     LAZY = auto()
     #: a system of the kernel's features, not of the points
     PRIMAL = auto()
+    #: passes over K(X, Z), f being restricted to landmarks Z
+    LANDMARKS = auto()
 
 
 #: how a solver that iterates does it, in words
@@ -112,6 +114,9 @@ class Report:
     #: how far above the minimum the objective is at most; None where there is nothing to minimise, NaN where
     #: nobody knows: K is not known to be positive semi-definite
     gap: float | None = None
+    #: with landmarks, how far above the minimum over all functions, not only those on the landmarks, at most;
+    #: None without landmarks, and where it would take too long to know
+    bound: float | None = None
     #: what was warned about
     warnings: tuple[str, ...] = ()
 
@@ -135,7 +140,10 @@ class Report:
                 "how far above the minimum is unknown: the kernel is not known to be positive definite"
             )
         elif self.gap is not None:
-            parts.append(f"at most {self.gap:.2g} above the minimum")
+            where = " on these landmarks" if self.plan.method is Method.LANDMARKS else ""
+            parts.append(f"at most {self.gap:.2g} above the minimum{where}")
+        if self.bound is not None:
+            parts.append(f"at most {self.bound:.2g} above the minimum without landmarks")
         parts += [format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]
         return "\n  ".join([*parts, *(f"warning: {text}" for text in self.warnings)])
 

@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
-from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
+from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
+from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed

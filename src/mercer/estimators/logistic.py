@@ -16,13 +16,16 @@ from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
+from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
+from mercer.solvers.landmarks.newton import restricted_newton
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.descent import descend
 from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
@@ -37,7 +40,7 @@ _ARRAYS_LIKE_COEF = 30
 
 
 class KernelLogisticRegression(
-    IterativeMixin, DefiniteMixin, KernelMixin, KernelClassifierMixin, BaseEstimator
+    IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin, KernelClassifierMixin, BaseEstimator
 ):
     r"""Probabilities P(y | x) from f(x) = Σᵢ αᵢ k(xᵢ, x) + b.
 
@@ -62,6 +65,8 @@ class KernelLogisticRegression(
         are weights; C = 1/(2λn)
     fit_intercept : whether there is a b, which is not penalised
     class_weight : None, "balanced", or a dict from labels to weights, as in scikit-learn
+    landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
+        learned from all of X; see `mercer.estimators.shared.landmarks`
     solver : "newton"; or "gradient", accelerated gradient descent, which takes many more and cheaper steps
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : steps at most; by default 100 of Newton's, 10,000 of the gradient's
@@ -93,6 +98,7 @@ class KernelLogisticRegression(
         "C": positive(1.0),
         "lam": positive(None, optional=True),
         "fit_intercept": flag(True),
+        "landmarks": LANDMARKS,
         "solver": choice("newton", ["newton", "gradient"]),
         "tol": positive(1e-8),
         "max_iter": whole(None, optional=True),
@@ -110,6 +116,7 @@ class KernelLogisticRegression(
         lam: float | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        landmarks: Any = None,
         solver: str = "newton",
         tol: float = 1e-8,
         max_iter: int | None = None,
@@ -126,6 +133,7 @@ class KernelLogisticRegression(
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.landmarks = landmarks
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -149,19 +157,18 @@ class KernelLogisticRegression(
         scale = self.C if self.lam is None else 1.0 / (2.0 * self.lam * weight.sum())
         require_solvable(scale, "C" if self.lam is None else "lam")
         risk = self._risk(codes, scale * weight)
+        if plan.method is Method.LANDMARKS:
+            return self._fit_landmarks(plan, X, codes, risk, weight, journal)
         self._require_definite(X, centred=False)
         max_iter = _STEPS[self.solver] if self.max_iter is None else self.max_iter
         with self._control(self.solver, max_iter, X, codes, weight, self.kernel_) as control:
             origin = origin_of(self.kernel_, X, self.fit_intercept)
             points = moved(X, origin)
             result = self._solve(points, risk, plan, max_iter, control)
-        coef, intercept = result.coef, result.intercept
-        if coef.ndim == 2:
-            coef, intercept = coef - coef.mean(axis=1, keepdims=True), intercept - intercept.mean()
-        self.expansion_ = expanded(self.kernel_, data.copied(points), coef, intercept, origin)
+        self.expansion_ = expanded(self.kernel_, data.copied(points), *_balanced(result), origin)
         self.n_iter_ = result.iterations
         self.n_products_ = result.products
-        unit = 1.0 if self.lam is None else 2.0 * self.lam  # of the objective as it was asked for
+        unit = self._unit()
         self._tell(journal, result, unit)
         self.report_ = journal.report(
             plan,
@@ -186,6 +193,46 @@ class KernelLogisticRegression(
         return log_softmax(values)
 
     # --- the steps of fit --------------------------------------------------------------------------------
+
+    def _fit_landmarks(
+        self, plan: Plan, X: Points, codes: np.ndarray, risk: Risk, weight: np.ndarray, journal: Journal
+    ) -> Self:
+        """On landmarks, from all of X: f restricted to them."""
+        Z = self._landmark_points(X, weight)
+        self._require_definite(Z, centred=False)
+        problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        max_iter = _STEPS["newton"] if self.max_iter is None else self.max_iter
+        with self._control("Newton's method", max_iter, X, codes, weight, self.kernel_) as control:
+            result = restricted_newton(
+                problem.features,
+                risk,
+                1.0,
+                n_functions=risk.n_classes if isinstance(risk, SoftmaxRisk) else None,
+                tol=self.tol,
+                max_iter=max_iter,
+                control=control,
+                accuracy=problem.accuracy,
+            )
+        coef, intercept = _balanced(result)
+        if isinstance(risk, LogisticRisk):
+            coef, intercept = coef[:, 0], intercept[0]
+        self.expansion_ = Expansion(self.kernel_, problem.points, coef, intercept)
+        self.n_iter_, self.n_products_, unit = result.iterations, result.passes, self._unit()
+        self._warn_if_stopped(
+            journal,
+            result.stopped,
+            result.iterations,
+            f"within {unit * result.gap:.2g} of the smallest objective, at {unit * result.objective:.4g}",
+        )
+        facts = facts_of(result, unit, problem.bound(result, 1.0))
+        self.report_ = journal.report(
+            plan, time=control.total_seconds, objective=unit * result.objective, **facts
+        )
+        return self
+
+    def _unit(self) -> float:
+        """That of the objective as it was asked for."""
+        return 1.0 if self.lam is None else 2.0 * self.lam
 
     def _require_two_classes(self, share: np.ndarray) -> None:
         if np.count_nonzero(share) < 2:
@@ -229,6 +276,9 @@ class KernelLogisticRegression(
         self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
+        return self._with_landmarks(X, self._exact_plan(X, n_outputs), 40, n_outputs)
+
+    def _exact_plan(self, X: Any, n_outputs: int) -> Plan:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         budget, item = memory_budget(), np.dtype(settings().dtype).itemsize
         vectors = 8 * _ARRAYS_LIKE_COEF * n * n_outputs
@@ -260,6 +310,14 @@ class KernelLogisticRegression(
     def _newton_plan(self, method: Method, n: int, memory: int, flops: float, why: str) -> Plan:
         words = f"{_NAMES[self.solver]} {HOW[method]}"
         return Plan(words, n, memory, flops, (why,), iterative=True, method=method)
+
+
+def _balanced(result: Any) -> tuple[np.ndarray, Any]:
+    """Coefficients and intercepts; of several functions, those whose sum is zero."""
+    coef, intercept = result.coef, result.intercept
+    if coef.ndim == 1 or coef.shape[1] == 1:
+        return coef, intercept
+    return coef - coef.mean(axis=1, keepdims=True), intercept - intercept.mean()
 
 
 _NAMES = {"newton": "Newton's method", "gradient": "accelerated gradient descent"}

@@ -7,164 +7,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
-from mercer.estimators.shared.definite import DefiniteMixin
-from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
-from mercer.expansion import Expansion
-from mercer.gram import Gram
+from mercer.estimators.shared.machine import MachineMixin
 from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive, whole
+from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive
 from mercer.losses import Logistic, Loss, Poisson, as_loss
-from mercer.report import HOW, Journal, Method, Plan, Report
-from mercer.runtime.config import memory_budget, settings
-from mercer.solvers.control import Control
-from mercer.solvers.result import Minimiser, Stop
-from mercer.solvers.risk.certificate import RiskResult
-from mercer.solvers.risk.multipliers import regularised_risk
-from mercer.solvers.risk.newton import require_solvable
-from mercer.solvers.risk.penalty import PenaltyResult, any_penalty, as_penalty
-from mercer.solvers.several import each
+from mercer.report import Journal
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 
-#: Arrays of n numbers that the solvers keep, about; a test compares the plan with tracemalloc.
-_ARRAYS_PER_POINT = 40
 
-
-class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
-    """What the classifier and the regressor share; ``_learn`` is the whole of it."""
-
-    _shared: ClassVar[dict[str, Parameter]] = {
-        "alpha": positive(1.0),
-        "lam": positive(None, optional=True),
-        "fit_intercept": flag(True),
-        "tol": positive(1e-6),
-        "max_iter": whole(100),
-        **IterativeMixin.CONTROL,
-    }
-
-    loss: Any
-    alpha: float
-    lam: float | None
-    penalty: Any
-    fit_intercept: bool
-    tol: float
-    max_iter: int
-    #: the functions learned
-    expansion_: Expansion
-    #: how the fit went
-    report_: Report
-    #: the loss that was minimised
-    loss_: Loss
-
-    def _make_loss(self) -> Loss:
-        raise NotImplementedError
-
-    def _learn(self, journal: Journal, X: Points, Y: np.ndarray, weight: np.ndarray, loss: Loss) -> None:
-        """Minimise for every column of Y (n, functions); sets ``expansion_``, ``n_iter_`` and ``report_``."""
-        omega = None if self.penalty is None else as_penalty(self.penalty)
-        plan = self._plan(X, Y.shape[1], loss)
-        plan.require_memory("use fewer points")
-        factor = self.alpha if self.lam is None else self.lam * float(weight.sum())
-        require_solvable(factor, "alpha" if self.lam is None else "lam")
-        self._require_definite(X, centred=False)
-        origin = origin_of(self.kernel_, X, self.fit_intercept)
-        points = moved(X, origin)
-        options: dict[str, Any] = {
-            "fit_intercept": self.fit_intercept,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "direct": plan.method is Method.CHOLESKY,
-            "rounding": rounding_of(self.kernel_, points, settings().dtype),
-        }
-        Y = np.asarray(Y, dtype=np.float64)
-        most = self.max_iter * Y.shape[1]
-        with self._control("machine", most, X, Y, weight, self.kernel_) as control:
-            gram = Gram(self.kernel_, points, cache=0)
-            K = gram if plan.method is Method.LAZY else gram.dense()
-
-            def solve(y: np.ndarray, part: Control) -> RiskResult | PenaltyResult:
-                if omega is None:  # ½ · 2α ‖f‖² = α ‖f‖²
-                    return regularised_risk(K, loss, y, weight, 2 * factor, control=part, **options)
-                return any_penalty(K, loss, y, weight, omega, factor=factor, control=part, **options)
-
-            results = each(solve, Y, control)
-        self.loss_ = loss
-        self._keep(points, results, origin)
-        unit = 1.0 if self.lam is None else 1.0 / float(weight.sum())  # of the objective as it was asked for
-        self._tell(journal, results, unit)
-        self.report_ = journal.report(
-            plan,
-            Stop.worst(result.stopped for result in results),
-            time=control.total_seconds,
-            iterations=sum(result.iterations for result in results),
-            objective=unit * sum(result.objective for result in results),
-            gap=unit * sum(result.gap for result in results),
-        )
-
-    def _keep(self, points: Any, results: list[Minimiser], origin: np.ndarray | None) -> None:
-        coef = np.column_stack([result.coef for result in results])
-        stored = np.flatnonzero(coef.any(axis=1))
-        if not stored.size:  # f = b: one anchor of weight zero keeps the type
-            stored = np.array([0])
-        coef, intercept = coef[stored], np.array([result.intercept for result in results])
-        if self._is_single(len(results)):
-            coef, intercept = coef[:, 0], intercept[0]
-        self.expansion_ = expanded(self.kernel_, data.take(points, stored), coef, intercept, origin)
-        self.n_iter_ = max(result.iterations for result in results)
-
-    def _is_single(self, functions: int) -> bool:
-        """Whether the one function learned is no column of several."""
-        return functions == 1
-
-    def _tell(self, journal: Journal, results: list[Minimiser], unit: float) -> None:
-        worst = max(results, key=lambda result: result.relative)
-        self._warn_if_stopped(
-            journal,
-            Stop.worst(result.stopped for result in results),
-            self.n_iter_,
-            f"within {unit * worst.gap:.2g} of the smallest objective, at {unit * worst.objective:.4g}",
-        )
-        if worst.stopped == Stop.CONVERGED and worst.rounded and worst.relative > self.tol:
-            journal.warn(
-                f"rounding ended the fit with the objective, {unit * worst.objective:.4g}, within "
-                f"{unit * worst.gap:.2g} of the smallest, where tol={self.tol} times it was asked for: raise "
-                "tol, or penalise more (a larger alpha or lam)",
-                ConvergenceWarning,
-            )
-
-    def _plan(self, X: Points, n_outputs: int, loss: Loss | None = None) -> Plan:
-        loss = self._make_loss() if loss is None else loss
-        n = data.n_points(X)
-        name = "Newton's method" if loss.smooth else "method of multipliers"
-        runs, why = 1, ["the loss is smooth" if loss.smooth else "the loss has kinks"]
-        if self.penalty is not None:
-            name, runs = f"{name} along the path of ‖f‖²", 8
-            why.append("the penalty is another function of ‖f‖²: its minimum is on the path")
-        steps = runs * n_outputs * (8 if loss.smooth else 40)
-        vectors = 8 * n * (_ARRAYS_PER_POINT + 3 * n_outputs)
-        stored, factor = np.dtype(settings().dtype).itemsize * n * n, 8 * n * n
-        if stored + factor + vectors <= memory_budget():
-            method, memory, flops = Method.CHOLESKY, stored + factor + vectors, steps * n**3 / 12
-            why.append("K and a factor of it fit the memory budget")
-        elif stored + vectors <= memory_budget():
-            method, memory, flops = Method.CONJUGATE, stored + vectors, steps * 600.0 * n * n
-            why.append("K fits the memory budget, but not a factor of it beside it")
-        else:
-            method, memory, flops = Method.LAZY, vectors, steps * 2000.0 * n * n
-            why.append("K does not fit the memory budget: its values are computed for every product")
-        return Plan(f"{name} {HOW[method]}", n, memory, flops, tuple(why), iterative=True, method=method)
-
-
-class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimator):
+class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator):
     r"""Classification with any convex loss of y f(x), y = ±1, over the RKHS: minimises
 
         Σᵢ wᵢ L(yᵢ, f(xᵢ) + b) + α ‖f‖²      or, with ``lam``,      (1/Σw) Σᵢ wᵢ L(yᵢ, f(xᵢ) + b) + λ ‖f‖²
@@ -189,6 +46,8 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
     penalty : Ω, an increasing function to replace ‖f‖² by Ω(‖f‖²), or a pair (Ω, Ω'); α or λ is its factor
     fit_intercept : whether there is a b, which is not penalised
     class_weight : None, "balanced", or a dict from labels to weights, as in scikit-learn
+    landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
+        learned from all of X; see `mercer.estimators.shared.landmarks`
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : iterations at most
     max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
@@ -217,7 +76,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
     (False, True)
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = _KernelMachine._shared
+    _declared: ClassVar[dict[str, Parameter]] = MachineMixin.DECLARED
 
     def __init__(
         self,
@@ -232,6 +91,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
         penalty: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        landmarks: Any = None,
         tol: float = 1e-6,
         max_iter: int = 100,
         max_time: float | None = None,
@@ -249,6 +109,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
         self.penalty = penalty
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.landmarks = landmarks
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -301,7 +162,7 @@ class KernelMachineClassifier(_KernelMachine, KernelClassifierMixin, BaseEstimat
         return softmax(log_expit(values), axis=1)
 
 
-class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
+class KernelMachineRegressor(MachineMixin, RegressorMixin, BaseEstimator):
     r"""Regression with any convex loss over the RKHS: minimises
 
         Σᵢ wᵢ L(yᵢ, f(xᵢ) + b) + α ‖f‖²      or, with ``lam``,      (1/Σw) Σᵢ wᵢ L(yᵢ, f(xᵢ) + b) + λ ‖f‖²
@@ -329,6 +190,8 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
     lam : λ, instead of alpha: α = λ Σᵢ wᵢ
     penalty : Ω, an increasing function to replace ‖f‖² by Ω(‖f‖²), or a pair (Ω, Ω'); α or λ is its factor
     fit_intercept : whether there is a b, which is not penalised
+    landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
+        learned from all of X; see `mercer.estimators.shared.landmarks`
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : iterations at most
     max_time, progress, checkpoint, resume : control over a long run: see `estimators.shared.iterative`
@@ -356,7 +219,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
     """
 
     _declared: ClassVar[dict[str, Parameter]] = {
-        **_KernelMachine._shared,
+        **MachineMixin.DECLARED,
         "epsilon": nonnegative(0.1),
         "delta": positive(1.0),
         "quantile": fixed(
@@ -382,6 +245,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
         lam: float | None = None,
         penalty: Any = None,
         fit_intercept: bool = True,
+        landmarks: Any = None,
         tol: float = 1e-6,
         max_iter: int = 100,
         max_time: float | None = None,
@@ -401,6 +265,7 @@ class KernelMachineRegressor(_KernelMachine, RegressorMixin, BaseEstimator):
         self.lam = lam
         self.penalty = penalty
         self.fit_intercept = fit_intercept
+        self.landmarks = landmarks
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time

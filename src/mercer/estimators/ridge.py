@@ -2,12 +2,13 @@ r"""Kernel ridge regression as a scikit-learn regressor."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
@@ -16,7 +17,9 @@ from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
+from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
+from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
@@ -27,12 +30,13 @@ from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.runtime.threads import single_threaded_blas
+from mercer.solvers.landmarks.ridge import restricted_ridge
 from mercer.solvers.linear.iterated import iterated_ridge
 from mercer.solvers.linear.primal import primal_ridge
 from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
 
-__all__ = ["KernelRegressorMixin", "KernelRidge", "dense_plan"]
+__all__ = ["KernelRidge", "dense_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,61 +52,9 @@ class _Solution:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-class KernelRegressorMixin(RegressorMixin):
-    """For regressors that predict f = ``expansion_``, one or several targets."""
-
-    expansion_: Expansion
-    #: the coefficients of the points, where ``expansion_`` has others
-    _dual: np.ndarray | None = None
-
-    def predict(self, X: Points) -> np.ndarray:  # (n,) or (n, targets)
-        """f(x) for every row of X."""
-        X = self._validate_new(X)
-        return self.expansion_(X)
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        """The coefficients of the points with a weight, under scikit-learn's name."""
-        check_is_fitted(self)
-        return self.expansion_.coef if self._dual is None else self._dual
-
-    @property
-    def coef_(self) -> np.ndarray:  # (d,) or (targets, d)
-        """w of f(x) = ⟨w, x⟩ + b, for the linear kernel; as in scikit-learn's ``Ridge``."""
-        if "expansion_" in vars(self) and self.kernel_ == Linear():
-            return np.asarray(self.expansion_.anchors.T @ self.expansion_.coef).T
-        raise AttributeError(
-            "coef_ is there after the fit of a linear kernel alone, which has a vector of weights: see "
-            "expansion_ for the function of any other"
-        )
-
-    @property
-    def intercept_(self) -> Any:
-        """b, one per target."""
-        b = self.expansion_.intercept
-        return float(b) if b.ndim == 0 else b
-
-    def _keep(
-        self,
-        points: Points,
-        coef: np.ndarray,
-        intercept: np.ndarray,
-        is_vector: bool,
-        origin: np.ndarray | None,
-    ) -> None:
-        """The learned functions on points moved by ``origin``; ``coef`` (n, t), t = 1 if y was a vector."""
-        chosen, b = (coef[:, 0], intercept[0]) if is_vector else (coef, intercept)
-        self.expansion_ = expanded(self.kernel_, points, chosen, b, origin)
-        self._dual = None if origin is None else chosen
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
-
-
-class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMixin, BaseEstimator):
+class KernelRidge(
+    KernelRegressorMixin, DefiniteMixin, LandmarkMixin, KernelMixin, IterativeMixin, BaseEstimator
+):
     r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖².
 
     The solution is f = Σᵢ aᵢ k(xᵢ, ·), a = (K + αI)⁻¹ (y - b); without iterating where K fits. With the
@@ -124,10 +76,13 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         conjugate gradients, which never stores K; "auto" takes the primal where there are so many fewer
         features than points that it is less work, "mixed" for many points where α allows it or K fits the
         memory budget in float32 only, and "cg" where it does not fit at all
+    landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
+        learned from all of X; see `mercer.estimators.shared.landmarks`
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
-    tol : for "cg" and "mixed", the residual relative to y
-    max_iter : for these two, iterations at most
-    max_time, progress, checkpoint, resume : for the iterations of these two, control over a long run; see
+    tol : for "cg" and "mixed", the residual relative to y; for landmarks its root, which makes the gap about
+        ``tol`` of the objective
+    max_iter : for these, iterations at most
+    max_time, progress, checkpoint, resume : for the iterations of these, control over a long run; see
         ``mercer.estimators.shared.iterative``
 
     Attributes
@@ -158,6 +113,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         "lam": nonnegative(None, per_column=1.0, optional=True),
         "fit_intercept": flag(True),
         "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg")),
+        "landmarks": LANDMARKS,
         "indefinite": INDEFINITE,
         "tol": positive(1e-10),
         "max_iter": whole(1000),
@@ -175,6 +131,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         lam: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
+        landmarks: Any = None,
         indefinite: str = "refuse",
         tol: float = 1e-10,
         max_iter: int = 1000,
@@ -191,6 +148,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.landmarks = landmarks
         self.indefinite = indefinite
         self.tol = tol
         self.max_iter = max_iter
@@ -211,6 +169,8 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             if plan.iterative
             else "use solver='cg', which never stores K, use fewer points"
         )
+        if plan.method is Method.LANDMARKS:
+            return self._fit_landmarks(plan, X, Y, alphas, weight, y.ndim == 1, journal)
         present = np.flatnonzero(weight)  # a point of weight zero is as if it were not there
         points, Y, weight = data.take(X, present), Y[present], weight[present]
         self._require_definite(points, self.fit_intercept)
@@ -239,6 +199,11 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         every point, whatever it is.
         """
         check_is_fitted(self)
+        if not self._left_out:
+            raise AttributeError(
+                "loo_residuals_ is not there with landmarks, which keep none of the other points: "
+                "KernelRidgeCV(landmarks=…) computes the errors left out when it is fitted"
+            )
         if self._left_out["errors"] is None:
             needed = {name: value for name, value in self._left_out.items() if name != "errors"}
             n = len(needed["coef"])
@@ -252,6 +217,45 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
 
     # --- the steps of fit --------------------------------------------------------------------------------
 
+    def _fit_landmarks(
+        self,
+        plan: Plan,
+        X: Points,
+        Y: np.ndarray,
+        alphas: np.ndarray,
+        weight: np.ndarray,
+        is_vector: bool,
+        journal: Journal,
+    ) -> Self:
+        """On landmarks, from all of X: f restricted to them."""
+        if len(np.unique(alphas)) > 1 or not alphas[0] > 0:
+            raise InputError(
+                f"with landmarks alpha must be one positive number, got {self.alpha!r}: fit the targets one "
+                "by one"
+            )
+        Z, alpha = self._landmark_points(X, weight), float(alphas[0])
+        self._require_definite(Z, self.fit_intercept)
+        warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
+        problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
+            result = restricted_ridge(
+                problem.features,
+                Y,
+                alpha,
+                weight,
+                tol=math.sqrt(self.tol),
+                max_iter=self.max_iter,
+                control=control,
+                accuracy=problem.accuracy,
+            )
+        self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {result.gap:.2g}")
+        self._keep(problem.points, result.coef, result.intercept, is_vector, None)
+        self._left_out = {}
+        facts = facts_of(result, bound=problem.bound(result, 2 * alpha))
+        self.report_ = journal.report(plan, objective=result.objective, time=control.total_seconds, **facts)
+        self.n_iter_ = max(1, result.iterations)
+        return self
+
     def _alphas(self, targets: int, weight: np.ndarray) -> np.ndarray:  # (targets,)
         """α of each target."""
         given = np.asarray(self.alpha if self.lam is None else self.lam, dtype=np.float64)
@@ -264,6 +268,9 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         return np.broadcast_to(given.ravel(), targets) * (1.0 if self.lam is None else weight.sum())
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
+        return self._with_landmarks(X, self._exact_plan(X, n_outputs), 25, n_outputs)
+
+    def _exact_plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)
         given = np.asarray(self.alpha if self.lam is None else self.lam)
         if not np.all(given > 0):

@@ -11,11 +11,12 @@ from sklearn.utils import Bunch
 from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.ridge import KernelRegressorMixin, dense_plan
+from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
+from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel

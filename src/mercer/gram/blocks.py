@@ -3,11 +3,11 @@ r"""K(X, Z) for many points X and few landmarks Z, in blocks of rows that are co
 Everything that is learned from landmarks is a sum over blocks of rows. With X cut into X_b,
 
     pass_over(V, inner)   Σ_b K(X_b, Z)ᵀ inner(K(X_b, Z) V, b)      a gradient, a product with a Hessian
-    square(weight)        Σ_b K(X_b, Z)ᵀ W_b K(X_b, Z)              the matrix of a system for all coefficients
+    square(weight)        Σ_b K(X_b, Z)ᵀ W_b K(X_b, Z)              a system for all coefficients
 
-K is never stored. The places where X is cut depend on the numbers of points and landmarks alone, partial sums
-are kept in float64 and added along one tree: the result is the same to the last bit for any number of threads,
-and for whoever else computes the blocks.
+K is never stored. The places where X is cut depend on the numbers of points and landmarks alone, partial
+sums are kept in float64 and added along one tree: the result is the same to the last bit for any number of
+threads, and for whoever else computes the blocks.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ _FEWEST_ROWS, _MOST_ROWS = 64, 4096
 _MOST_TASKS = 64
 #: Landmarks per tile of a square: a product of 512 × rows × 512 is some 10 ms of one core.
 _SQUARE_TILE = 512
+#: Rows whose k(x, x) a thread computes at a time.
+_DIAGONAL_ROWS = 2**16
 #: Rows that a thread transforms at a time.
 _TRANSFORMED_ROWS = 256
 #: Additions and multiplications that a kernel value costs beside those of ⟨x, z⟩, about.
@@ -60,8 +62,8 @@ class RowBlocks:
     (array([0.9395, 0.8178]), array([0.8023]))
     """
 
-    def __init__(self, kernel: Kernel, X: Points, Z: Points) -> None:
-        self.X, self.Z = X, Z
+    def __init__(self, kernel: Kernel, X: Any, Z: Points) -> None:
+        self.kernel, self.X = kernel, X
         self._gram = Gram(kernel, data.take(X, slice(0, 1)), Z, cache=0)
         self.shape = (data.n_points(X), self._gram.shape[1])
         self.dtype = self._gram.dtype
@@ -77,7 +79,7 @@ class RowBlocks:
 
         ``width`` is the number of columns of G, that of V by default.
         """
-        n, m = self.shape
+        m = self.shape[1]
         V = np.ascontiguousarray(V, dtype=self.dtype)
         columns = V.shape[1] if width is None else width
         parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -106,6 +108,16 @@ class RowBlocks:
         run(task, self._groups())
         return out
 
+    def diag(self) -> np.ndarray:  # (n,)
+        """k(x, x) of every row."""
+        out = np.empty(self.shape[0])
+
+        def task(part: tuple[int, int]) -> None:
+            out[slice(*part)] = Gram(self.kernel, data.take(self.X, slice(*part)), cache=0).diag()
+
+        run(task, cut(self.shape[0], _DIAGONAL_ROWS))
+        return out
+
     def adjoint(self, G: np.ndarray) -> np.ndarray:  # (n, p) → (M, p)
         """Kᵀ G."""
         none = np.empty((self.shape[1], 0))
@@ -132,7 +144,11 @@ class RowBlocks:
             K = self._gram.beside(data.take(self.X, chosen)).dense(memory[: stop - start])
             root = np.sqrt(weight[chosen]).astype(self.dtype)
             K *= root[:, None]
-            run(lambda part, K=K: transform(K[slice(*part)].T), cut(len(K), _TRANSFORMED_ROWS))
+
+            def change(part: tuple[int, int], K: np.ndarray = K) -> None:
+                transform(K[slice(*part)].T)
+
+            run(change, cut(len(K), _TRANSFORMED_ROWS))
 
             def add(tile: tuple[tuple[int, int], tuple[int, int]], K: np.ndarray = K) -> None:
                 i, j = slice(*tile[0]), slice(*tile[1])

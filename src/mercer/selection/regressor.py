@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator
 from mercer.data import points as data
 from mercer.data.types import Points, Targets
 from mercer.errors import quietly
-from mercer.estimators.ridge import KernelRegressorMixin, KernelRidge
+from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.ridge_cv import KernelRidgeCV
 from mercer.estimators.shared.base import KernelMixin
+from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, Report
 from mercer.runtime.clock import now

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mercer.solvers.control import Control, State
-from mercer.solvers.result import Minimiser, Stop
+from mercer.solvers.result import Minimum, Stop
 
 __all__ = ["each"]
+
+R = TypeVar("R", bound=Minimum)
 
 
 class PartControl(Control):
@@ -43,18 +45,22 @@ class PartControl(Control):
 
 
 def each(
-    solve: Callable[[np.ndarray, Control], Minimiser],
+    solve: Callable[[np.ndarray, Control], R],
     Y: np.ndarray,  # (n, functions)
     control: Control,
-) -> list[Minimiser]:
-    """Solve for every column under one control; a resumed run goes on in the column where it was."""
-    parts: list[Minimiser] = []
-    saved, names = control.restored, [field.name for field in fields(Minimiser)]
+    kind: type[R],
+) -> list[R]:
+    """Solve for every column under one control; a resumed run goes on in the column where it was.
+
+    Of results of an earlier run the fields of ``kind`` are kept.
+    """
+    parts: list[R] = []
+    saved, names = control.restored, [field.name for field in fields(kind)]
     if saved is not None:
         for values in zip(*(saved[f"done_{name}"] for name in names), strict=True):
             plain = (value if value.ndim else value.item() for value in values)
             kept = dict(zip(names, plain, strict=True))
-            parts.append(Minimiser(**{**kept, "stopped": Stop(kept["stopped"])}))
+            parts.append(kind(**{**kept, "stopped": Stop(kept["stopped"])}))
     while len(parts) < Y.shape[1]:
         before: State = {f"done_{name}": np.array([getattr(p, name) for p in parts]) for name in names}
         now = None if saved is None else {k[4:]: v for k, v in saved.items() if k.startswith("now_")}

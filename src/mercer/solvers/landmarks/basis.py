@@ -74,7 +74,8 @@ def independent(K: np.ndarray, precision: Any) -> tuple[np.ndarray, Basis]:
     largest = float(K.diagonal().max(initial=0.0))
     if not largest > 0:
         raise InputError(
-            "k(z, z) is 0 for every landmark, and f = 0 the only function: pass other landmarks, or another kernel"
+            "k(z, z) is 0 for every landmark, and f = 0 the only function: pass other landmarks, or another "
+            "kernel"
         )
     units = max(len(K) * np.finfo(np.float64).eps, _UNITS * float(np.finfo(precision).eps))
     with large_lapack(len(K)):

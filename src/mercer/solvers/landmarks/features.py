@@ -1,9 +1,10 @@
 r"""What solvers of restricted problems see: a linear model F = Φw + b in the features φ(x) = T⁻ᵀ k(Z, x).
 
-    Φ = K T⁻¹,   K = K(X, Z),   ⟨φ(x), φ(x')⟩ = k(x, Z) K_MM⁻¹ k(Z, x'),   f = ⟨w, φ(·)⟩ + b = Σⱼ βⱼ k(zⱼ, ·) + b
+    Φ = K T⁻¹,   K = K(X, Z),   ⟨φ(x), φ(x')⟩ = k(x, Z) K_MM⁻¹ k(Z, x')
+    f = ⟨w, φ(·)⟩ + b = Σⱼ βⱼ k(zⱼ, ·) + b
 
-The unknowns are one array u, (M, m) or, with an intercept, (M + 1, m): w and, last, b. Φ is never made: each of
-these verbs is a pass over the rows of K.
+The unknowns are one array u, (M, m) or, with an intercept, (M + 1, m): w and, last, b. Φ is never made: each
+of these verbs is a pass over the rows of K.
 """
 
 from __future__ import annotations
@@ -118,15 +119,17 @@ class Features:
 
     # --- preconditioners -----------------------------------------------------------------------------
 
-    def sample(self) -> np.ndarray | None:
-        """Rows that stand for all; None where all are taken."""
-        wanted = _SAMPLED * self.basis.size
+    def sample(self, weight: np.ndarray) -> np.ndarray | None:
+        """Rows with a weight that stand for all of them; None where all rows are taken."""
+        wanted, present = _SAMPLED * self.basis.size, np.flatnonzero(weight)
         if self.n <= wanted:
             return None
-        return np.sort(np.random.default_rng(0).choice(self.n, wanted, replace=False))
+        if len(present) <= wanted:
+            return present
+        return np.sort(np.random.default_rng(0).choice(present, wanted, replace=False))
 
     def square(self, weight: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:  # (M + 1, M + 1)
-        """The lower triangle of Φ̃ᵀWΦ̃, of all rows or of some that stand for them.
+        """The lower triangle of Φ̃ᵀWΦ̃, of all rows or of some that stand for the others too.
 
         Features are multiplied, and not kernel values: KᵀWK would lose the digits that T⁻¹ asks for.
         """

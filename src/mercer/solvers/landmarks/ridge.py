@@ -13,28 +13,14 @@ a sample of rows instead of the landmarks' own matrix holds for any choice of la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from mercer.solvers.control import Control
+from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, gaps
 from mercer.solvers.landmarks.features import Features
 from mercer.solvers.linear.conjugate import conjugate_gradient
-from mercer.solvers.result import Minimum
 
-__all__ = ["RestrictedRidge", "restricted_ridge"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RestrictedRidge(Minimum):
-    """f on the landmarks, for every target."""
-
-    #: (M, t): β
-    coef: np.ndarray
-    #: (t,): b
-    intercept: np.ndarray
-    #: (n, t): y - f(x) - b
-    errors: np.ndarray
+__all__ = ["restricted_ridge"]
 
 
 def restricted_ridge(
@@ -46,36 +32,40 @@ def restricted_ridge(
     tol: float = 1e-8,
     max_iter: int = 1000,
     control: Control | None = None,
-) -> RestrictedRidge:
+    accuracy: Accuracy | None = None,
+) -> RestrictedMinimum:
     """β and b for every target, under one penalty α > 0.
 
     ``tol`` is the residual allowed, relative to that of u = 0.
     """
-    W = weight[:, None]
-    diagonal = features.penalty(alpha)
-    right = features.adjoint(W * Y)
-    near = features.inverse(features.square(weight, features.sample()), alpha)
+    W, diagonal, M = weight[:, None], features.penalty(alpha), features.basis.size
+    near = features.inverse(features.square(weight, features.sample(weight)), alpha)
 
     def product(U: np.ndarray) -> np.ndarray:
-        total, _ = features.apply(U, lambda rows, F: (W[rows] * F, 0.0))
-        return total + diagonal * U
+        return features.apply(U, lambda rows, F: (W[rows] * F, 0.0))[0] + diagonal * U
 
+    right = features.adjoint(W * Y)
     found = conjugate_gradient(product, right, tol=tol, max_iter=max_iter, precondition=near, control=control)
     u = found.solution
-    errors = Y - features.values(u)
-    if features.fit_intercept:  # the best b for this w
-        shift = (weight @ errors) / weight.sum()
+    F = features.values(u)
+    if features.fit_intercept:  # The best b for this w.
+        shift = (weight @ (Y - F)) / weight.sum()
         u[-1] += shift
-        errors -= shift
-    residual = features.adjoint(W * errors) - diagonal * u
+        F += shift
+    risk = SquaredRisk(Y, weight)
+    s = risk.gradient(F)
+    adjoint = features.adjoint(s)
+    _, gap = gaps(features, risk, 2 * alpha, u, F, s, adjoint, accuracy or Accuracy())
     coef, intercept = features.split(u)
-    square = (u[: features.basis.size] ** 2).sum()
-    return RestrictedRidge(
+    return RestrictedMinimum(
         coef=coef,
         intercept=intercept,
-        errors=errors,
-        objective=float((W * errors**2).sum()) + alpha * float(square),
-        gap=float((residual[: features.basis.size] ** 2).sum()) / alpha,
+        values=F,
+        dual=s,
+        dual_square=float((adjoint[:M] ** 2).sum()),
+        objective=risk.value(F) + alpha * float((u[:M] ** 2).sum()),
+        gap=gap,
+        passes=features.passes,
         iterations=found.iterations,
         stopped=found.stopped,
     )

@@ -82,7 +82,7 @@ class WeightedRisk:
 
 
 class Multipliers:
-    """The points s of the dual that are feasible, and their part of its value that K has nothing to do with."""
+    """The points s of the dual that are feasible, and the part of its value that does not depend on K."""
 
     def __init__(self, risk: WeightedRisk, fit_intercept: bool) -> None:
         self.risk = risk

@@ -35,7 +35,7 @@ from mercer.solvers.result import Stop
 from mercer.solvers.risk.certificate import DualityGap, RiskResult, WeightedRisk
 from mercer.solvers.risk.newton import best_intercept, newton
 
-__all__ = ["Envelope", "multipliers", "regularised_risk"]
+__all__ = ["Envelope", "growth", "multipliers", "regularised_risk", "widths"]
 
 _CLOSE = 1e4  # the first σ, where λ is small, in units of λ / Σ wᵢ k(xᵢ, xᵢ)
 _RANGE = 1e7  # between the last σ and the first: beyond it F loses digits in u = F + s/σ
@@ -186,7 +186,7 @@ def _iterate(
         coef=inner.coef,
         b=float(inner.intercept),
         s=s,
-        sigma=at.sigma if inner.rounded else min(at.sigma * _growth(inner.iterations), most),
+        sigma=at.sigma if inner.rounded else min(at.sigma * growth(inner.iterations), most),
         iterations=at.iterations + 1,
         waited=0 if progress else at.waited + (2 if inner.rounded else 1),
         best=min(at.best, certificate.gap),
@@ -231,14 +231,20 @@ class _State:
 
 
 def _sigmas(certificate: DualityGap) -> tuple[float, float]:
-    """The first σ and the largest.
+    """The first σ and the largest."""
+    K, risk = certificate.product.K, certificate.risk
+    trace = float(risk.weight @ (K.diagonal() if isinstance(K, np.ndarray) else K.diag()))
+    return widths(risk, certificate.penalty, trace)
+
+
+def widths(risk: WeightedRisk, penalty: float, trace: float) -> tuple[float, float]:
+    """The first σ and the largest, where Σ wᵢ k(xᵢ, xᵢ) is ``trace``.
 
     As a slope of L over a size of values, σ makes the envelope as wide as the data. Where λ is small, the
     term sᵀKs / (2λ) of the dual keeps the multipliers far below the slopes, and σ starts where its own
     ‖Δs‖² / (2σ) is comparable: from there on each problem is close to the last. All of it is the same
     whether a point has weight 2 or is there twice.
     """
-    risk = certificate.risk
     y, total = risk.y, float(risk.weight.sum())
     centre = float(risk.weight @ y) / total
     size = math.sqrt(float(risk.weight @ (y - centre) ** 2) / total)
@@ -246,13 +252,11 @@ def _sigmas(certificate: DualityGap) -> tuple[float, float]:
         size = max(1.0, abs(centre))
     slope = float(np.abs(risk.gradient(np.full(len(y), centre))).sum()) / total
     wide = (slope if slope > 0 else 1.0) / size
-    K = certificate.product.K
-    trace = float(risk.weight @ (K.diagonal() if isinstance(K, np.ndarray) else K.diag()))
-    close = _CLOSE * certificate.penalty / trace if trace > 0 else wide
+    close = _CLOSE * penalty / trace if trace > 0 else wide
     return min(wide, close), wide * _RANGE
 
 
-def _growth(steps: int) -> float:
+def growth(steps: int) -> float:
     """Of σ, from the Newton steps that the last one took: fast while that is easy."""
     return 10.0 if steps <= 6 else 4.0 if steps <= 20 else 2.0
 

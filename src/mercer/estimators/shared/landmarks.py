@@ -1,0 +1,236 @@
+r"""Learners on landmarks: f = Σⱼ βⱼ k(zⱼ, ·) + b for M points zⱼ, from all n data, without an n × n matrix.
+
+``landmarks`` is a parameter of every learner whose solution is an expansion:
+
+    None            all points, exactly
+    a number        so many of the points, drawn at random
+    "auto"          exact while that fits the memory and takes less than a minute, then about 20 √n landmarks
+    Landmarks(…)    a number, with the way in which they are chosen
+    points          a table (or a list of objects) of landmarks, that need not be among the data
+    an index        whole numbers, the rows of X that are landmarks
+
+The restricted problem is solved by `mercer.solvers.landmarks`; ``report_.gap`` is the distance to its
+minimum, ``report_.bound`` that to the minimum without landmarks, where it is affordable.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.data import points as data
+from mercer.data.types import Points
+from mercer.errors import InputError
+from mercer.estimators.shared.origin import rounding_of
+from mercer.gram.blocks import RowBlocks
+from mercer.gram.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.parameters import Parameter, fixed
+from mercer.report import Method, Plan, note
+from mercer.runtime.config import config, memory_budget, settings, thread_count
+from mercer.runtime.seeds import seed_of
+from mercer.solvers.landmarks.basis import independent
+from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
+from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.pivots import pivoted_cholesky
+
+__all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "Restricted"]
+
+#: Seconds that an exact fit may take, by its plan, before "auto" takes landmarks.
+_LONG = 60.0
+#: "auto" takes 20 √n landmarks, and never more than these.
+_PER_ROOT, _MOST = 20.0, 200_000
+#: Points up to which one product with the matrix of all of them is a second's work, and gives the bound.
+_BOUND_POINTS = 20_000
+#: Candidates per landmark among which pivots are chosen.
+_CANDIDATES = 10
+
+
+@dataclass(frozen=True)
+class Landmarks:
+    """How many landmarks, and how they are chosen.
+
+    Parameters
+    ----------
+    number : how many of the points
+    choice : "uniform", each set of points as likely as any other; "pivoted", one after the other, with a
+        probability in proportion to what those before do not explain of k(x, x) (randomly pivoted Cholesky),
+        among ten times as many points drawn at random
+    random_state : a seed
+
+    >>> Landmarks(500, "pivoted")
+    Landmarks(number=500, choice='pivoted', random_state=0)
+    """
+
+    number: int
+    choice: str = "uniform"
+    random_state: Any = 0
+
+    def __post_init__(self) -> None:
+        is_whole = isinstance(self.number, int | np.integer) and not isinstance(self.number, bool)
+        if not is_whole or self.number < 1:
+            raise InputError(f"the number of landmarks must be 1 or more, got {self.number!r}")
+        if self.choice not in ("uniform", "pivoted"):
+            raise InputError(
+                f"choice must be 'uniform' or 'pivoted', got {self.choice!r}: pass one of the two"
+            )
+        seed_of(self.random_state)
+
+    def choose(self, kernel: Kernel, X: Points, weight: np.ndarray) -> np.ndarray:  # (M,) positions
+        """Which of the points with a weight."""
+        rng = np.random.default_rng(seed_of(self.random_state))
+        present = np.flatnonzero(weight)
+        if self.number >= len(present):
+            return present
+        if self.choice == "uniform":
+            return np.sort(rng.choice(present, self.number, replace=False))
+        wanted = min(len(present), _CANDIDATES * self.number)
+        candidates = np.sort(rng.choice(present, wanted, replace=False))
+        gram = Gram(kernel, data.take(X, candidates), cache=0)
+        return np.sort(candidates[pivoted_cholesky(gram, self.number, random_state=rng).pivots])
+
+
+def _is_landmarks(value: object) -> bool:
+    if isinstance(value, str):
+        return value == "auto"
+    if isinstance(value, bool | float):
+        return False
+    if isinstance(value, int | np.integer):
+        return bool(value >= 1)
+    return isinstance(value, Landmarks) or hasattr(value, "__len__")
+
+
+#: the declared parameter
+LANDMARKS: Parameter = fixed(
+    None,
+    "a number of landmarks, 'auto', Landmarks(…), points, or the positions of points",
+    _is_landmarks,
+    "e.g. 1000",
+    optional=True,
+)
+
+
+class LandmarkMixin:
+    """For estimators with the parameter ``landmarks``."""
+
+    landmarks: Any
+    kernel_: Kernel
+
+    def _with_landmarks(self, X: Points, exact: Plan, passes: float, n_outputs: int) -> Plan:
+        """The exact plan, or one on landmarks; ``passes`` over the rows that a fit takes, about."""
+        if self.landmarks is None:
+            return exact
+        n = data.n_points(X)
+        if isinstance(self.landmarks, str):
+            if exact.memory <= memory_budget() and exact.seconds <= _LONG:
+                return exact
+            slow = f"would take about {exact.seconds:.2g} s"
+            why = slow if exact.memory <= memory_budget() else "does not fit the memory budget"
+            return landmark_plan(X, _automatic(n), passes, n_outputs, f"the exact solution {why}")
+        return landmark_plan(X, _number_of(self.landmarks, n), passes, n_outputs, "landmarks are asked for")
+
+    def _landmark_points(self, X: Any, weight: np.ndarray) -> Any:
+        """The landmarks themselves."""
+        given, n = self.landmarks, data.n_points(X)
+        if isinstance(given, str):
+            given = _automatic(n)
+        if isinstance(given, int | np.integer):
+            given = Landmarks(int(given))
+        if isinstance(given, Landmarks):
+            return data.copied(data.take(X, given.choose(self.kernel_, X, weight)))
+        index = np.asarray(given) if not hasattr(given, "columns") else None
+        if index is not None and index.ndim == 1 and index.dtype.kind in "iu":
+            if index.size == 0 or index.min() < 0 or index.max() >= n:
+                raise InputError(
+                    f"landmarks are rows of X by their positions, 0 to {n - 1}, got {index!r}: pass such "
+                    "numbers"
+                )
+            return data.copied(data.take(X, index))
+        if self.kernel_.domain.is_vectors:
+            given = data.as_vectors(given, "landmarks")
+            if given.shape[1] != X.shape[1]:
+                raise InputError(
+                    f"landmarks have {given.shape[1]} columns and X has {X.shape[1]}: pass points like those "
+                    "of X"
+                )
+        return data.copied(given)
+
+
+def _number_of(given: Any, n: int) -> int:
+    if isinstance(given, Landmarks):
+        return min(given.number, n)
+    return min(int(given), n) if isinstance(given, int | np.integer) else data.n_points(given)
+
+
+def _automatic(n: int) -> int:
+    """20 √n, as far as three matrices of that order fit a half of the memory budget."""
+    fits = math.isqrt(memory_budget() // (2 * 3 * 8))
+    return int(max(1, min(n, _PER_ROOT * math.sqrt(n), fits, _MOST)))
+
+
+def landmark_plan(X: Any, M: int, passes: float, n_outputs: int, why: str) -> Plan:
+    """What it takes to learn on M landmarks."""
+    n, threads = data.n_points(X), thread_count()
+    width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 20
+    item = np.dtype(settings().dtype).itemsize
+    memory = (
+        3 * 8 * M * M + (threads + 4) * item * 2**20 + 8 * n * (3 + 5 * n_outputs) + 64 * 8 * M * n_outputs
+    )
+    flops = passes * n * M * (2.0 * width + 40 + 4 * n_outputs) + 20.0 * float(M) ** 3
+    return Plan(
+        f"conjugate gradients on {M:,} landmarks",
+        n,
+        int(memory),
+        flops,
+        (why, f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored"),
+        iterative=True,
+        method=Method.LANDMARKS,
+    )
+
+
+class Restricted:
+    """The problem of a learner on its landmarks, ready for the solvers of `mercer.solvers.landmarks`."""
+
+    def __init__(self, kernel: Kernel, X: Points, Z: Points, fit_intercept: bool) -> None:
+        with config(dtype="float64"):
+            own = Gram(kernel, Z, cache=0).dense()
+        if not np.isfinite(own).all():
+            raise InputError("k(z, z') is not finite for some landmarks: scale the data, or check the kernel")
+        kept, basis = independent(own, settings().dtype)
+        if len(kept) < len(own):
+            note(f"{len(kept):,} of {len(own):,} landmarks are used: the others are combinations of these")
+        self.kernel, self.X = kernel, X
+        self.points = data.take(Z, kept)
+        self.rows = RowBlocks(kernel, X, self.points)
+        self.features = Features(self.rows, basis, fit_intercept)
+        self.diagonal = self.rows.diag()
+        self.accuracy = Accuracy(
+            rounding_of(kernel, X, settings().dtype),
+            math.sqrt(float(self.diagonal.max(initial=0.0))),
+            np.sqrt(own.diagonal()[kept]),
+        )
+
+    def bound(self, result: RestrictedMinimum, penalty: float) -> float | None:
+        """How far above the minimum over all functions, for few points: by one product with all of K."""
+        n = len(self.diagonal)
+        if n > _BOUND_POINTS:
+            return None
+        with config(dtype="float64"):
+            Ks = Gram(self.kernel, self.X, cache=0) @ result.dual
+        square = float((result.dual * Ks).sum())
+        sizes = np.sqrt(np.maximum(self.diagonal, 0.0)) @ np.abs(result.dual)
+        rounding = self.accuracy.values * float((sizes**2).sum())
+        return result.gap + max(square + rounding - result.dual_square, 0.0) / (2 * penalty)
+
+
+def facts_of(result: RestrictedMinimum, unit: float = 1.0, bound: float | None = None) -> dict[str, Any]:
+    """What a report says of a restricted fit."""
+    return {
+        "stopped": result.stopped,
+        "iterations": result.iterations,
+        "gap": unit * result.gap,
+        "bound": None if bound is None else unit * bound,
+    }

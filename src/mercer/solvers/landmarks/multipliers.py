@@ -1,0 +1,177 @@
+r"""The method of multipliers on landmarks: losses with kinks, with a certificate.
+
+Minimise  P(w, b) = Σᵢ wᵢ L(yᵢ, Fᵢ) + (λ/2) ‖w‖²,   F = Φw + b
+Iteration as in `solvers.risk.multipliers`: Moreau's envelope of L is minimised by `restricted_newton`, and
+          its gradient is the next s
+Stop      when gap = P - D ≤ tol · max(|P|, λ‖w‖²/2), D(s) = -Σ wᵢ L*(yᵢ, sᵢ/wᵢ) - ‖Φᵀs‖²/(2λ), s feasible
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mercer.losses import Loss
+from mercer.solvers.control import Control, State
+from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
+from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.newton import restricted_newton
+from mercer.solvers.result import Stop
+from mercer.solvers.risk.certificate import Multipliers, WeightedRisk
+from mercer.solvers.risk.multipliers import Envelope, growth, widths
+from mercer.solvers.risk.objective import best_intercept
+
+__all__ = ["restricted_risk"]
+
+#: Iterations in a row without progress, after which rounding is blamed.
+_ITERATIONS_WITHOUT_PROGRESS = 6
+#: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.
+_CLOSE = 1e-3
+
+
+def restricted_risk(
+    features: Features,
+    loss: Loss,
+    y: np.ndarray,  # (n,)
+    weight: np.ndarray,  # (n,) ≥ 0
+    penalty: float,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    control: Control | None = None,
+    accuracy: Accuracy | None = None,
+    trace: float = math.inf,
+) -> RestrictedMinimum:
+    """Minimise P: by Newton's method where L is smooth, else by multipliers. ``trace`` is Σ wᵢ k(xᵢ, xᵢ)."""
+    control, accuracy = Control() if control is None else control, accuracy or Accuracy()
+    risk = WeightedRisk(loss, y, weight)
+    dual = Multipliers(risk, features.fit_intercept)
+    if loss.smooth:
+        return restricted_newton(
+            features, risk, penalty, tol=tol, max_iter=max_iter, control=control, accuracy=accuracy
+        )
+    sigma, most = widths(risk, penalty, trace)
+    state = _State.begin(features, risk, sigma) if control.restored is None else _State(**control.restored)
+    best, found = None, None
+    while True:
+        if best is not None and best.gap <= tol * max(abs(best.objective), best.half_square):
+            stopped = Stop.CONVERGED
+            break
+        if state.waited >= _ITERATIONS_WITHOUT_PROGRESS:
+            stopped = Stop.CONVERGED
+            break
+        if state.iterations >= max_iter or (control.stopped and best is not None):
+            stopped = control.stopped or Stop.MAX_ITER
+            break
+        envelope = Envelope(risk, state.s, state.sigma)
+        size = max(abs(best.objective), 1e-300) if best is not None else 1.0
+        gap = best.gap / size if best is not None else 1.0
+        inner = restricted_newton(
+            features,
+            envelope,
+            penalty,
+            tol=max(1e-13, min(1e-3, 1e-2 * gap) * 0.1**state.waited),
+            max_iter=50,
+            start=state.u,
+            control=control.inner(),
+        )
+        found = _Certified.of(features, risk, dual, envelope, penalty, inner, accuracy)
+        is_better = best is None or found.gap < 0.7 * best.gap
+        waited = 0 if is_better else state.waited + 1
+        best = found if best is None or found.gap < best.gap else best
+        if control.stopped:
+            continue
+        state = _State(
+            u=found.u,
+            s=found.result.dual[:, 0],
+            sigma=min(state.sigma * growth(inner.iterations), most),
+            iterations=state.iterations + 1,
+            waited=waited,
+        )
+        control.step(state.saved(), gap=best.gap, objective=best.objective)
+    assert best is not None
+    if stopped == Stop.CONVERGED and best.gap > max(tol, _CLOSE) * abs(best.objective):
+        stopped = Stop.ROUNDING
+    return replace(best.result, stopped=stopped, iterations=state.iterations, passes=features.passes)
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """What the next iteration reads."""
+
+    u: np.ndarray
+    s: np.ndarray
+    sigma: float
+    iterations: int
+    waited: int
+
+    @classmethod
+    def begin(cls, features: Features, risk: WeightedRisk, sigma: float) -> _State:
+        u, n = np.zeros((features.size, 1)), features.n
+        if features.fit_intercept:
+            u[-1] = best_intercept(risk, np.zeros(n), 0.0)
+        return cls(u, np.zeros(n), sigma, 0, 0)
+
+    def saved(self) -> Callable[[], State]:
+        return lambda: dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class _Certified:
+    """A function with the values of both problems."""
+
+    u: np.ndarray
+    result: RestrictedMinimum
+    #: λ‖w‖²/2
+    half_square: float
+
+    @property
+    def gap(self) -> float:
+        return self.result.gap
+
+    @property
+    def objective(self) -> float:
+        return self.result.objective
+
+    @classmethod
+    def of(
+        cls,
+        features: Features,
+        risk: WeightedRisk,
+        dual: Multipliers,
+        envelope: Envelope,
+        penalty: float,
+        inner: RestrictedMinimum,
+        accuracy: Accuracy,
+    ) -> _Certified:
+        """P with the loss itself and the best b, D at the multipliers: a pass."""
+        M, F = features.basis.size, inner.values[:, 0]
+        b = inner.intercept
+        if features.fit_intercept:
+            b = np.atleast_1d(best_intercept(risk, F - b[0], float(b[0])))
+            F = F - inner.intercept[0] + b[0]
+        w = features.basis.T @ inner.coef
+        half_square = 0.5 * penalty * float((w * w).sum())
+        gradient = envelope.gradient(inner.values[:, 0])
+        s = dual.feasible(envelope.multipliers(inner.values[:, 0], gradient))
+        adjoint = features.adjoint(s[:, None])
+        e = accuracy.of_values(inner.coef)[0]
+        # As in `certificate`: what the rounding of K may do to P, and to the length of Φᵀs.
+        apart = 2 * e * float(risk.weight @ np.abs(risk.loss.derivative(risk.y, F)) + np.abs(s).sum())
+        length = float(np.linalg.norm(adjoint[:M])) + accuracy.of_features(features.basis, s[:, None])
+        objective = risk.value(F) + half_square
+        gap = max(objective - (dual.dual_risk(s) - length**2 / (2 * penalty)), 0.0) + apart
+        result = replace(
+            inner,
+            intercept=b,
+            values=F[:, None],
+            dual=s[:, None],
+            dual_square=float((adjoint[:M] ** 2).sum()),
+            objective=objective,
+            gap=gap,
+        )
+        u = np.vstack([w, b[None]]) if features.fit_intercept else w
+        return cls(u, result, half_square)

@@ -1,0 +1,316 @@
+r"""Newton's method for regularised risks on landmarks.
+
+Minimise  J(u) = R(Φ̃u) + (λ/2) ‖w‖²,   u = (w, b),   R convex and smooth, of one function or of several
+Step      (Φ̃ᵀHΦ̃ + λD) δ = -g,   H the second derivative of R: by conjugate gradients, a pass over the rows
+          each, with the Cholesky factor of the same matrix for some of the rows as preconditioner, which is
+          made anew when H has changed
+Search    along F + tΔF, without a pass; t = 1 near the end
+Stop      when the gap (`certificate`) is at most tol · |J|, with the best b and F multiplied out
+Cost      a pass for each gradient and each product with the Hessian: n M kernel values
+
+Marteau-Ferey, Bach and Rudi, Globally convergent Newton methods for ill-conditioned generalized
+self-concordant losses, NeurIPS 2019.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import InputError
+from mercer.solvers.control import Control, State
+from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, gaps
+from mercer.solvers.landmarks.features import Features
+from mercer.solvers.result import Stop
+from mercer.solvers.risk.objective import EPS, best_intercept, is_best, line_search
+
+__all__ = ["restricted_newton"]
+
+#: Products with the Hessian in a step, at most.
+_PRODUCTS = 100
+#: A change of the curvature, as a part of it, from which on the preconditioner, a few passes, is made anew.
+_CHANGED = 0.3
+#: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.
+_CLOSE = 1e-3
+#: Steps in a row that do not halve the gap, after which rounding is blamed.
+_STEPS_WITHOUT_PROGRESS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """u and what is known there."""
+
+    u: np.ndarray  # (M + 1, m)
+    F: np.ndarray  # (n, m)
+    #: ∇J
+    g: np.ndarray  # (M + 1, m)
+    objective: float
+    #: the gap as if b were the best one
+    gap: float
+
+
+@np.errstate(over="ignore", invalid="ignore")  # A step too far may overflow: it is refused by its value.
+def restricted_newton(
+    features: Features,
+    risk: Any,
+    penalty: float,
+    *,
+    n_functions: int | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 100,
+    start: np.ndarray | None = None,
+    control: Control | None = None,
+    accuracy: Accuracy | None = None,
+) -> RestrictedMinimum:
+    """u with the smallest J, and the gap.
+
+    ``risk`` is a `solvers.risk.objective.Risk` with a method ``part(rows)``, of one function where
+    ``n_functions`` is None; ``start`` is a u to start from.
+    """
+    control = Control() if control is None else control
+    run = _Run(features, risk, penalty, n_functions, control, accuracy or Accuracy())
+    state = control.restored
+    u = np.zeros((features.size, n_functions or 1)) if start is None else start
+    point = run.at(u) if state is None else run.restore(state)
+    if not math.isfinite(point.objective):
+        raise InputError("the objective is not finite at the start: scale the data, or the targets")
+    while True:
+        if point.gap <= tol * abs(point.objective) or run.is_stuck:
+            found = run.certified(point)
+            if run.plain_gap <= tol * abs(found.objective) or run.is_stuck:
+                stopped = Stop.CONVERGED
+                break
+            point = run.at(run.last)  # The best b has moved the gradient.
+        if run.iterations >= max_iter or control.stopped:
+            stopped, found = control.stopped or Stop.MAX_ITER, run.certified(point)
+            break
+        following = run.step(point, tol)
+        if run.is_cut:  # The checkpoint stays where the step began, and a resumed run repeats it.
+            stopped, found = control.stopped or Stop.INTERRUPTED, run.certified(following or point)
+            break
+        run.note_progress(point, following)
+        if following is not None:
+            point = following
+            run.iterations += 1
+            control.step(run.snapshot(point), gap=point.gap, objective=point.objective)
+    if stopped == Stop.CONVERGED and found.gap > max(tol, _CLOSE) * abs(found.objective):
+        stopped = Stop.ROUNDING
+    return replace(found, stopped=stopped, iterations=run.iterations)
+
+
+class _Run:
+    def __init__(
+        self,
+        features: Features,
+        risk: Any,
+        penalty: float,
+        n_functions: int | None,
+        control: Control,
+        accuracy: Accuracy,
+    ) -> None:
+        self.features, self.risk, self.penalty = features, risk, penalty
+        self.is_single = n_functions is None
+        self.control, self.accuracy = control, accuracy
+        self.diagonal = features.penalty(penalty)
+        self.scale = abs(float(risk.value(self.given(np.zeros((features.n, n_functions or 1))))))
+        self.iterations = self.waited = 0
+        self.is_cut = self.is_stuck = False
+        #: whether the preconditioner is of all rows that count
+        self.is_exact = False
+        #: where the preconditioner was made, and of which curvatures
+        self.made_at, self.weight = np.empty((0, 0)), np.empty(0)
+        self.near: Callable[[np.ndarray], np.ndarray] | None = None
+        #: the u that was certified last, and its gap without any rounding
+        self.last, self.plain_gap = np.empty(0), math.inf
+
+    def given(self, F: np.ndarray) -> np.ndarray:
+        """The values as the risk takes them: (n,) of one function."""
+        return F[:, 0] if self.is_single else F
+
+    def columns(self, G: np.ndarray) -> np.ndarray:
+        """The other way round: (n, m)."""
+        return G[:, None] if self.is_single else G
+
+    # --- points ----------------------------------------------------------------------------------------
+
+    def at(self, u: np.ndarray) -> _Point:
+        """J and its gradient, in one pass."""
+        F = np.empty((self.features.n, u.shape[1]))
+
+        def inner(rows: slice, values: np.ndarray) -> tuple[np.ndarray, float]:
+            F[rows] = values
+            part, given = self.risk.part(rows), self.given(values)
+            return self.columns(part.gradient(given)), part.value(given)
+
+        total, sums = self.features.apply(u, inner)
+        g = total + self.diagonal * u
+        objective = float(sums[0]) + 0.5 * float((self.diagonal * u * u).sum())
+        M = self.features.basis.size
+        return _Point(u, F, g, objective, float((g[:M] ** 2).sum()) / (2 * self.penalty))
+
+    def certified(self, point: _Point) -> RestrictedMinimum:
+        """The best b for this w, and the gap there: a pass."""
+        features, u, F = self.features, point.u.copy(), point.F
+        b = np.zeros(u.shape[1])
+        if features.fit_intercept:
+            plain = F - u[-1]
+            guess = float(u[-1, 0]) if self.is_single else u[-1]
+            b = np.atleast_1d(best_intercept(self.risk, self.given(plain), guess))
+            u[-1] = b
+            F = plain + b
+        s = self.columns(self.risk.gradient(self.given(F)))
+        adjoint = features.adjoint(s)
+        value = float(self.risk.value(self.given(F)))
+        objective = value + 0.5 * float((self.diagonal * u * u).sum())
+        self.last = u
+        self.plain_gap, gap = gaps(features, self.risk, self.penalty, u, F, s, adjoint, self.accuracy)
+        if features.fit_intercept and not is_best(self.given(s), b[0] if self.is_single else b, self.scale):
+            gap = math.inf
+        gap = min(gap, objective - getattr(self.risk, "lowest", -math.inf))
+        beta, intercept = features.split(u)
+        return RestrictedMinimum(
+            coef=beta,
+            intercept=intercept,
+            values=F,
+            dual=s,
+            dual_square=float((adjoint[: features.basis.size] ** 2).sum()),
+            objective=objective,
+            gap=gap,
+            passes=features.passes,
+        )
+
+    # --- steps -----------------------------------------------------------------------------------------
+
+    def step(self, point: _Point, tol: float) -> _Point | None:
+        """The next point; None where rounding leaves nothing to gain."""
+        delta = self.direction(point, tol)
+        slope = float((point.g * delta).sum())
+        rounding = 8 * EPS * abs(point.objective)
+        if not (math.isfinite(slope) and slope < 0):
+            return None
+        whole = self.at(point.u + delta)
+        if math.isfinite(whole.objective) and whole.objective <= point.objective + 1e-4 * slope:
+            return whole
+        if -slope <= rounding:  # J no longer tells better from worse, but the gap still may
+            return whole if whole.gap < 0.5 * point.gap else None
+        t = self.search(point, whole.F - point.F, delta, slope, rounding)
+        return self.at(point.u + t * delta) if t > 0 else None
+
+    def search(
+        self, point: _Point, change: np.ndarray, delta: np.ndarray, slope: float, rounding: float
+    ) -> float:
+        linear = float((self.diagonal * point.u * delta).sum())
+        quadratic = float((self.diagonal * delta * delta).sum())
+        here = float(self.risk.value(self.given(point.F)))
+
+        def along(t: float) -> tuple[float, float]:
+            F = point.F + t * change
+            value = float(self.risk.value(self.given(F))) - here + t * linear + 0.5 * t * t * quadratic
+            gradient = self.columns(self.risk.gradient(self.given(F)))
+            return value, float((gradient * change).sum()) + linear + t * quadratic
+
+        return line_search(along, slope, rounding)
+
+    def direction(self, point: _Point, tol: float) -> np.ndarray:
+        """δ with (Φ̃ᵀHΦ̃ + λD) δ ≈ -g, as accurate as the step deserves."""
+        size = point.gap / max(abs(point.objective), np.finfo(float).tiny)
+        enough_to_stop = 0.3 * math.sqrt(tol / size) if size > tol else 1.0
+        forcing = max(min(0.25, math.sqrt(size)), min(enough_to_stop, 0.25))
+        multiply = self.hessian(point)
+        self.precondition(point)
+        assert self.near is not None
+        if self.is_exact and self.made_at is point.u:  # The factor is that of the system itself.
+            return self.near(-point.g)
+        delta, products = np.zeros_like(point.u), 0
+        residual = -point.g
+        z = self.near(residual)
+        p, old = z, float((residual * z).sum())
+        first = float(np.linalg.norm(residual[: self.features.basis.size]))
+        while products < _PRODUCTS:
+            if products and self.control.stopped:
+                self.is_cut = True
+                break
+            Hp = multiply(p)
+            products += 1
+            bend = float((p * Hp).sum())
+            if not bend > 0:
+                break
+            t = old / bend
+            delta, residual = delta + t * p, residual - t * Hp
+            if float(np.linalg.norm(residual[: self.features.basis.size])) <= forcing * first:
+                break
+            z = self.near(residual)
+            new = float((residual * z).sum())
+            p, old = z + (new / old) * p, new
+        return delta
+
+    def hessian(self, point: _Point) -> Callable[[np.ndarray], np.ndarray]:
+        """V ↦ (Φ̃ᵀHΦ̃ + λD) V, a pass."""
+        h = self.curvature(point)
+
+        def inner(rows: slice, V: np.ndarray) -> tuple[np.ndarray, float]:
+            if h is not None:
+                return h[rows] * V, 0.0
+            return self.risk.part(rows).curvature(point.F[rows])(V), 0.0
+
+        return lambda V: self.features.apply(V, inner)[0] + self.diagonal * V
+
+    def curvature(self, point: _Point) -> np.ndarray | None:  # (n, 1)
+        """H of one function."""
+        return np.maximum(self.risk.curvature(point.F[:, 0]), 0.0)[:, None] if self.is_single else None
+
+    def precondition(self, point: _Point) -> None:
+        """(Φ̃ᵀHΦ̃ + λD)⁻¹ for some of the rows, made anew where H has changed.
+
+        Of several functions, the largest second derivative in one value of a row counts for all of them: one
+        factor serves all.
+        """
+        h = self.curvature(point)
+        weight = h[:, 0] if h is not None else self.own_curvature(point)
+        if self.near is not None and np.abs(weight - self.weight).sum() <= _CHANGED * self.weight.sum():
+            return
+        rows = self.features.sample(weight)
+        self.is_exact = self.is_single and (rows is None or len(rows) == np.count_nonzero(weight))
+        square = self.features.square(weight, rows)
+        # A curvature that is zero everywhere leaves b alone: this keeps the matrix positive definite.
+        if self.features.fit_intercept:
+            square[-1, -1] += 1e-10 * (self.penalty + float(square[-1, -1]))
+        self.near = self.features.inverse(square, self.penalty)
+        self.weight, self.made_at = weight, point.u
+
+    def own_curvature(self, point: _Point) -> np.ndarray:  # (n,)
+        """The largest second derivative of R in a single value of each row."""
+        multiply = self.risk.curvature(point.F)
+        columns = []
+        for c in range(point.F.shape[1]):
+            V = np.zeros_like(point.F)
+            V[:, c] = 1.0
+            columns.append(multiply(V)[:, c])
+        return np.max(columns, axis=0)
+
+    # --- checkpoints -----------------------------------------------------------------------------------
+
+    def note_progress(self, before: _Point, after: _Point | None) -> None:
+        """Whether steps still halve the gap; where the gap is small and they do not, it is rounding."""
+        self.waited = 0 if after is not None and after.gap <= 0.5 * before.gap else self.waited + 1
+        is_small = before.gap <= _CLOSE * abs(before.objective)
+        self.is_stuck = after is None or (is_small and self.waited >= _STEPS_WITHOUT_PROGRESS)
+
+    def snapshot(self, point: _Point) -> Callable[[], State]:
+        facts: State = {
+            "u": point.u,
+            "made_at": self.made_at,
+            "iterations": self.iterations,
+            "waited": self.waited,
+        }
+        return lambda: facts
+
+    def restore(self, state: State) -> _Point:
+        self.iterations, self.waited = int(state["iterations"]), int(state["waited"])
+        if state["made_at"].size:
+            self.precondition(self.at(state["made_at"]))
+        return self.at(state["u"])
