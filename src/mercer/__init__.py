@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_cv import KernelRidgeCV
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
+    from mercer.gram.lowrank import LowRank
     from mercer.kernels.columns.table import ColumnKernel
     from mercer.kernels.graphs.random_walk import RandomWalk
     from mercer.kernels.graphs.shortest_path import ShortestPath
@@ -92,6 +93,7 @@ _LATER = {
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
     "LocalAlignment": "mercer.kernels.strings.alignment",
+    "LowRank": "mercer.gram.lowrank",
     "MailClassifier": "mercer.selection.mail",
     "Mismatch": "mercer.kernels.strings.mismatch",
     "NodeLabels": "mercer.kernels.graphs.weisfeiler_lehman",
@@ -174,6 +176,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "LocalAlignment",
+    "LowRank",
     "MailClassifier",
     "Matern",
     "Min",
