@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mercer.certify import certify  # at run time the module, which is called like the function
     from mercer.certify.smoothness import smoothness
     from mercer.estimators.fisher import KernelFisherDiscriminant
+    from mercer.estimators.landmark_features import LandmarkFeatures
     from mercer.estimators.least_squares import KernelLeastSquares
     from mercer.estimators.linear_perceptron import Perceptron
     from mercer.estimators.logistic import KernelLogisticRegression
@@ -92,6 +93,7 @@ _LATER = {
     "KernelPerceptron": "mercer.estimators.perceptron",
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
+    "LandmarkFeatures": "mercer.estimators.landmark_features",
     "LocalAlignment": "mercer.kernels.strings.alignment",
     "LowRank": "mercer.gram.lowrank",
     "MailClassifier": "mercer.selection.mail",
@@ -173,6 +175,7 @@ __all__ = [
     "KernelPerceptron",
     "KernelRidge",
     "KernelRidgeCV",
+    "LandmarkFeatures",
     "Laplacian",
     "Linear",
     "LocalAlignment",

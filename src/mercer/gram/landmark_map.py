@@ -63,6 +63,15 @@ class LandmarkMap:
         triangle = np.asfortranarray(np.tril(found.factor[found.pivots]))
         return cls(kernel, data.take(Z, found.pivots), triangle), found.pivots
 
+    def inverse(self) -> np.ndarray:  # (r, r)
+        """L⁻¹, so that φ(x) = L⁻¹ k(Z, x) is a product."""
+        from mercer.solvers.linear.blas import invert_triangle
+
+        inverse = self.triangle.copy(order="F")
+        if inverse.size:
+            invert_triangle(inverse)
+        return inverse
+
     @by_our_threads
     def __call__(self, X: Points) -> np.ndarray:  # (n, r)
         """φ(x) of every point, in the precision of ``mercer.config``."""
