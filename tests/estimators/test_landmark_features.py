@@ -32,7 +32,7 @@ from mercer.testing.examples import example_points
     [
         LandmarkFeatures(n_components=10),
         LandmarkFeatures(n_components=10, landmarks="pivoted"),
-        LandmarkFeatures(kernel="precomputed", n_components=5),
+        LandmarkFeatures(kernel="poly", coef0=1.0),
     ]
 )
 def test_scikit_learn(estimator, check):
