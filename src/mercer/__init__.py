@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mercer.estimators.perceptron import KernelPerceptron
     from mercer.estimators.ridge import KernelRidge
     from mercer.estimators.ridge_cv import KernelRidgeCV
+    from mercer.estimators.shared.landmarks import Landmarks
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
     from mercer.gram.lowrank import LowRank
@@ -94,6 +95,7 @@ _LATER = {
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
     "LandmarkFeatures": "mercer.estimators.landmark_features",
+    "Landmarks": "mercer.estimators.shared.landmarks",
     "LocalAlignment": "mercer.kernels.strings.alignment",
     "LowRank": "mercer.gram.lowrank",
     "MailClassifier": "mercer.selection.mail",
@@ -176,6 +178,7 @@ __all__ = [
     "KernelRidge",
     "KernelRidgeCV",
     "LandmarkFeatures",
+    "Landmarks",
     "Laplacian",
     "Linear",
     "LocalAlignment",
