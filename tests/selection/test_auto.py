@@ -227,6 +227,18 @@ def test_little_memory_takes_fewer_points(rng):
     assert 100 < len(model.expansion_.coef) < 2000
 
 
+def test_many_points_are_learned_from_on_landmarks(rng):
+    """Where memory has no room for the exact solution, all points count, and the report says how."""
+    X = rng.normal(size=(9000, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=9000)
+    with config(memory="48MB"), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = AutoKernelRegressor("rbf").fit(X, y)
+    assert not caught and "landmarks, and from all 9,000 points" in str(model.report_)
+    assert 400 < len(model.expansion_) < 2000
+    assert model.score(X, y) > 0.9
+
+
 def test_little_time_takes_fewer_points(rng, cpu_clock):
     """Whole machines of fewer points, and not one of all that is cut short."""
     X = rng.normal(size=(30_000, 6))
@@ -238,7 +250,10 @@ def test_little_time_takes_fewer_points(rng, cpu_clock):
             warnings.simplefilter("always")
             fitted = clone(model).set_params(max_time=2.0).fit(X, targets)
         assert now() - began < 8
-        assert len(caught) == 1 and "of 30,000 points, as many as" in str(caught[0].message)
+        if getattr(fitted.model_, "landmarks", None) is None:
+            assert len(caught) == 1 and "of 30,000 points, as many as" in str(caught[0].message)
+        else:
+            assert not caught and "from all 30,000 points" in str(fitted.report_)
         assert fitted.score(X[-2000:], targets[-2000:]) > 0.85
 
 

@@ -13,9 +13,10 @@ from mercer.errors import quietly
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.ridge_cv import KernelRidgeCV
 from mercer.estimators.shared.base import KernelMixin
+from mercer.estimators.shared.landmarks import Landmarks, landmark_plan
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.kernels.parameters import Parameter
-from mercer.report import Journal, Plan, Report
+from mercer.report import Journal, Plan, Report, note
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
 from mercer.selection.auto import AUTO, AutoMixin
@@ -29,6 +30,10 @@ _POINTS_LEARNED_ON = 3000  # points that the parameters of the winner are learne
 _POINTS_SCORED_ON = 6000  # points that the last penalty is chosen on
 _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties that are tried, relative to λ
 _SHARE_FOR_THE_PENALTY = 0.1  # of the time that is left
+#: The last fit is on landmarks where there are so many, at least; 20 √n of them are enough.
+_LEAST_LANDMARKS, _LANDMARKS_PER_ROOT = 500, 20.0
+_PASSES = 25  # over the rows, that a fit on landmarks takes, about
+_BUSY = 2.0  # A plan for landmarks may take so many times longer, on a machine that is shared.
 _LEAST_POINTS = 1000  # The last fit has so many points, however little time and memory is left.
 #: A fit of so many points is timed, to correct the plan for this machine, where the last fit is planned to
 #: take more than this share of the time that is left.
@@ -40,8 +45,8 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
 
     Kernels are learned by gradient steps on the evidence (`mercer.selection.evidence`), with one length scale
     per column where there are points enough, and compared by exact leave-one-out errors on points that they
-    were not learned from; see `mercer.selection.search`. The last fit takes all points, or as many as memory
-    and time allow, with a warning.
+    were not learned from; see `mercer.selection.search`. The last fit takes all points: exactly where memory
+    and time allow it, else on landmarks; where there is time for neither, some of the points, with a warning.
 
     Parameters
     ----------
@@ -86,11 +91,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock, journal)
         winner = search.finish(winner, _POINTS_LEARNED_ON)
         self.alpha_, self.kernel_ = self._penalty(X, Z, winner, search, clock), winner.kernel
-        which = np.sort(search.order[: self._affordable(X, targets, clock)])
-        if len(which) < len(targets):
-            self._tell_of_fewer(len(which), len(targets), journal)
-        some = (data.take(X, which), targets[which]) if len(which) < len(targets) else (X, targets)
-        self.model_ = KernelRidge(self.alpha_, kernel=winner.kernel).fit(*some)
+        self.model_ = self._fit_last(X, targets, search.order, clock, journal)
         self.trials_, self.best_score_ = search.trials, winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         self.report_ = journal.report(
@@ -109,6 +110,36 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
             if len(which) < min(winner.points, len(Z)):
                 return winner.score.penalty
         return float(quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
+
+    def _fit_last(
+        self, X: Points, y: np.ndarray, order: np.ndarray, clock: Clock, journal: Journal
+    ) -> KernelRidge:
+        """Of all points, exactly where that is affordable, else on landmarks; or of some points.
+
+        Half of the points or more, exactly, are worth more than all of them on landmarks.
+        """
+        n, exact = len(y), self._affordable(X, y, clock)
+        model = KernelRidge(self.alpha_, kernel=self.kernel_)
+        if exact == n:
+            return model.fit(X, y)
+        landmarks = self._affordable_landmarks(X, y, exact, clock)
+        if 2 * exact < n and landmarks >= _LEAST_LANDMARKS:
+            note(f"the last fit is on {landmarks:,} landmarks, and from all {n:,} points")
+            return model.set_params(landmarks=Landmarks(landmarks, "pivoted")).fit(X, y)
+        which = np.sort(order[:exact])
+        self._tell_of_fewer(exact, n, journal)
+        return model.fit(data.take(X, which), y[which])
+
+    def _affordable_landmarks(self, X: Points, y: np.ndarray, most: int, clock: Clock) -> int:
+        """How many landmarks there is memory and time for: 20 √n where there is enough of both."""
+        targets = 1 if y.ndim == 1 else y.shape[1]
+        M = int(min(most, _LANDMARKS_PER_ROOT * np.sqrt(len(y))))
+        while M >= _LEAST_LANDMARKS:
+            plan = landmark_plan(X, M, _PASSES, targets, "")
+            if plan.memory <= memory_budget() and plan.seconds * _BUSY <= clock.left:
+                break
+            M = M * 4 // 5
+        return M
 
     def _affordable(self, X: Points, y: np.ndarray, clock: Clock) -> int:
         """How many points the last fit may take: memory grows with their square, time with their cube."""

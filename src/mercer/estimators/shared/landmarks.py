@@ -58,7 +58,7 @@ class Landmarks:
     number : how many of the points
     choice : "uniform", each set of points as likely as any other; "pivoted", one after the other, with a
         probability in proportion to what those before do not explain of k(x, x) (randomly pivoted Cholesky),
-        among ten times as many points drawn at random
+        among ten times as many points drawn at random, or as many as memory allows
     random_state : a seed
 
     >>> Landmarks(500, "pivoted")
@@ -87,7 +87,8 @@ class Landmarks:
             return present
         if self.choice == "uniform":
             return np.sort(rng.choice(present, self.number, replace=False))
-        wanted = min(len(present), _CANDIDATES * self.number)
+        fit = memory_budget() // (2 * 8 * self.number)  # Their factor takes a half of the memory, at most.
+        wanted = min(len(present), max(self.number, min(_CANDIDATES * self.number, fit)))
         candidates = np.sort(rng.choice(present, wanted, replace=False))
         gram = Gram(kernel, data.take(X, candidates), cache=0)
         return np.sort(candidates[pivoted_cholesky(gram, self.number, random_state=rng).pivots])
