@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_cv import KernelRidgeCV
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
+    from mercer.features.random_features import RandomFeatures
     from mercer.gram.lowrank import LowRank
     from mercer.kernels.columns.table import ColumnKernel
     from mercer.kernels.graphs.random_walk import RandomWalk
@@ -105,6 +106,7 @@ _LATER = {
     "PartialTree": "mercer.kernels.trees.kernels",
     "ParzenClassifier": "mercer.estimators.parzen",
     "Perceptron": "mercer.estimators.linear_perceptron",
+    "RandomFeatures": "mercer.features.random_features",
     "RandomWalk": "mercer.kernels.graphs.random_walk",
     "SVC": "mercer.estimators.svc",
     "SVR": "mercer.estimators.svr",
@@ -195,6 +197,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Radial",
+    "RandomFeatures",
     "RandomWalk",
     "RationalQuadratic",
     "SVC",
