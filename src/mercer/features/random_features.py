@@ -87,6 +87,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.gamma = gamma
         self.random_state = random_state
 
+    @by_our_threads
     def fit(self, X: Points, y: Targets | None = None) -> Self:
         """Draw frequencies for points with as many columns as X; y is ignored."""
         whole(1000).check("n_components", self.n_components)
