@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mercer.estimators.shared.landmarks import Landmarks
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
+    from mercer.features.random_features import RandomFeatures
     from mercer.gram.lowrank import LowRank
     from mercer.kernels.columns.table import ColumnKernel
     from mercer.kernels.graphs.random_walk import RandomWalk
@@ -107,6 +108,7 @@ _LATER = {
     "PartialTree": "mercer.kernels.trees.kernels",
     "ParzenClassifier": "mercer.estimators.parzen",
     "Perceptron": "mercer.estimators.linear_perceptron",
+    "RandomFeatures": "mercer.features.random_features",
     "RandomWalk": "mercer.kernels.graphs.random_walk",
     "SVC": "mercer.estimators.svc",
     "SVR": "mercer.estimators.svr",
@@ -198,6 +200,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Radial",
+    "RandomFeatures",
     "RandomWalk",
     "RationalQuadratic",
     "SVC",

@@ -119,6 +119,13 @@ def test_dependent_landmarks_do_no_harm(rng, dtype):
         assert np.abs(smooth.dense() - exact).max() < {"float64": 1e-7, "float32": 1e-4}[dtype]
 
 
+def test_small_landmarks_are_not_lost_beside_large_ones(rng):
+    """k(z, z) is 1e24 times smaller for the last, which is the only one to know of the third column."""
+    Z = np.diag([1e6, 1e6, 1e-6])
+    K = LowRank.landmarks(Linear(), Z, Z)
+    assert K.rank == 3 and K.diag() == pytest.approx([1e12, 1e12, 1e-12], rel=1e-12)
+
+
 def test_points_of_any_kind(rng):
     texts = ["".join(rng.choice(list("abc"), 8)) for _ in range(30)]
     K = LowRank.landmarks(Spectrum(2), texts, texts[:20])

@@ -34,6 +34,7 @@ from mercer import (
     OneClassSVM,
     ParzenClassifier,
     Perceptron,
+    RandomFeatures,
 )
 from mercer.errors import InputError
 from mercer.persist import load, save
@@ -102,6 +103,7 @@ MODELS = {
     "AutoKernelClassifier": lambda: AutoKernelClassifier(kernel=SCALES).fit(X, TWO),
     "AutoKernelRegressor": lambda: AutoKernelRegressor(kernel=SCALES).fit(X, REAL),
     "MailClassifier": lambda: MailClassifier().fit(MAILS, ["spam"] * 8 + ["ham"] * 8),
+    "RandomFeatures": lambda: RandomFeatures(n_components=10).fit(X),
     "TableModel": lambda: TableModel(SVC(kernel=Gaussian(1.0))).fit(FRAME, TWO),
 }
 

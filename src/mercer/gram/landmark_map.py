@@ -59,7 +59,11 @@ class LandmarkMap:
 
         least = _INDEPENDENT[settings().dtype]
         with within(dtype="float64"):
-            found = pivoted_cholesky(Gram(kernel, Z, cache=0), data.n_points(Z), least=least)
+            K = Gram(kernel, Z, cache=0)
+            diagonal = K.diag()
+            # What is left counts relative to k(z, z): a landmark is not lost beside much larger ones.
+            weight = np.divide(1.0, diagonal, out=np.zeros(len(diagonal)), where=diagonal > 0)
+            found = pivoted_cholesky(K, len(diagonal), weight=weight, least=least)
         triangle = np.asfortranarray(np.tril(found.factor[found.pivots]))
         return cls(kernel, data.take(Z, found.pivots), triangle), found.pivots
 

@@ -71,6 +71,7 @@ _SHAPES: dict[str, dict[str, str]] = {
     },
     "Perceptron": {"coef_": "Fd", "intercept_": "F", "_w": "dF", "_b": "F"},
     "MailClassifier": {"left_out_": "N~", "support_": "S<N", "dual_coef_": "S"},
+    "RandomFeatures": {"frequencies_": "Wd", "weights_": "W"},
     "LinearClassifierMixin": {"coef_": "*d"},
 }
 # fmt: on
