@@ -132,7 +132,7 @@ def flights_table(folder: str) -> Table:
 
 
 def _flights(folder: Path) -> tuple[Path, Path]:
-    """Parquet files of eight standardised columns and the delay: 2,900,000 rows to learn from, and the rest."""
+    """Parquet files of eight standardised columns and the delay: rows to learn from, and 100,000 to test."""
     import polars as pl
 
     files = folder / "learn.parquet", folder / "test.parquet"

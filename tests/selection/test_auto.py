@@ -229,12 +229,12 @@ def test_little_memory_takes_fewer_points(rng):
 
 def test_many_points_are_learned_from_on_landmarks(rng):
     """Where memory has no room for the exact solution, all points count, and the report says how."""
-    X = rng.normal(size=(9000, 3))
-    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=9000)
-    with config(memory="48MB"), warnings.catch_warnings(record=True) as caught:
+    X = rng.normal(size=(12_000, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=12_000)
+    with config(memory="100MB"), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = AutoKernelRegressor("rbf").fit(X, y)
-    assert not caught and "landmarks, and from all 9,000 points" in str(model.report_)
+    assert not caught and "landmarks, and from all 12,000 points" in str(model.report_)
     assert 400 < len(model.expansion_) < 2000
     assert model.score(X, y) > 0.9
 

@@ -16,7 +16,7 @@ from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.landmarks import Landmarks, landmark_plan
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.kernels.parameters import Parameter
-from mercer.report import Journal, Plan, Report, note
+from mercer.report import Journal, Plan, Report
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
 from mercer.selection.auto import AUTO, AutoMixin
@@ -124,7 +124,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
             return model.fit(X, y)
         landmarks = self._affordable_landmarks(X, y, exact, clock)
         if 2 * exact < n and landmarks >= _LEAST_LANDMARKS:
-            note(f"the last fit is on {landmarks:,} landmarks, and from all {n:,} points")
+            journal.notes.append(f"the last fit is on {landmarks:,} landmarks, and from all {n:,} points")
             return model.set_params(landmarks=Landmarks(landmarks, "pivoted")).fit(X, y)
         which = np.sort(order[:exact])
         self._tell_of_fewer(exact, n, journal)
