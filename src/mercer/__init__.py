@@ -9,7 +9,8 @@ Estimators, kernels with compiled code of their own, and the modules beside them
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import mercer.runtime.clock  # noqa: F401  first of all, so that it knows when a process began
+import mercer.runtime.clock  # first of all, so that it knows when a process began
+import mercer.runtime.start  # noqa: F401  before what it makes quicker
 from mercer.certify import Certificate, largest_dimension, repair
 from mercer.expansion import Expansion
 from mercer.gram import Gram

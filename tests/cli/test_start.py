@@ -9,7 +9,7 @@ import pytest
 import sklearn
 
 from mercer import load
-from mercer.runtime.imports import ADAPTERS, refusing
+from mercer.runtime.imports import ADAPTERS, _unlisted, refusing
 
 
 def loaded_by(code):
@@ -46,7 +46,8 @@ def test_the_command_alone_loads_no_more_than_it_needs(tmp_path):
         f"sys.argv = ['mercer', 'train', {str(tmp_path / 't.csv')!r}, '-t', 'y', '-o', {str(model)!r},"
         " '--kernel', 'linear', '--folds', '2', '--no-report', '--json', '-q']\n"
         "from mercer.cli import main\nassert main() == 0\n"
-        "heavy = ('pandas', 'sklearn.model_selection', 'sklearn.metrics', 'sklearn.ensemble', 'pytest')\n"
+        "heavy = ('pandas', 'sklearn.model_selection', 'sklearn.metrics', 'sklearn.ensemble', 'pytest',"
+        " 'numpy.f2py.f2py2e', 'scipy.ndimage', 'asyncio.events')\n"
         "print([name for name in heavy if name in sys.modules], type(sys.modules['scipy.stats']).__name__)"
     )
     _, left_out, large = loaded_by(code)
@@ -71,3 +72,23 @@ def test_only_this_thread_and_only_meanwhile(tmp_path, monkeypatch):
     del sys.modules[name]
     assert importlib.import_module(name).x == 1
     assert all(module.startswith("sklearn.externals.") for module in ADAPTERS)
+
+
+def test_garbage_is_looked_for_as_ever_from_the_work_on():
+    """A command alone puts it off while it loads; a program that imports mercer is left as it was."""
+    code = (
+        "import gc\nusual = gc.get_threshold()\nsys.argv = [{!r}]\nimport mercer\n"
+        "print(gc.get_threshold() == usual)\n"
+        "from mercer.runtime import start\nstart.begins()\nprint(gc.get_threshold() == usual, gc.isenabled())"
+    )
+    assert loaded_by(code.format("/usr/bin/mercer"))[:2] == ["False", "True True"]
+    assert loaded_by(code.format("fit.py"))[:2] == ["True", "True True"]
+
+
+def test_what_names_nothing_names_it_again():
+    import numpy
+
+    names = dir(numpy)
+    with _unlisted(numpy), _unlisted(threading):
+        assert dir(numpy) == [] and dir(threading) == []
+    assert dir(numpy) == names and "Thread" in dir(threading)

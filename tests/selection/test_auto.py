@@ -366,3 +366,21 @@ def test_the_best_so_far_is_told_by_its_name(wave):
     named = [event["facts"] for event in told if "tried" in event["facts"]]
     assert [facts["tried"] for facts in named] == [1, 2]
     assert all(facts["best"].startswith(("Gaussian", "Laplacian")) for facts in named)
+
+
+def test_a_search_that_is_late_makes_one_family_and_scores_one_half(rng):
+    X, scored, made = rng.normal(size=(30, 2)), [], []
+
+    def families():
+        for sigma in (1.0, 2.0, 3.0):
+            made.append(sigma)
+            yield family(Gaussian(sigma=sigma))
+
+    def score(kernel, noise, which):
+        scored.append(len(which))
+        return Score(0.5, 0.5, noise)
+
+    search = Search(X, X[:, :1], score, clock=Clock(0.0))
+    (trial,) = search.run(families())
+    assert trial.kernel.sigma == 1.0 and search.is_cut
+    assert scored == [15] and 3.0 not in made

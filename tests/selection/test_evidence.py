@@ -4,10 +4,20 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from mercer import Gaussian, Laplacian, Linear, Matern, Polynomial, Precomputed, RationalQuadratic, Spectrum
+from mercer import (
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    Precomputed,
+    RationalQuadratic,
+    Spectrum,
+    config,
+)
 from mercer.runtime.clock import now
 from mercer.selection import AutoKernelClassifier
-from mercer.selection.evidence import evidence, learn
+from mercer.selection.evidence import _bands, complete, evidence, learn, weigh
 
 
 @pytest.fixture
@@ -121,3 +131,45 @@ def test_matrices_that_are_no_kernels_are_refused_and_the_search_goes_on(rng):
     assert learn(hollow, points, signs, []).value == np.inf
     model = AutoKernelClassifier([hollow, negative, Precomputed(X @ X.T)]).fit(points, y)
     assert np.array_equal(model.kernel_.matrix, X @ X.T)
+
+
+def test_what_is_late_from_the_beginning_is_left_as_it_is(problem, monkeypatch):
+    """One value of L, without the gradient that no step follows."""
+    asked = []
+
+    def value_alone(kernel, X, Y, noise, names):
+        asked.append(names)
+        return evidence(kernel, X, Y, noise, names)
+
+    monkeypatch.setattr("mercer.selection.evidence.evidence", value_alone)
+    X, Y = problem
+    learned = learn(Gaussian(sigma=1.0), X, Y, ["sigma"], deadline=now() - 1.0)
+    assert asked == [None] and learned.evaluations == 1
+    assert learned.kernel.sigma == 1.0 and learned.noise == pytest.approx(0.1)
+    value, _, _ = evidence(Gaussian(sigma=1.0), X, Y - Y.mean(axis=0), learned.noise)
+    assert learned.value == pytest.approx(value / len(Y))
+
+
+@pytest.mark.parametrize("n", [1, 64, 300, 700])
+def test_bands_of_rows_make_the_whole(rng, n):
+    A, symmetric = rng.normal(size=(n, 2)), rng.normal(size=(n, n))
+    symmetric = symmetric + symmetric.T
+    G, W = np.triu(symmetric), rng.normal(size=(n, n))
+    before = W.copy()
+    for rows in _bands(n):
+        complete(G, A, 0.3, rows.start, rows.stop)
+    np.testing.assert_allclose(G, symmetric - 0.3 * A @ A.T, atol=1e-12)  # sums of two products
+    for rows in _bands(n):
+        weigh(W[rows], G[rows], rows.start)
+    np.testing.assert_array_equal(W, before * G * (1 - np.eye(n)))
+
+
+def test_it_is_the_same_for_any_number_of_threads(rng):
+    X, Y = rng.normal(size=(700, 3)), rng.normal(size=(700, 1))
+    found = []
+    for threads in (1, 4):
+        with config(threads=threads):
+            found.append(evidence(Matern(length_scale=[1.0, 2.0, 3.0]), X, Y, 0.1, ["length_scale"]))
+    (value, slopes, by_noise), (other, others, by_other) = found
+    assert value == other and by_noise == by_other
+    assert np.array_equal(slopes["length_scale"], others["length_scale"])

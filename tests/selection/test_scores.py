@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import binary_dilation, convolve1d
 from sklearn import svm
 from sklearn.datasets import load_iris
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from mercer import Gaussian, Spectrum
 from mercer.selection import AutoKernelClassifier
-from mercer.selection.scores import PENALTIES, MachineErrors, neighbours
+from mercer.selection.race import _neighbouring
+from mercer.selection.scores import PENALTIES, MachineErrors, beside, neighbours
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +93,13 @@ def test_the_last_fit_keeps_to_the_time(flowers):
     model = AutoKernelClassifier(max_time=30.0).fit(X, y)
     assert model.model_.max_time is None  # a copy for other points has no limit
     assert model.C_ in {trial.score.penalty for trial in model.trials_}
+
+
+@pytest.mark.parametrize("shape", [(7, 11), (1, 11), (7, 1), (1, 1)])
+def test_what_is_beside_a_cell_is_as_scipy_has_it(rng, shape):
+    """Bit by bit: the sums are taken in the same order."""
+    values, cells = rng.normal(size=shape), rng.random(shape) < 0.2
+    assert np.array_equal(_neighbouring(cells), binary_dilation(cells))
+    for axis in (0, 1):
+        filtered = convolve1d(values, [1.0, 2.0, 1.0], axis=axis, mode="constant")
+        assert np.array_equal(2.0 * values + sum(beside(values, axis)), filtered)

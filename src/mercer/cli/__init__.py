@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mercer.cli.encoding import never_fail
 from mercer.cli.exits import run
+from mercer.runtime import start
 from mercer.runtime.imports import lean
 
 __all__ = ["main"]
@@ -32,5 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return invoke(arguments)
 
-    with lean(is_alone=arguments is None):
-        return run(command)
+    is_alone = arguments is None
+    with lean(is_alone):
+        status = run(command)
+    if is_alone:
+        start.ends()
+    return status

@@ -16,6 +16,7 @@ from mercer.cli.files import require_outputs, save
 from mercer.cli.screen import Screen, percent
 from mercer.data.types import Model
 from mercer.errors import InputError, warn_user
+from mercer.runtime import start
 from mercer.runtime.files import aside
 from mercer.tables.source import STANDARD_INPUT
 
@@ -36,6 +37,7 @@ def train(
     from mercer.features.email import messages
     from mercer.selection.mail import MailClassifier
 
+    start.begins()
     began, outputs = monotonic(), {"--output": output, "--report": report}
     require_outputs(outputs, {"the spam": spam, "the ham": ham})
     _require_apart(spam, ham)

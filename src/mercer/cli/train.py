@@ -13,7 +13,7 @@ from mercer.cli.files import report_beside, require_outputs, save, stem
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training
 from mercer.errors import InputError, require_installed
-from mercer.runtime import clock
+from mercer.runtime import clock, start
 from mercer.runtime.config import config
 from mercer.runtime.files import aside
 from mercer.runtime.imports import is_lean
@@ -75,6 +75,7 @@ class Wishes:
 
 def train(wishes: Wishes, screen: Screen) -> int:
     """Do it all; the exit status."""
+    start.begins()
     began = clock.STARTED if is_lean() else clock.now()
     stood = clock.compiling_seconds()
     _check(wishes)

@@ -109,10 +109,14 @@ def is_lean() -> bool:
 
 
 def import_sklearn() -> None:
-    """Import scikit-learn; in a lean process without pandas and, until it is used, ``scipy.stats``."""
+    """Import scikit-learn; in a lean process without what it can do without.
+
+    That is pandas, which is refused, and ``scipy.stats`` and joblib's asyncio, which are loaded when they are
+    used.
+    """
     if not _lean:
         return
-    with refusing(("pandas",)), deferring(("scipy.stats",)):
+    with refusing(("pandas",)), deferring(("scipy.stats", "asyncio")):
         import sklearn.base  # noqa: F401
 
 
@@ -120,14 +124,16 @@ def import_sklearn() -> None:
 def importing_skops() -> Iterator[None]:
     """Inside, skops is imported without libraries that it needs for nothing that mercer writes.
 
-    skops lists the estimators of scikit-learn, to trust them unasked, and knows how their trees and losses
-    are stored. mercer names all that it trusts, and writes neither. So a lean process goes without both;
-    elsewhere skops stays whole, for it may be somebody else's too.
+    skops lists the estimators of scikit-learn and the functions of NumPy and SciPy, to trust them unasked,
+    and knows how trees and losses are stored. mercer names all that it trusts, and writes none of them. So a
+    lean process goes without; elsewhere skops stays whole, for it may be somebody else's too.
     """
     if not _lean or "skops.io" in sys.modules:
         with refusing(ADAPTERS):
             yield
         return
+    import numpy
+    import scipy.special
     import sklearn.utils
 
     for name in _OF_SKLEARN:
@@ -136,7 +142,22 @@ def importing_skops() -> Iterator[None]:
         sys.modules[name] = empty
     listed, sklearn.utils.all_estimators = sklearn.utils.all_estimators, list
     try:
-        with refusing(_TYPES):
+        with refusing(_TYPES), _unlisted(numpy), _unlisted(scipy.special):
             yield
     finally:
         sklearn.utils.all_estimators = listed
+
+
+@contextmanager
+def _unlisted(module: ModuleType) -> Iterator[None]:
+    """``dir(module)`` is empty inside: who looks through all that is in it finds, and loads, nothing."""
+    names = vars(module)
+    before = names.get("__dir__")
+    names["__dir__"] = list
+    try:
+        yield
+    finally:
+        if before is None:
+            del names["__dir__"]
+        else:
+            names["__dir__"] = before

@@ -4,17 +4,54 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, wraps
 from pathlib import Path
+from threading import Lock
 from time import monotonic, process_time
+from typing import Any
 
 __all__ = ["available_cores", "available_memory", "free_cores"]
 
 _ROOT = Path("/")  # the root of the file system, where Linux shows the limits of a container
 _SECONDS_CURRENT = 0.1  # What was read counts as current for so long: reading takes longer than small fits.
+_MOMENTS_LATE = 5  # For so many of these times another thread may be reading.
 _SECONDS_AVERAGED = 2.0  # The work of others is averaged over at most this time.
+
+
+def _current(read: Callable[..., Any]) -> Any:
+    """``read(…, moment)``, once for each moment: while one thread reads, the others take what was read last.
+
+    Threads of ours that compute many small matrices all ask in the same moment, and reading is work for
+    Python, which does one thing at a time.
+    """
+    last: list[tuple[Any, Any]] = []  # the arguments and what was read, or nothing
+    reading = Lock()
+
+    @wraps(read)
+    def current(*given: Any) -> Any:
+        known = last[:]
+        if known and known[0][0] == given:
+            return known[0][1]
+        is_ours = reading.acquire(blocking=False)
+        try:
+            if not is_ours and known and _is_recent(known[0][0], given):
+                return known[0][1]
+            value = read(*given)
+            last[:] = [(given, value)]
+            return value
+        finally:
+            if is_ours:
+                reading.release()
+
+    current.cache_clear = last.clear  # type: ignore[attr-defined]
+    return current
+
+
+def _is_recent(before: tuple[Any, ...], given: tuple[Any, ...]) -> bool:
+    """Whether the same was asked some moments ago: in a child of a fork, the thread that reads is missing."""
+    return before[:-1] == given[:-1] and given[-1] - before[-1] <= _MOMENTS_LATE
 
 
 def available_memory() -> int:
@@ -63,7 +100,7 @@ class _Usage:
 _looked: _Usage | None = None
 
 
-@lru_cache(maxsize=1)
+@_current
 def _unused_cores(root: Path, ours: frozenset[int], moment: int) -> float:
     global _looked
     before, now = _looked, _usage(root, ours)
@@ -123,7 +160,7 @@ def _folders(root: Path, lines: str, controller: str) -> Iterator[Path]:
         yield from (f for f in (folder, *folder.parents) if f == mount or mount in f.parents)
 
 
-@lru_cache(maxsize=1)
+@_current
 def _free_memory(moment: int) -> int:
     """Bytes that the machine has free."""
     import psutil
@@ -131,7 +168,7 @@ def _free_memory(moment: int) -> int:
     return int(psutil.virtual_memory().available)
 
 
-@lru_cache(maxsize=1)
+@_current
 def _container_memory(root: Path, moment: int) -> float:
     """Bytes left under the nearest memory limit, counting the file cache as free; ∞ without a limit."""
     left = math.inf
@@ -143,7 +180,7 @@ def _container_memory(root: Path, moment: int) -> float:
     return left
 
 
-@lru_cache(maxsize=1)
+@_current
 def _container_cores(root: Path, moment: int) -> float:
     """Cores under the nearest CPU quota, perhaps a fraction; ∞ without a quota."""
     cores = math.inf

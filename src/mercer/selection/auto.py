@@ -2,6 +2,7 @@ r"""What the estimators that choose a kernel share."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -111,15 +112,17 @@ class AutoMixin:
         given = self._given()
         return given[0] if given else Gaussian()
 
-    def _families(self, X: Points) -> list[Family]:
+    def _families(self, X: Points) -> Iterator[Family]:
+        """Each is made when it is asked for: the words of long texts take a while to weigh."""
         given = self._given()
         if not given:
-            return list(default_families(X))
+            yield from default_families(X)
+            return
         if is_pairwise(given[0]):  # X holds indices into the matrix of the first kernel, which all take.
             waits = [is_pairwise(part) and not part.children() for part in given[0].parts()]
             K = list(self.kernel_.parts())[waits.index(True)].get_params()["matrix"]
             given = [with_matrix(kernel, K) for kernel in given]
-        return [family(kernel.__sklearn_clone__().resolve(X)) for kernel in given]
+        yield from (family(kernel.__sklearn_clone__().resolve(X)) for kernel in given)
 
     def _search(
         self, X: Points, Y: np.ndarray, score: ScoreOf, clock: Clock, journal: Journal, work: float = np.inf

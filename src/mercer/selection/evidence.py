@@ -33,7 +33,7 @@ from mercer.kernels.derivative import DistanceSlope
 from mercer.kernels.parameters import is_vector
 from mercer.runtime.clock import now
 from mercer.runtime.native import OPTIONS, njit
-from mercer.runtime.threads import single_threaded_blas
+from mercer.runtime.threads import run, single_threaded_blas
 from mercer.solvers.linear.cholesky import factorise, inverse, solve
 
 __all__ = ["Learned", "evidence", "learn"]
@@ -98,7 +98,8 @@ def _evidence(
     if names is None:
         return value, {}, np.nan
     G = inverse(factor).T  # The upper triangle is written, row by row.
-    complete(G, np.ascontiguousarray(A), n / (q * t))
+    A = np.ascontiguousarray(A)
+    run(lambda rows: complete(G, A, n / (q * t), rows.start, rows.stop), _bands(n))
     slopes = {name: _slopes(kernel, X, name, G) for name in names}
     return value, slopes, 0.5 * noise * float(np.trace(G))
 
@@ -135,13 +136,13 @@ def learn(
     noise = min(max(_FIRST_NOISE * unit if noise is None else noise, least), most)
     start = np.append(np.zeros(space.size), np.log(noise))
     objective = _Objective(space, X, Y, names, deadline)
-    for _ in range(_NOISE_TRIES):  # A K that is singular to rounding needs more noise.
-        objective(start)
-        if np.isfinite(objective.best):
-            break
-        start[-1] = min(start[-1] + np.log(100.0), np.log(most))
     reach = (-np.log(_LARGEST_CHANGE), np.log(_LARGEST_CHANGE))
     with suppress(_OutOfTimeError):
+        for _ in range(_NOISE_TRIES):  # A K that is singular to rounding needs more noise.
+            objective(start)
+            if np.isfinite(objective.best):
+                break
+            start[-1] = min(start[-1] + np.log(100.0), np.log(most))
         minimize(
             objective,
             start,
@@ -152,8 +153,9 @@ def learn(
         )
     at = start if objective.at_best is None else objective.at_best
     kernel = space.kernel(at[:-1])
-    # The weights of a sum may have grown, and the least noise with them.
-    noise = max(float(np.exp(at[-1])), _NOISE_BOUNDS[0] * _unit(kernel, X))
+    if at[:-1].any():  # The weights of a sum may have grown, and the least noise with them.
+        unit = _unit(kernel, X)
+    noise = max(float(np.exp(at[-1])), _NOISE_BOUNDS[0] * unit)
     return Learned(kernel, noise, objective.best / len(Y), objective.count)
 
 
@@ -174,12 +176,13 @@ class _Objective:
             at, self._last[0]
         ):  # L-BFGS asks for the first place twice.
             return self._last[1:]
-        if now() > self.deadline and np.isfinite(self.best):
+        is_late = now() > self.deadline
+        if is_late and np.isfinite(self.best):
             raise _OutOfTimeError
         self.count += 1
         kernel, noise = self.space.kernel(at[:-1]), float(np.exp(at[-1]))
         try:
-            value, slopes, by_noise = evidence(kernel, self.X, self.Y, noise, self.names)
+            value, slopes, by_noise = evidence(kernel, self.X, self.Y, noise, None if is_late else self.names)
         except LinAlgError:  # K is singular to rounding, so that L has no value here.
             return _VALUE_WHERE_REFUSED, np.zeros_like(at)
         value += float(self.pull @ at**2)
@@ -187,6 +190,8 @@ class _Objective:
             self.first = value
         if value < self.best:
             self.best, self.at_best = value, at.copy()
+        if is_late:  # No step follows, and the gradient takes code of its own.
+            raise _OutOfTimeError
         gradient = np.append(self.space.gather(slopes), by_noise) + 2 * self.pull * at
         # L-BFGS-B takes a gain relative to max(|L|, 1): counted from its first value, L stays small.
         self._last = at.copy(), (value - self.first) / len(self.Y), gradient / len(self.Y)
@@ -262,7 +267,7 @@ def _slopes(kernel: Kernel, X: Points, name: str, G: np.ndarray) -> np.ndarray:
         ]
         return 0.5 * np.asarray(value, dtype=np.float64) * np.array(sums)
     W = np.asarray(Gram(slope, X, cache=0).dense(), dtype=np.float64)
-    weigh(W, G)
+    run(lambda rows: weigh(W[rows], G[rows], rows.start), _bands(len(W)))
     exponent = kernel.parameters[name].per_column
     assert exponent is not None
     Z = dense(data.as_vectors(X)) * np.asarray(value, dtype=np.float64) ** exponent
@@ -274,13 +279,26 @@ def _slopes(kernel: Kernel, X: Points, name: str, G: np.ndarray) -> np.ndarray:
 
 
 _TILE = 64
+_BAND = 4 * _TILE  # rows of a task: a fraction of a millisecond for a thousand columns
+
+
+def _bands(n: int) -> list[slice]:
+    """Rows of a matrix of n, for tasks of ours.
+
+    >>> _bands(600)
+    [slice(0, 256, None), slice(256, 512, None), slice(512, 600, None)]
+    """
+    return [slice(start, min(start + _BAND, n)) for start in range(0, n, _BAND)]
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
-def complete(G, A, factor):  # type: ignore[no-untyped-def]
-    """G - factor · AAᵀ in place, of a symmetric G of which the upper triangle is there."""
+def complete(G, A, factor, first, last):  # type: ignore[no-untyped-def]
+    """G - factor · AAᵀ in place, of a symmetric G of which the upper triangle is there.
+
+    Done are these rows of the triangle, ``first`` a multiple of the tile, and the columns that mirror them.
+    """
     n, t = A.shape
-    for top in range(0, n, _TILE):
+    for top in range(first, last, _TILE):
         for left in range(top, n, _TILE):
             for i in range(top, min(top + _TILE, n)):
                 for j in range(max(left, i), min(left + _TILE, n)):
@@ -293,15 +311,15 @@ def complete(G, A, factor):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
-def weigh(W, G):  # type: ignore[no-untyped-def]
-    """W ∘ G in place, without the diagonal.
+def weigh(W, G, first):  # type: ignore[no-untyped-def]
+    """W ∘ G in place, without the diagonal: of rows from the first one on.
 
     Where two points are equal the slope W may be infinite, and multiplies a difference of zero.
     """
     for i in range(W.shape[0]):
         for j in range(W.shape[1]):
             value = W[i, j] * G[i, j]
-            W[i, j] = value if i != j and abs(value) < np.inf else 0.0
+            W[i, j] = value if first + i != j and abs(value) < np.inf else 0.0
 
 
 @njit(nogil=True, cache=True, **OPTIONS)

@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import binary_dilation
 
 from mercer.kernels.base import Kernel
 from mercer.runtime.clock import now
-from mercer.selection.scores import PENALTIES, MachineErrors, neighbours
+from mercer.selection.scores import PENALTIES, MachineErrors, beside, neighbours
 from mercer.selection.search import Clock, Score
 
 __all__ = ["Winner", "race"]
@@ -56,7 +55,7 @@ def race(
         alive = table.best(max(int(_SHARE_KEPT * alive.sum()), 1))
         seconds = now() - began
     for _ in range(_MOST_CLIMBS):
-        around = binary_dilation(table.best(1)) & np.isnan(table.errors)
+        around = _neighbouring(table.best(1)) & np.isnan(table.errors)
         if not around.any() or clock.is_over:
             break
         table.fill(around)
@@ -65,6 +64,16 @@ def race(
     last = table.best(_FINALISTS)
     table.fill(last, _FINAL_ROUNDS)
     return table.winner(last)
+
+
+def _neighbouring(cells: np.ndarray) -> np.ndarray:
+    """The cells beside some, and these.
+
+    >>> _neighbouring(np.array([[True, False, False], [False, False, False]])).astype(int)
+    array([[1, 1, 0],
+           [1, 0, 0]])
+    """
+    return np.logical_or.reduce([cells, *beside(cells, 0), *beside(cells, 1)])
 
 
 class _Table:

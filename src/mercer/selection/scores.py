@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.ndimage import convolve1d
 
 from mercer.data import points as data
 from mercer.data.folds import stratified_folds
@@ -20,7 +19,7 @@ from mercer.selection.search import Score
 from mercer.solvers.linear.ridge import ridge_path
 from mercer.solvers.svm.folds import LARGEST, Fold, mistakes_of_paths
 
-__all__ = ["MOST_FOR_FOLDS", "PENALTIES", "MachineErrors", "left_out", "neighbours"]
+__all__ = ["MOST_FOR_FOLDS", "PENALTIES", "MachineErrors", "beside", "left_out", "neighbours"]
 
 #: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c gives the same machine
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
@@ -132,5 +131,18 @@ def neighbours(values: np.ndarray) -> np.ndarray:
     known = np.isfinite(values)
     total, weight = np.where(known, values, 0.0), known.astype(np.float64)
     for axis in range(values.ndim):
-        total, weight = (convolve1d(a, [1.0, 2.0, 1.0], axis=axis, mode="constant") for a in (total, weight))
+        total, weight = (2.0 * a + sum(beside(a, axis)) for a in (total, weight))
     return np.where(known, total / np.maximum(weight, 1.0), np.nan)
+
+
+def beside(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """What stands before and after each value along an axis; 0 at the ends.
+
+    >>> beside(np.array([1, 2, 3]), axis=0)
+    (array([0, 1, 2]), array([2, 3, 0]))
+    """
+    end = np.zeros_like(values.take([0], axis))
+    last = values.shape[axis] - 1
+    before = np.concatenate([end, values.take(range(last), axis)], axis)
+    after = np.concatenate([values.take(range(1, last + 1), axis), end], axis)
+    return before, after

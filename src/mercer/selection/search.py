@@ -16,7 +16,7 @@ The score of a trial is the task's: see `mercer.selection.scores`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -161,8 +161,9 @@ class Search:
         #: whether time was too short for a part of what would have been tried
         self.is_cut = False
 
-    def run(self, families: Sequence[Family]) -> list[Trial]:
+    def run(self, families: Iterable[Family]) -> list[Trial]:
         """Run all trials and return those of the last rung, the best first."""
+        families = self._in_time(families)
         usual = self._points(_RUNGS[0])
         first = self._affordable(families, usual)
         if first < usual:
@@ -202,6 +203,16 @@ class Search:
         return np.nan
 
     # --- the steps -------------------------------------------------------------------------------------
+
+    def _in_time(self, families: Iterable[Family]) -> list[Family]:
+        """The families, or the first of them where time is over before the search begins."""
+        found: list[Family] = []
+        for family in families:
+            if found and self.clock.is_over:
+                self.is_cut = True
+                break
+            found.append(family)
+        return found
 
     def _affordable(self, families: Sequence[Family], points: int) -> int:
         """The largest number of points, at most so many, with which all trials end in time."""
@@ -284,6 +295,8 @@ class Search:
         """One trial, which ends with its clock; its parts are learned side by side where threads are left."""
         family, kernel, noise, per_column = candidate
         began, parts = now(), self._parts(points)
+        if clock.is_over:  # one way of both does
+            parts = parts[:1]
         ends = clock.shares(len(parts)) if thread_count() == 1 else [clock.end] * len(parts)
         done: list[Any] = [None] * len(parts)
 

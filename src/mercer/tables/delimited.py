@@ -25,7 +25,7 @@ import numpy as np
 
 from mercer.data.types import Frame
 from mercer.errors import InputError
-from mercer.tables.frames import MISSING, Body, as_they_stand, from_text
+from mercer.tables.frames import MISSING, Body, as_they_stand, from_text, texts_of
 from mercer.tables.table import Table
 
 __all__ = ["Layout", "decode", "layout", "read_delimited"]
@@ -338,10 +338,8 @@ def _first_wrong(body: str, separator: str, width: int) -> tuple[int, int]:
 
 def _refuse_mixed(frame: Frame, name: str, comma: bool) -> None:
     """Refuse columns that are numbers but for a few texts: one of the two is a mistake."""
-    for label in frame.columns:
+    for label in texts_of(frame):
         column = frame[label]
-        if str(column.dtype) not in ("String", "Utf8"):
-            continue
         counts = dict(column.drop_nulls().rename("text").value_counts(name="times").iter_rows())
         present = sum(counts.values())
         odd = sum(times for text, times in counts.items() if not is_number(text, comma))

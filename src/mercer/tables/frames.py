@@ -78,7 +78,7 @@ def from_text(body: Body, missing: Sequence[str], source: str) -> tuple[Any, dic
     nulls = [*MISSING, *missing]
     frame = _without_wide_integers(body.read(source, null_values=nulls))
     codes: list[str] = []
-    whole = [name for name, dtype in frame.schema.items() if dtype.is_integer()]
+    whole = [name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.is_integer()]
     if whole and _LEADING_ZERO.search(body.text):
         texts = body.read(source, null_values=nulls, infer_schema=False).select(whole)
         codes = [name for name in whole if _are_codes(texts[name].drop_nulls().str.strip_chars())]
@@ -103,13 +103,19 @@ def as_they_stand(body: Body, frame: Frame, source: str) -> Any:
     return texts.with_columns(frame.select(_polars().selectors.float()))
 
 
+def texts_of(frame: Frame) -> list[str]:
+    """The columns of text; one look at the types, for a frame of thousands of columns is slow to ask."""
+    text = _polars().String
+    return [name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype == text]
+
+
 def _with_commas(frame: Frame, source: str) -> tuple[Any, list[str]]:
     """Columns in which everything is a number, some of them with commas: for decimals, or for thousands."""
     pl = _polars()
     notes = []
-    for name, dtype in frame.schema.items():
+    for name in texts_of(frame):
         texts = frame[name]
-        if dtype != pl.String or not texts.drop_nulls().head(20).str.contains(_COMMAS_LIKE).all():
+        if not texts.drop_nulls().head(20).str.contains(_COMMAS_LIKE).all():
             continue
         present = texts.drop_nulls()
         if not present.str.contains(",", literal=True).any():
@@ -135,11 +141,8 @@ def _with_dates(frame: Frame) -> tuple[Any, dict[str, list[str]]]:
 
     Those with the day or the month first stay texts, and the orders that fit are told.
     """
-    pl = _polars()
     orders = {}
-    for name, dtype in frame.schema.items():
-        if dtype != pl.String:
-            continue
+    for name in texts_of(frame):
         texts = frame[name]
         some = texts.drop_nulls().head(_LOOKED_AT)
         if some.len() == 0 or not some.head(20).str.contains(_DATE_LIKE).all():
@@ -234,7 +237,8 @@ def _plain(frame: Frame, source: str) -> tuple[Any, list[str]]:
 def _without_wide_integers(frame: Frame) -> Any:
     """Whole numbers of more than 64 bits as floats, for NumPy has no such."""
     pl = _polars()
-    wide = [name for name, dtype in frame.schema.items() if str(dtype) in ("Int128", "UInt128")]
+    types = zip(frame.columns, frame.dtypes, strict=True)
+    wide = [name for name, dtype in types if type(dtype).__name__ in ("Int128", "UInt128")]
     return frame.with_columns(pl.col(name).cast(pl.Float64) for name in wide) if wide else frame
 
 

@@ -43,8 +43,9 @@ _FEWEST = 4  # rows of which folds are made
 _FOLDS = 5  # that are made unasked, as everywhere in mercer
 _LARGE = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
-#: bytes of text that are read for each second of the time: numbers become a frame at three times that speed
-_READ = 1e7
+#: bytes of text that are read for each second of the time: numbers become a frame at three times that speed.
+#: The first second, or half of a shorter time, goes to the start of the process.
+_READ, _START, _SHARE_READ = 1e7, 1.0, 0.5
 _CALIBRATED = 5000  # rows up to which probabilities are learned unasked
 _LONGER = 2.0  # times that a machine with probabilities takes, of one without
 
@@ -152,7 +153,9 @@ def train(
 
 def readable_bytes(max_time: float | None) -> int | None:
     """How much text is read within a time, so that most of the time is left to learn from it."""
-    return None if max_time is None else max(int(_READ * max_time), 1)
+    if max_time is None:
+        return None
+    return max(int(_READ * max(max_time - _START, _SHARE_READ * max_time)), 1)
 
 
 def _as_table(given: Any, max_time: float | None) -> Table:

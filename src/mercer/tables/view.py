@@ -87,7 +87,8 @@ class TableView:
         if hasattr(self.table, "iloc"):
             block = self.table.iloc[:, positions].to_numpy(dtype=np.float64)
         else:
-            block = self.table[:, positions.tolist()]
+            is_all = len(positions) == self.table.shape[1] and bool((np.diff(positions) == 1).all())
+            block = self.table if is_all else self.table[:, positions.tolist()]
             block = block.to_numpy() if hasattr(block, "to_numpy") else block
         return np.ascontiguousarray(np.asarray(block, dtype=np.float64).T)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, lapack, solve_triangular
@@ -34,7 +35,7 @@ from mercer.solvers.linear.strips import strips
 __all__ = ["BandForm"]
 
 _WIDTH = 64
-_TOGETHER = 4  # penalties worked on at a time: their factors are held, and read the same rows of Q
+_TOGETHER = 4  # penalties worked on at a time: their factors are held
 _ROWS = 512  # of Q, per task: two blocks of them fit a cache, and calls from Python are few
 
 #: where a panel's reflection begins, and its τ and T
@@ -92,12 +93,10 @@ class BandForm:
                 factors[i] = self._factor(some[i])
 
             run(task, range(len(some)))
-            diagonals = iter(self._diagonals([factor for factor in factors if factor is not None]))
+            found = [factor for factor in factors if factor is not None]
+            solved = iter(zip(self._solutions(found, right), self._diagonals(found), strict=True))
             for factor in factors:
-                if factor is None:
-                    yield None
-                else:
-                    yield product(self.Q, self._solve(*factor, right)), next(diagonals)
+                yield None if factor is None else next(solved)
 
     def _factor(self, alpha: float) -> Blocks | None:
         """B + αI = L Lᵀ: the inverses of the blocks of L on its diagonal, and the blocks below it."""
@@ -130,27 +129,38 @@ class BandForm:
             parts[k] = inverses[k].T @ above
         return np.asfortranarray(np.concatenate(parts))
 
+    def _solutions(self, factors: list[Blocks], right: np.ndarray) -> list[np.ndarray]:  # (n, t) each
+        """Q L⁻ᵀ L⁻¹ of the right-hand side, for each L."""
+        out: list[Any] = [None] * len(factors)
+
+        def task(i: int) -> None:
+            out[i] = product(self.Q, self._solve(*factors[i], right))
+
+        run(task, range(len(factors)))
+        return out
+
     def _diagonals(self, factors: list[Blocks]) -> np.ndarray:  # (factors, n)
         """‖L⁻¹qᵢ‖² for each L: the squared rows of Q L⁻ᵀ, some rows and a block of columns at a time."""
         out = np.zeros((len(factors), self.n), self.Q.dtype)
 
-        def task(rows: slice) -> None:
-            Q = self.Q[rows]
-            # this block and the last one: they stay in the cache, as the rows of Q do from one L to the next
+        def task(part: tuple[slice, int]) -> None:
+            rows, which = part
+            Q, squares, (inverses, lower) = self.Q[rows], out[which, rows], factors[which]
+            # this block and the last one: they stay in the cache
             room = [np.empty((len(Q), self.width), Q.dtype, order="F") for _ in range(2)]
-            for squares, (inverses, lower) in zip(out[:, rows], factors, strict=True):
-                for k, (start, stop) in enumerate(pairwise(self._bounds)):
-                    tall, last = room[k % 2][:, : stop - start], room[1 - k % 2]
-                    if k == 0:
-                        tall[:] = Q[:, start:stop]
-                    else:
-                        last = _times_lower(last, lower[k - 1])
-                        np.subtract(Q[:, start:stop], last, out=tall)
-                    multiply_triangle(tall, inverses[k], upper=False)
-                    squares += np.einsum("ij,ij->i", tall, tall)
+            for k, (start, stop) in enumerate(pairwise(self._bounds)):
+                tall, last = room[k % 2][:, : stop - start], room[1 - k % 2]
+                if k == 0:
+                    tall[:] = Q[:, start:stop]
+                else:
+                    last = _times_lower(last, lower[k - 1])
+                    np.subtract(Q[:, start:stop], last, out=tall)
+                multiply_triangle(tall, inverses[k], upper=False)
+                squares += np.einsum("ij,ij->i", tall, tall)
 
         cuts = np.linspace(0, self.n, math.ceil(self.n / _ROWS) + 1).astype(int)
-        run(task, [slice(start, stop) for start, stop in pairwise(cuts)])
+        ranges = [slice(start, stop) for start, stop in pairwise(cuts)]
+        run(task, [(rows, which) for rows in ranges for which in range(len(factors))])
         return out
 
 
