@@ -37,6 +37,7 @@ from mercer.runtime.config import config
 if TYPE_CHECKING:
     from mercer.certify import certify  # at run time the module, which is called like the function
     from mercer.certify.smoothness import smoothness
+    from mercer.data.sources import DataSource
     from mercer.estimators.fisher import KernelFisherDiscriminant
     from mercer.estimators.least_squares import KernelLeastSquares
     from mercer.estimators.linear_perceptron import Perceptron
@@ -78,6 +79,7 @@ _LATER = {
     "BagOfWords": "mercer.kernels.strings.documents",
     "BlendedSpectrum": "mercer.kernels.strings.spectrum",
     "ColumnKernel": "mercer.kernels.columns.table",
+    "DataSource": "mercer.data.sources",
     "GappedKmer": "mercer.kernels.strings.spectrum",
     "GeneralSetKernel": "mercer.kernels.sets.sets",
     "Intersection": "mercer.kernels.sets.bags",
@@ -152,6 +154,7 @@ __all__ = [
     "ConditionalExpectation",
     "Constant",
     "Cosine",
+    "DataSource",
     "Delta",
     "Expansion",
     "FromFunction",
