@@ -218,6 +218,14 @@ def test_a_changed_file_is_converted_again_and_the_old_arrays_go(frame, tmp_path
     assert len(reads) == 3 and len(list(folder.iterdir())) == 2
 
 
+def test_a_folder_that_grows_is_another_table(frame, tmp_path, reads):
+    path, folder = write(frame, tmp_path, "parquet folder"), tmp_path / "cache"
+    DataSource(path, columns=["a"], folder=folder).open()
+    frame.head(3).write_parquet(path / "3.parquet")
+    assert len(DataSource(path, columns=["a"], folder=folder).open().points) == N + 3
+    assert len(reads) == 2 and len(list(folder.iterdir())) == 1
+
+
 def test_a_damaged_array_in_the_cache_is_made_again(frame, tmp_path, reads):
     source = DataSource(write(frame, tmp_path, "csv"), columns=POINTS, folder=tmp_path / "cache")
     source.open()
@@ -311,6 +319,20 @@ def test_a_file_that_changes_while_it_is_read(source, frame, monkeypatch):
     with pytest.raises(InputError, match=r"table\.parquet was changed while it was read: read it again when"):
         source.open()
     assert left_in(source.folder) == []
+
+
+def test_a_folder_that_grows_while_it_is_read(frame, tmp_path, monkeypatch):
+    path = write(frame, tmp_path, "csv folder")
+    write_rows = caches.ArrayFile.write
+
+    def meanwhile(self, rows):
+        write_rows(self, rows)
+        frame.write_csv(path / "9.csv")
+
+    monkeypatch.setattr(caches.ArrayFile, "write", meanwhile)
+    with pytest.raises(InputError, match="parts was changed while it was read"):
+        DataSource(path, columns=["a"], folder=tmp_path / "cache").open()
+    assert left_in(tmp_path / "cache") == []
 
 
 def test_a_folder_that_cannot_be_written(frame, tmp_path):

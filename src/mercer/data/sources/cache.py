@@ -1,7 +1,7 @@
 r"""Where converted tables lie: in a folder of the user's, or in one of this process that goes when it ends.
 
-The name of an array tells what it was made from: ``paths-stamp-columns.npy``, digests of the files, of what
-they looked like (sizes and times), and of the columns and their type. A file that was written again has
+The name of an array tells what it was made from: ``path-stamp-columns.npy``, digests of the path, of what its
+files looked like (sizes and times), and of the columns and their type. A file that was written again has
 another stamp, and what was made of it before is removed. An array has its name only once it is whole.
 """
 
@@ -32,12 +32,12 @@ _DIGITS_OF_A_NAME = 16  # 64 bits: two of a million tables share a name with a p
 
 
 class Cache:
-    """The arrays that are made of some files, in one folder."""
+    """The arrays that are made of the table at a path, in one folder."""
 
-    def __init__(self, stamps: tuple[Stamp, ...], folder: Path | None) -> None:
+    def __init__(self, path: str, stamps: tuple[Stamp, ...], folder: Path | None) -> None:
         self._is_ours = folder is None
         self.folder = process_folder() if folder is None else folder
-        self._table = _digest([stamp.path for stamp in stamps])
+        self._table = _digest(os.path.abspath(path))
         self._prefix = f"{self._table}-{_digest(stamps)}-"
 
     def place(self, what: Any) -> Path:

@@ -8,7 +8,7 @@ Targets and weights are arrays of their own; texts may be targets, and are label
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +17,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mercer.data.sources.cache import ArrayFile, Cache, opened_array
-from mercer.data.sources.files import Stamp, stamps_of
+from mercer.data.sources.files import Stamp
 from mercer.data.sources.reader import TEXT, ColumnType, Reader
 from mercer.errors import InputError, InputTypeError
 from mercer.runtime.config import memory_budget, settings
 
-__all__ = ["Wanted", "convert", "require_finite"]
+__all__ = ["Wanted", "convert", "require_finite", "require_same"]
 
 #: Bytes of a batch. It is there some seven times over while polars reads it (measured: 130 MiB at 16 MiB),
 #: and larger ones are no faster.
@@ -73,13 +73,20 @@ def _is_exact_in_single(kind: ColumnType) -> bool:
 
 
 def convert(
-    reader: Reader, parts: list[Wanted], files: list[Path], stamps: tuple[Stamp, ...], folder: Path | None
+    reader: Reader,
+    parts: list[Wanted],
+    source: str,
+    stamps: tuple[Stamp, ...],
+    look: Callable[[], tuple[Stamp, ...]],
+    folder: Path | None,
 ) -> list[np.ndarray]:
-    """The arrays of the parts, from the cache where they are there, else made in one pass over the files."""
-    source = _name_of(files)
+    """The arrays of the parts, from the cache where they are there, else made in one pass over the files.
+
+    ``stamps`` says what the files looked like before they were opened, and ``look`` what they look like now.
+    """
     for part in parts:
         part.refuse_unless_numbers(reader.types, source)
-    cache = Cache(stamps, folder)
+    cache = Cache(source, stamps, folder)
     keys = [(part.columns, part.role, str(part.dtype(reader.types))) for part in parts]
     found = [cache.find(key) for key in keys]
     missing = [number for number, array in enumerate(found) if array is None]
@@ -92,10 +99,7 @@ def convert(
                     writers.append(_Writer(parts[k], reader, place, source))
                     stack.callback(writers[-1].close)
                 _read(reader, writers, source)
-                if stamps_of(files) != stamps:
-                    raise InputError(
-                        f"{source} was changed while it was read: read it again when it is complete"
-                    )
+                require_same(stamps, look(), source)
                 for writer in writers:
                     writer.finish()
         except OSError as error:
@@ -195,6 +199,12 @@ def _as_whole_numbers(place: Path) -> None:
 # --- refusals -----------------------------------------------------------------------------------------
 
 
+def require_same(before: tuple[Stamp, ...], after: tuple[Stamp, ...], source: str) -> None:
+    """Refuse what was read of files that are others now."""
+    if before != after:
+        raise InputError(f"{source} was changed while it was read: read it again when it is complete")
+
+
 def require_exact(values: np.ndarray, name: str, start: int, source: str) -> None:
     """Refuse whole numbers that float64 would round."""
     if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
@@ -233,7 +243,3 @@ def _refuse_full(error: OSError, source: str, folder: Path) -> NoReturn:
             "another one, mercer.DataSource(path, folder=…)"
         ) from error
     raise InputError(f"{source} cannot be converted in {folder}: {error.strerror or error}") from error
-
-
-def _name_of(files: list[Path]) -> str:
-    return str(files[0]) if len(files) == 1 else f"{files[0].parent} ({len(files)} files)"

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.data.column_names import find_columns
 from mercer.data.sources.arrays import ArrayFiles
-from mercer.data.sources.convert import Wanted, convert, require_finite
+from mercer.data.sources.convert import Wanted, convert, require_finite, require_same
 from mercer.data.sources.delimited import DelimitedFiles
 from mercer.data.sources.files import Stamp, find_files, format_of, stamps_of
 from mercer.data.sources.frames import ArrowFiles, ParquetFiles
@@ -103,8 +103,8 @@ class DataSource:
         target, weight : the names of columns that are not part of X
         columns : the names of the columns of X, in place of ``DataSource.columns``, where the table has names
         """
+        stamps = self._look()  # before the files are opened
         files = find_files(self.path)
-        stamps = stamps_of(files)
         reader = _READERS[format_of(files)](files)
         if reader.names is None:
             columns = None
@@ -119,16 +119,28 @@ class DataSource:
         if isinstance(reader, ArrayFiles) and not own and chosen == list(range(len(reader.types))):
             array = reader.as_it_is
             if array is not None and array.size:
-                return Opened(_checked(array, labels, files, stamps), None)
+                return Opened(self._checked(array, labels, stamps), None)
         parts = [Wanted(tuple(chosen), "points", labels)]
         for name, role in ((target, "targets"), (weight, "weights")):
             if name is not None:
                 [j] = self._find(reader, [name])[:1]
                 parts.append(Wanted((j,), role, (f"column {name!r}",)))
-        points, *others = convert(reader, parts, files, stamps, self.folder)
+        points, *others = convert(reader, parts, str(self.path), stamps, self._look, self.folder)
         names = None if reader.names is None else tuple(reader.names[j] for j in chosen)
         targets = others.pop(0) if target is not None else None
         return Opened(points, names, targets, others[0] if others else None)
+
+    def _look(self) -> tuple[Stamp, ...]:
+        """What the files look like now."""
+        return stamps_of(find_files(self.path))
+
+    def _checked(self, array: np.ndarray, labels: tuple[str, ...], stamps: tuple[Stamp, ...]) -> np.ndarray:
+        """An array that needs no conversion, once all of its values were looked at."""
+        step = max(1, _NUMBERS_AT_ONCE // array.shape[1])
+        for start in range(0, len(array), step):
+            require_finite(array[start : start + step], labels, start, str(self.path))
+        require_same(stamps, self._look(), str(self.path))
+        return array
 
     def _chosen(self, reader: Reader, own: list[str], columns: Sequence[str] | None) -> list[int]:
         """The positions of the columns of X."""
@@ -149,15 +161,3 @@ class DataSource:
 def _labels(reader: Reader, chosen: list[int]) -> tuple[str, ...]:
     """What columns are called in a refusal."""
     return tuple(f"column {j if reader.names is None else repr(reader.names[j])}" for j in chosen)
-
-
-def _checked(
-    array: np.ndarray, labels: tuple[str, ...], files: list[Path], stamps: tuple[Stamp, ...]
-) -> np.ndarray:
-    """An array that needs no conversion, once all of its values were looked at."""
-    step = max(1, _NUMBERS_AT_ONCE // array.shape[1])
-    for start in range(0, len(array), step):
-        require_finite(array[start : start + step], labels, start, str(files[0]))
-    if stamps_of(files) != stamps:
-        raise InputError(f"{files[0]} was changed while it was read: read it again when it is complete")
-    return array
