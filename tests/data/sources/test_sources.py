@@ -1,5 +1,6 @@
 """Tables in files: every format gives the same numbers, once converted; errors leave nothing behind."""
 
+import csv
 import errno
 import gc
 import os
@@ -8,11 +9,14 @@ import sys
 import textwrap
 import tracemalloc
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 import mercer
@@ -166,6 +170,20 @@ def test_quoted_texts_with_line_breaks_and_other_columns(tmp_path, monkeypatch):
     table = DataSource(tmp_path / "t.csv", columns=["z", "x"]).open("note")
     np.testing.assert_array_equal(table.points, [[2, 1], [4, 3], [6, 5]])
     assert table.targets.tolist() == ["a\nb", 'say "c;d"', "e"]
+
+
+@given(st.lists(st.text('ab,"\n\u00e9', min_size=1), min_size=1, max_size=20), st.integers(1, 40))
+def test_text_is_cut_between_lines_wherever_it_is_cut(notes, size):
+    """Against what Python's csv writes: quotes, commas and line breaks inside of fields."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder, "t.csv")
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, quoting=csv.QUOTE_ALL).writerows([("x", "note"), *enumerate(notes)])
+        patch.setattr(delimited, "_READ_BYTES", size)
+        table = DataSource(path, folder=Path(folder, "cache")).open("note")
+        assert table.points[:, 0].tolist() == list(range(len(notes))) and table.targets.tolist() == notes
+        del table
+        gc.collect()
 
 
 def test_text_without_a_header_has_no_names(tmp_path):
