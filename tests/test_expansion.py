@@ -195,3 +195,23 @@ def test_another_kernel_or_other_anchors_are_prepared_anew(rng):
     assert np.array_equal(f(Z), Expansion(Gaussian(0.7), X, coef)(Z))
     f.anchors = X[::-1].copy()
     assert np.array_equal(f(Z), Expansion(Gaussian(0.7), X[::-1], coef)(Z))
+
+
+# --- many points ----------------------------------------------------------------------------------------
+
+
+def test_many_points_are_looked_at_some_rows_at_a_time(rng, monkeypatch):
+    """Rows of other tiles round otherwise, by some units in the last place of a sum of 30 terms."""
+    X, Z = rng.normal(size=(30, 4)), rng.normal(size=(1000, 4)).astype(np.float32)
+    f = Expansion(Gaussian(1.5), X, rng.normal(size=(30, 2)), [0.5, -1.0])
+    expected = f(Z)
+    sizes, gram = [], Expansion._gram
+    monkeypatch.setattr("mercer.expansion._NUMBERS_AT_ONCE", 400)
+    monkeypatch.setattr(
+        Expansion, "_gram", lambda self, points: sizes.append(len(points)) or gram(self, points)
+    )
+    np.testing.assert_allclose(f(Z), expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+    assert sizes == [100] * 10
+    Z[777, 1] = np.nan
+    with pytest.raises(InputError, match=r"X contains 1 NaN, the first at X\[777, 1\]"):
+        f(Z)

@@ -38,6 +38,7 @@ from mercer.runtime.config import config
 if TYPE_CHECKING:
     from mercer.certify import certify  # at run time the module, which is called like the function
     from mercer.certify.smoothness import smoothness
+    from mercer.data.sources import DataSource
     from mercer.estimators.fisher import KernelFisherDiscriminant
     from mercer.estimators.landmark_features import LandmarkFeatures
     from mercer.estimators.least_squares import KernelLeastSquares
@@ -83,6 +84,7 @@ _LATER = {
     "BagOfWords": "mercer.kernels.strings.documents",
     "BlendedSpectrum": "mercer.kernels.strings.spectrum",
     "ColumnKernel": "mercer.kernels.columns.table",
+    "DataSource": "mercer.data.sources",
     "GappedKmer": "mercer.kernels.strings.spectrum",
     "GeneralSetKernel": "mercer.kernels.sets.sets",
     "Intersection": "mercer.kernels.sets.bags",
@@ -161,6 +163,7 @@ __all__ = [
     "ConditionalExpectation",
     "Constant",
     "Cosine",
+    "DataSource",
     "Delta",
     "Expansion",
     "FromFunction",

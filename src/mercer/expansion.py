@@ -28,6 +28,8 @@ from mercer.runtime.config import settings
 
 __all__ = ["Expansion"]
 
+#: Numbers of new points that are looked at together: a Gram has a copy of its points, here of 64 MiB.
+_NUMBERS_AT_ONCE = 2**23
 _PREPARED = 2**26  # bytes of anchors up to which they are kept prepared, which takes as much again
 
 
@@ -76,8 +78,18 @@ class Expansion:
         """
         domain = self.kernel.domain
         points, is_one = as_list(domain, X, width_of(domain, self.anchors))
-        values = self._gram(points) @ self.coef + self.intercept
+        values = self._products(points) + self.intercept
         return _scalar(values[0]) if is_one else values
+
+    def _products(self, points: Any) -> np.ndarray:  # (m,) or (m, functions)
+        """K(points, anchors) @ coef; of an array that may be larger than memory some rows at a time."""
+        if not isinstance(points, np.ndarray) or points.size <= _NUMBERS_AT_ONCE:
+            return self._gram(points) @ self.coef
+        if self.kernel.domain.is_vectors and points.dtype.kind == "f":
+            points = data.as_vectors(points)  # An error names the row of the whole.
+        step = max(1, _NUMBERS_AT_ONCE * len(points) // points.size)
+        parts = [self._gram(points[i : i + step]) @ self.coef for i in range(0, len(points), step)]
+        return np.concatenate(parts)
 
     def _gram(self, points: Points) -> Gram:  # (m, n)
         """K(points, anchors); for few points preparing the anchors would take longer than all the rest."""

@@ -15,7 +15,7 @@ lists of objects and tables with columns of several kinds go to the kernel as th
 
 from __future__ import annotations
 
-from inspect import isfunction
+from inspect import getattr_static, isfunction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,9 +31,11 @@ from sklearn.utils.validation import (
 
 from mercer.data import points as data
 from mercer.data.labels import require_labels, require_targets
+from mercer.data.sources import Opened
+from mercer.data.sources.door import is_in_file, opened, takes_files
 from mercer.data.sparse import canonical, require_indices
 from mercer.data.types import Points, Targets, Weights
-from mercer.errors import InputError
+from mercer.errors import InputError, warn_user
 from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
@@ -51,6 +53,8 @@ _WORK = {
     *("fit", "partial_fit", "fit_transform", "fit_predict", "path"),
     *("predict", "decision_function", "predict_proba", "transform", "inverse_transform", "score"),
 }
+#: methods that take points with their targets, which may be columns of one file
+_WITH_TARGETS = ("fit", "partial_fit", "fit_transform", "path", "plan", "score")
 
 
 def flag(default: bool | None, **options: Any) -> Any:
@@ -77,15 +81,20 @@ class KernelMixin:
     coef0: Any
     #: the kernel with every parameter a number, of the estimator's own
     kernel_: Kernel
+    #: the names of the columns, where the points had them
+    feature_names_in_: np.ndarray
     #: whether the data are kernel values, as of the fit
     _pairwise: bool
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Whatever learns or computes goes by our threads, not by those of BLAS."""
+        """Whatever learns or computes goes by our threads, not by those of BLAS; points may be in a file."""
         super().__init_subclass__(**options)
         for name in _WORK & vars(cls).keys():
             if isfunction(method := vars(cls)[name]):
                 setattr(cls, name, by_our_threads(method))
+        for name in _WITH_TARGETS:  # some are inherited from others: score is scikit-learn's
+            if isfunction(method := getattr_static(cls, name, None)):
+                setattr(cls, name, takes_files(method))
 
     # --- data ------------------------------------------------------------------------------------------
 
@@ -134,6 +143,8 @@ class KernelMixin:
         if self._finds_nothing_to_check(X):
             return X
         check_is_fitted(self)
+        if is_in_file(X) and self._reads_files():
+            X = opened(X, columns=getattr(self, "feature_names_in_", None))[0]
         domain = self.kernel_.domain
         X = self._validate(X, "no_validation", domain, reset=False)[0]
         # these are many points, never a single one
@@ -163,6 +174,8 @@ class KernelMixin:
         with_y = not _is_absent(y)
         if with_y and y is not None:
             (require_labels if is_classifier(self) else require_targets)(y)
+        if isinstance(X, Opened):
+            return self._from_file(X, y, reset, **y_options)
         if sparse.issparse(X):
             require_indices(X)
         if self._pairwise or domain.is_vectors:
@@ -189,6 +202,30 @@ class KernelMixin:
         if with_y:
             check_consistent_length(X, y)
         return X, y
+
+    def _reads_files(self) -> bool:
+        """Whether the points are rows of numbers, which may be in a file."""
+        try:
+            kernel = self._kernel()
+        except InputError:  # fit tells
+            return False
+        return kernel.domain.is_vectors and not is_pairwise(kernel)
+
+    def _from_file(self, X: Opened, y: Targets, reset: bool, **y_options: Any) -> tuple[Any, Any]:
+        """The points of a file, whose numbers were checked as they were read; names and targets are left."""
+        if y is None:
+            raise InputError(f"{type(self).__name__} needs targets: pass y, an array or the name of a column")
+        if not _is_absent(y):
+            y = _check_y(y, **y_options)
+            check_consistent_length(X.points, y)
+        if reset or X.names is None or not hasattr(self, "feature_names_in_"):
+            validate_data(self, X.points, reset=reset, skip_check_array=True)
+        if reset and X.names is not None:
+            self.feature_names_in_ = np.array(X.names, dtype=object)
+        elif X.names is not None and not hasattr(self, "feature_names_in_"):
+            name = type(self).__name__  # in the words of scikit-learn
+            warn_user(f"X has feature names, but {name} was fitted without feature names", UserWarning)
+        return X.points, y
 
     # --- before fitting ----------------------------------------------------------------------------------
 
