@@ -67,7 +67,9 @@ def test_points_that_all_coincide():
     assert Gaussian(sigma="median").resolve(same).sigma == 1.0
     assert Gaussian(gamma="scale").resolve(same).gamma == 1.0
     assert Gaussian(sigma="median").resolve([[3.0]]).sigma == 1.0  # a single point
-    tiny = np.full((6, 2), 3.88037984e-146)  # the rounding of its mean squared is 1e-323, whose inverse is infinite
+    tiny = np.full(
+        (6, 2), 3.88037984e-146
+    )  # the rounding of its mean squared is 1e-323, whose inverse is infinite
     assert Gaussian(gamma="scale").resolve(tiny).gamma == 1.0
 
 
