@@ -1,5 +1,7 @@
 """Ridge regression on the values of K that are not zero."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -51,7 +53,8 @@ def test_it_is_taken_where_few_values_are_not_zero(rng):
     model = KernelRidge(0.01, kernel=Wendland(0.04))
     plan = model.plan(X)
     assert plan.method is Method.SPARSE
-    assert "K has about 24 values in a row that are not zero" in str(plan)  # 5000 · π 0.04², less the border
+    # 5000 · π 0.04² = 25.1, less at the border; the plan has looked at some of the rows
+    assert re.search("K has about 2[3-6] values in a row that are not zero", str(plan))
     assert plan.memory < 8 * 5000**2 / 10
     assert model.fit(X, y).report_.converged
     assert model.report_.iterations < 30

@@ -24,13 +24,13 @@ ENGINE = sys.modules["mercer.gram.sparse"]
 @pytest.fixture
 def small_cells(monkeypatch):
     """Cells of four points, so that a few dozen points are in several of them."""
-    monkeypatch.setattr(neighbours, "_CELL", 4)
+    monkeypatch.setattr(neighbours, "_CELL_POINTS", 4)
 
 
 @pytest.fixture
 def eager(monkeypatch):
     """Every product looks for zeros, and cells cost nothing."""
-    monkeypatch.setattr(ENGINE, "_WORTH_A_LOOK", 0)
+    monkeypatch.setattr(ENGINE, "_PAIRS_WORTH_A_LOOK", 0)
     monkeypatch.setattr(ENGINE, "_CELL_COST", 0)
     monkeypatch.setattr(ENGINE, "_ENTRY_COST", 0)
 
@@ -82,7 +82,7 @@ POINTS = st.lists(st.tuples(*[st.integers(-8, 8)] * 2), min_size=1, max_size=40)
 @settings(max_examples=60)
 @given(kernel=KERNELS, X=POINTS, Y=st.none() | POINTS)
 def test_any_algebra_of_compact_kernels(kernel, X, Y):
-    with patch.object(neighbours, "_CELL", 4), config(backend="numpy"):
+    with patch.object(neighbours, "_CELL_POINTS", 4), config(backend="numpy"):
         thin = require_same(Gram(kernel, X, Y))
     if Y is None:
         assert (thin != thin.T).nnz == 0
@@ -211,7 +211,7 @@ def test_memory(rng):
 
 
 def test_memory_where_the_look_missed_the_crowd(rng, monkeypatch):
-    monkeypatch.setattr(ENGINE, "_LOOKED_AT", 2)
+    monkeypatch.setattr(ENGINE, "_CELLS_LOOKED_AT", 2)
     X = np.concatenate([np.arange(2000.0)[:, None] * 10, 1e4 + rng.uniform(size=(2000, 1))])
     K = Gram(Wendland(1.0), X[rng.permutation(4000)])
     assert thinness(K).memory < 2**20
@@ -220,7 +220,7 @@ def test_memory_where_the_look_missed_the_crowd(rng, monkeypatch):
 
 
 def test_a_full_matrix_is_told(rng, monkeypatch):
-    monkeypatch.setattr(ENGINE, "_WORTH_A_LOOK", 1000)
+    monkeypatch.setattr(ENGINE, "_PAIRS_WORTH_A_LOOK", 1000)
     K = Gram(Wendland(10.0), rng.uniform(size=(100, 2)))
     with pytest.warns(SlowPathWarning, match="about 100 of 100 values in a row of K are not zero"):
         K.sparse()

@@ -17,7 +17,7 @@ from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
-from mercer.estimators.shared.sparse_plan import WORTH_A_LOOK, sparse_plan
+from mercer.estimators.shared.sparse_plan import POINTS_WORTH_A_LOOK, sparse_plan
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
@@ -339,7 +339,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 dtype="float32",
             ),
         }
-        if self.kernel_.support is not None and (n >= WORTH_A_LOOK or self.solver == "sparse"):
+        if self.kernel_.support is not None and (n >= POINTS_WORTH_A_LOOK or self.solver == "sparse"):
             plans["sparse"] = sparse_plan(self.kernel_, X, n_outputs)
         p = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
         if p is not None:

@@ -22,12 +22,12 @@ from mercer.kernels.support import Support
 __all__ = ["Neighbours"]
 
 #: Points of a cell. With fewer, the time goes into Python; with more, into pairs that are far apart.
-_CELL = 64
+_CELL_POINTS = 128
 #: Columns from which no tree is grown: balls around boxes contain nearly all points there.
 _MOST_COLUMNS = 15
 #: By how much the engine's distances may be too small, relative to them: products in float32 are repaired
 #: from 2⁻⁷ on and lose 2⁻²⁴ · 2⁷ times a factor for sums (`backends.base.REPAIR`); float64 has 2⁻⁵³ · 2²⁰.
-_RELATIVE = {np.dtype(np.float32): 2.0**-10, np.dtype(np.float64): 2.0**-26}
+_DISTANCE_ERROR = {np.dtype(np.float32): 2.0**-10, np.dtype(np.float64): 2.0**-26}
 
 
 class Neighbours:
@@ -48,36 +48,36 @@ class Neighbours:
         largest = max(float(np.abs(side).max(initial=0.0)) for side in (left, right))
         coarsest = max(float(np.finfo(kind).eps) for kind in (dtype, _precision(X), _precision(Y)))
         #: how near is near, with what rounding may do to the engine's distances
-        self.reach = 1 + _RELATIVE[dtype] + 8 * self.width * coarsest * largest
+        self.reach = 1 + _DISTANCE_ERROR[dtype] + 8 * self.width * coarsest * largest
         self.has_tree = self.width <= _MOST_COLUMNS
         n = len(left)
-        self.cells = _cells(left) if self.has_tree else [np.arange(*part) for part in cut(n, _CELL)]
-        self._left = left
-        self._order = np.concatenate(self.cells) if self.is_symmetric else np.arange(len(right))
+        self.cells = _cells(left) if self.has_tree else [np.arange(*part) for part in cut(n, _CELL_POINTS)]
+        order = np.concatenate(self.cells)
         #: the place of every point of X when cells follow one another
         self.rank = np.empty(n, np.int64)
-        self.rank[np.concatenate(self.cells)] = np.arange(n)
+        self.rank[order] = np.arange(n)
+        starts = np.cumsum([0, *map(len, self.cells)])
+        self._ends = starts[1:]
+        self._low = np.minimum.reduceat(left[order], starts[:-1])
+        self._high = np.maximum.reduceat(left[order], starts[:-1])
+        self._half = np.linalg.norm((self._high - self._low) / 2, self.norm, axis=1)
+        self._order = order if self.is_symmetric else np.arange(len(right))
         self._right = right[self._order]
         self._tree = cKDTree(self._right, balanced_tree=False) if self.has_tree else None
 
     def columns(self, cell: int, lower: bool = False) -> np.ndarray:
         """The points of Y that may be near one of the cell; ``lower``: those up to the cell's last one."""
-        rows = self.cells[cell]
-        last = int(self.rank[rows[-1]]) + 1 if lower else len(self._order)
+        last = int(self._ends[cell]) if lower else len(self._order)
         if self._tree is None:
             return self._order[:last]
-        box = self._left[rows]
-        low, high = box.min(axis=0), box.max(axis=0)
-        half = np.linalg.norm((high - low) / 2, self.norm)
-        found = self._tree.query_ball_point(
-            (low + high) / 2, half + self.reach, p=self.norm, return_sorted=False
-        )
+        low, high = self._low[cell], self._high[cell]
+        far = float(self._half[cell]) + self.reach
+        found = self._tree.query_ball_point((low + high) / 2, far, p=self.norm, return_sorted=False)
         near = np.array(found, np.int64)
         near = near[near < last]
         points = self._right[near]
-        beyond = np.maximum(np.maximum(low - points, points - high), 0.0)
-        near = near[np.linalg.norm(beyond, self.norm, axis=1) <= self.reach]
-        return self._order[np.sort(near)]
+        beside = (points < low - self.reach) | (points > high + self.reach)
+        return self._order[near[~beside.any(axis=1)]]
 
 
 def _precision(points: Any) -> np.dtype[Any]:
@@ -91,7 +91,7 @@ def _cells(points: np.ndarray) -> list[np.ndarray]:
     open_, cells = [np.arange(len(points))], []
     while open_:
         index = open_.pop()
-        if len(index) <= _CELL:
+        if len(index) <= _CELL_POINTS:
             cells.append(index)
             continue
         here = points[index]

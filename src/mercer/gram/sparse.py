@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Thinness", "sparse_matrix", "sparse_or_none", "thinness"]
 
-#: Cells that are looked at to know how many values there are: a thousand points, some ten milliseconds.
-_LOOKED_AT = 16
+#: Cells that are looked at to know how many values there are: two thousand points, some ten milliseconds.
+_CELLS_LOOKED_AT = 16
 #: Cells for one task of a thread.
-_TOGETHER = 16
-#: Columns of a cell that are computed at a time: 64 × 65,536 values of float64 take 32 MB.
-_STRIP = 2**16
+_CELLS_PER_TASK = 16
+#: Columns of a cell that are computed at a time: 128 × 32,768 values of float64 take 32 MB.
+_STRIP_COLUMNS = 2**15
 #: What a cell costs before its values are computed, and a value that is kept, in values that are computed (of
 #: about 2 ns): the tree and Python take some 0.2 ms, the CSR matrix 60 ns a value.
 _CELL_COST, _ENTRY_COST = 2**17, 30
 #: Pairs of points below which a product never looks for zeros: all of them take a few hundredths of a second.
-_WORTH_A_LOOK = 2**24
+_PAIRS_WORTH_A_LOOK = 2**24
 #: Share of values from which a CSR matrix, with its column numbers, takes more memory than it saves.
-_DENSE = 1 / 3
+_DENSE_SHARE = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Thinness:
 def thinness(gram: Gram, neighbours: Neighbours | None = None) -> Thinness:
     """An estimate of what ``gram.sparse()`` takes."""
     near = _neighbours(gram) if neighbours is None else neighbours
-    looked_at = np.unique(np.linspace(0, len(near.cells) - 1, _LOOKED_AT).round().astype(int))
+    looked_at = np.unique(np.linspace(0, len(near.cells) - 1, _CELLS_LOOKED_AT).round().astype(int))
     entries = evaluations = rows = 0
     for cell in looked_at:
         index, columns = near.cells[cell], near.columns(cell)
@@ -83,7 +83,7 @@ def sparse_matrix(gram: Gram) -> sparse.csr_array:
     near = _neighbours(gram)
     found = thinness(gram, near)
     n, m = gram.shape
-    if found.entries > _DENSE * n * m and n * m > _WORTH_A_LOOK:
+    if found.entries > _DENSE_SHARE * n * m and n * m > _PAIRS_WORTH_A_LOOK:
         warn_user(
             f"about {found.entries / n:,.0f} of {m:,} values in a row of K are not zero, which is too many "
             "for a sparse matrix to be of use: take K.dense() or K @ V, or a smaller radius",
@@ -99,7 +99,7 @@ def sparse_or_none(gram: Gram) -> sparse.csr_array | None:
     It takes a quarter of the memory budget at most, as rows do that are kept.
     """
     n, m = gram.shape
-    if n * m < _WORTH_A_LOOK or gram.kernel.support is None:
+    if n * m < _PAIRS_WORTH_A_LOOK or gram.kernel.support is None:
         return None
     near = _neighbours(gram)
     if _CELL_COST * len(near.cells) > n * m / 2:
@@ -124,7 +124,7 @@ def _neighbours(gram: Gram) -> Neighbours:
 
 
 def _build(gram: Gram, near: Neighbours, expected: Thinness) -> sparse.csr_array:
-    tasks = cut(len(near.cells), _TOGETHER)
+    tasks = cut(len(near.cells), _CELLS_PER_TASK)
     pieces: dict[int, list[tuple[np.ndarray, ...]]] = {}
     counts = np.zeros(len(tasks), np.int64)
 
@@ -157,7 +157,7 @@ def _values(
     """Rows, columns and values of what is not zero; ``lower``: up to the diagonal, in the order of cells."""
     index: Any = np.int32 if max(gram.shape) < 2**31 else np.int64
     found = [(np.empty(0, index), np.empty(0, index), np.empty(0, gram.dtype))]
-    for part in cut(len(columns), _STRIP):
+    for part in cut(len(columns), _STRIP_COLUMNS):
         some = columns[slice(*part)]
         out = np.empty((len(rows), len(some)), gram.dtype)
         gram.write_block(rows, some, out)
@@ -165,5 +165,5 @@ def _values(
         if lower:
             kept &= near.rank[some] <= near.rank[rows][:, None]
         i, j = np.nonzero(kept)
-        found.append((rows[i].astype(index), some[j].astype(index), out[i, j]))
+        found.append((rows.astype(index)[i], some.astype(index)[j], out[kept]))
     return found

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from mercer import Gram, Wendland, config
 from mercer.solvers.linear.conjugate import conjugate_gradient
-from mercer.solvers.linear.near_inverse import MOST, near_inverse
+from mercer.solvers.linear.near_inverse import NEIGHBOURS, near_inverse
 
 
 def matrix_of(operator, n):
@@ -15,7 +15,7 @@ def matrix_of(operator, n):
 
 @pytest.mark.parametrize("alpha", [1e-6, 1.0])
 def test_with_few_points_it_is_the_inverse(rng, alpha):
-    n = MOST + 1
+    n = NEIGHBOURS + 1
     A, weight = rng.normal(size=(n, n)), rng.uniform(0.5, 2, n)
     K = A @ A.T
     M = np.sqrt(weight)[:, None] * K * np.sqrt(weight) + alpha * np.eye(n)

@@ -27,15 +27,15 @@ from mercer.runtime.native import OPTIONS, njit
 from mercer.runtime.threads import run
 from mercer.solvers.linear.conjugate import Multiply
 
-__all__ = ["BYTES_PER_POINT", "MOST", "near_inverse"]
+__all__ = ["BYTES_PER_POINT", "NEIGHBOURS", "near_inverse"]
 
 #: Points that a row of G refers to, besides its own: with 8 there are 21 to 28 steps instead of 13 to 15,
 #: with 32 there are 10, and the factor takes twice as long.
-MOST = 16
+NEIGHBOURS = 16
 #: Bytes of G and its transpose, in float64 with column numbers of 8 bytes at most.
-BYTES_PER_POINT = 2 * 16 * (MOST + 1)
+BYTES_PER_POINT = 2 * 16 * (NEIGHBOURS + 1)
 #: Rows for one task of a thread.
-_ROWS = 4096
+_ROWS_PER_TASK = 4096
 #: A pivot is no smaller than this share of its diagonal entry: rounding makes those of a singular K so.
 _LEAST_PIVOT = 1e-14
 
@@ -56,7 +56,7 @@ def near_inverse(
     values = np.asarray(K.data, np.float64)
     rank = np.random.default_rng(0).permutation(n)
     sizes = np.empty(n, np.int64)
-    tasks = [(start, min(start + _ROWS, n)) for start in range(0, n, _ROWS)]
+    tasks = [(start, min(start + _ROWS_PER_TASK, n)) for start in range(0, n, _ROWS_PER_TASK)]
     run(lambda part: _count(K.indptr, K.indices, rank, *part, sizes), tasks)
     starts = np.concatenate([[0], np.cumsum(sizes)])
     columns, factor = np.empty(starts[-1], K.indices.dtype), np.empty(starts[-1])
@@ -79,7 +79,7 @@ def _count(indptr, indices, rank, start, stop, sizes):  # type: ignore[no-untype
         for p in range(indptr[i], indptr[i + 1]):
             if rank[indices[p]] < rank[i]:
                 before += 1
-        sizes[i] = min(before, MOST) + 1
+        sizes[i] = min(before, NEIGHBOURS) + 1
 
 
 @njit(nogil=True, cache=True, **OPTIONS)
@@ -88,9 +88,9 @@ def _factor(  # type: ignore[no-untyped-def]
 ):
     """The rows start … stop of G."""
     place = np.full(rank.shape[0], -1, np.int64)  # which of the near points a column is
-    near = np.empty(MOST + 1, np.int64)
-    size = np.empty(MOST + 1)
-    M = np.empty((MOST + 1, MOST + 1))
+    near = np.empty(NEIGHBOURS + 1, np.int64)
+    size = np.empty(NEIGHBOURS + 1)
+    M = np.empty((NEIGHBOURS + 1, NEIGHBOURS + 1))
     for i in range(start, stop):
         k = 0
         for p in range(indptr[i], indptr[i + 1]):
@@ -98,12 +98,12 @@ def _factor(  # type: ignore[no-untyped-def]
             if rank[j] >= rank[i]:
                 continue
             value = abs(values[p]) * root[j]
-            if k < MOST:
+            if k < NEIGHBOURS:
                 near[k], size[k] = j, value
                 k += 1
             else:
                 least = 0
-                for a in range(1, MOST):
+                for a in range(1, NEIGHBOURS):
                     if size[a] < size[least]:
                         least = a
                 if value > size[least]:
