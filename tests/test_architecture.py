@@ -139,7 +139,7 @@ def test_files_stay_small():
 
 def test_a_gram_has_few_methods():
     public = {name for name in vars(mercer.Gram) if not name.startswith("_")}
-    for_users = {"T", "block", "dense", "diag", "is_symmetric", "rows"}
+    for_users = {"T", "block", "dense", "diag", "is_symmetric", "rows", "sparse"}
     for_solvers = {"combine", "restrict", "write_block", "write_rows"}
     for_expansions = {"beside", "is_of"}
     for_kernels = {"sums"}  # of sets: `block` is the other verb that they use

@@ -35,6 +35,8 @@ class Method(StrEnum):
     CONJUGATE = auto()
     #: products with a K that is computed anew for each of them
     LAZY = auto()
+    #: products with the values of K that are not zero, which are stored
+    SPARSE = auto()
     #: a system of the kernel's features, not of the points
     PRIMAL = auto()
     #: passes over K(X, Z), f being restricted to landmarks Z

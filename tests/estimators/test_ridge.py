@@ -465,7 +465,10 @@ def test_refusals(problem):
     for options, text in [
         ({"alpha": -1.0}, "alpha must be non-negative, got -1.0"),
         ({"lam": -1.0}, "lam must be non-negative"),
-        ({"solver": "svd"}, "solver must be one of 'auto', 'cholesky', 'mixed', 'primal', 'cg', got 'svd'"),
+        (
+            {"solver": "svd"},
+            "solver must be one of 'auto', 'cholesky', 'mixed', 'primal', 'cg', 'sparse', got 'svd'",
+        ),
         ({"solver": "primal"}, "needs a kernel with explicit features, linear or polynomial, got Gaussian"),
         ({"max_time": 0}, "max_time must be positive"),
         ({"resume": "yes"}, "resume must be True or False"),

@@ -10,6 +10,7 @@ import mercer.gram.backends.numpy as oracle
 from mercer import BallIndicator, FromFunction, Gaussian, Gram, Kernel, Linear, Polynomial, Wendland, exp
 from mercer.kernels import positive
 from mercer.kernels.parameters import fixed
+from mercer.kernels.support import Support
 from mercer.testing import check_kernel, missing_examples
 
 
@@ -49,6 +50,17 @@ def test_what_is_broken_below_is_accepted_when_whole():
 
 
 # --- values ------------------------------------------------------------------------------------------
+
+
+class Overlooked(Kernel):
+    support = Support.ball(0.5)
+
+    def formula(self, pair):
+        return exp(-pair.sqdist)
+
+
+def test_a_support_that_is_too_small():
+    rejected(Overlooked(), "Overlooked() is said to be zero outside its support, but k(X, X)[0, 1] = … there")
 
 
 class OneSided(Kernel):

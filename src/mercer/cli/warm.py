@@ -49,13 +49,23 @@ def _tile_loop(dtype: str) -> None:
 def _solvers_and_kernels(half: int) -> None:
     import numpy as np
 
-    from mercer import SVC, AutoKernelClassifier, AutoKernelRegressor, Gram, NuSVC, Polynomial
+    from mercer import (
+        SVC,
+        AutoKernelClassifier,
+        AutoKernelRegressor,
+        Gram,
+        KernelRidge,
+        NuSVC,
+        Polynomial,
+        Wendland,
+    )
     from mercer.testing import example_kernels, example_points
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = np.sign(X[:, 0])
-    models: Any = ([SVC(), NuSVC(nu=0.3)], [AutoKernelRegressor("rbf"), AutoKernelClassifier("rbf")])
+    thin = KernelRidge(kernel=Wendland(), solver="sparse")
+    models: Any = ([SVC(), NuSVC(nu=0.3), thin], [AutoKernelRegressor("rbf"), AutoKernelClassifier("rbf")])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for model in models[half]:

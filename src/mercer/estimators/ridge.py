@@ -20,6 +20,7 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.sparse_plan import POINTS_WORTH_A_LOOK, sparse_plan
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
@@ -32,6 +33,7 @@ from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.runtime.threads import single_threaded_blas
 from mercer.solvers.landmarks.ridge import restricted_ridge
 from mercer.solvers.linear.iterated import iterated_ridge
+from mercer.solvers.linear.near_inverse import near_inverse
 from mercer.solvers.linear.primal import primal_ridge
 from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
@@ -73,14 +75,16 @@ class KernelRidge(
     fit_intercept : whether there is a b, which is not penalised
     solver : "cholesky"; "mixed", a factor in float32 that conjugate gradients in float64 refine to ``tol``,
         in half the time and memory; "primal", on the features of a linear or polynomial kernel; "cg",
-        conjugate gradients, which never stores K; "auto" takes the primal where there are so many fewer
-        features than points that it is less work, "mixed" for many points where α allows it or K fits the
-        memory budget in float32 only, and "cg" where it does not fit at all
+        conjugate gradients, which never stores K; "sparse", the same on the values of K that are not zero,
+        for kernels that are zero beyond some distance (Wendland, B-splines, products with them); "auto" takes
+        the primal where there are so many fewer features than points that it is less work, "sparse" where
+        there are so few values, "mixed" for many points where α allows it or K fits the memory budget in
+        float32 only, and "cg" where it does not fit at all
     landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
         learned from all of X; see `mercer.estimators.shared.landmarks`
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
-    tol : for "cg" and "mixed", the residual relative to y; for landmarks its root, which makes the gap about
-        ``tol`` of the objective
+    tol : for "cg", "mixed" and "sparse", the residual relative to y; for landmarks its root, which makes the
+        gap about ``tol`` of the objective
     max_iter : for these, iterations at most
     max_time, progress, checkpoint, resume : for the iterations of these, control over a long run; see
         ``mercer.estimators.shared.iterative``
@@ -112,7 +116,7 @@ class KernelRidge(
         "alpha": nonnegative(1.0, per_column=1.0),
         "lam": nonnegative(None, per_column=1.0, optional=True),
         "fit_intercept": flag(True),
-        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg")),
+        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg", "sparse")),
         "landmarks": LANDMARKS,
         "indefinite": INDEFINITE,
         "tol": positive(1e-10),
@@ -278,7 +282,7 @@ class KernelRidge(
                 Method.EIGENVALUES, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs
             )
         if self._must_clip(X):
-            if self.solver in ("cg", "mixed"):
+            if self.solver in ("cg", "mixed", "sparse"):
                 raise InputError(
                     f"indefinite='clip' takes the eigenvalues of K, got solver={self.solver!r}, which does "
                     "not compute them: pass solver='auto'"
@@ -289,14 +293,14 @@ class KernelRidge(
         plans = self._plans(X, n, n_outputs, penalties)
         if self.solver != "auto":
             if self.solver not in plans:
-                raise InputError(
-                    f"solver='primal' needs a kernel with explicit features, linear or polynomial, got "
-                    f"{self.kernel_!r}: pass solver='auto'"
-                )
+                raise InputError(f"{_NEEDS[self.solver]}, got {self.kernel_!r}: pass solver='auto'")
             return plans[self.solver]
         budget, primal = memory_budget(), plans.get("primal")
         if primal is not None and primal.flops < plans["cholesky"].flops and primal.memory <= budget:
             return primal
+        thin = plans.get("sparse")
+        if thin is not None and thin.flops < plans["cholesky"].flops and thin.memory <= budget:
+            return thin
         if plans["cholesky"].memory > budget:
             how = "mixed" if plans["mixed"].memory <= budget else "cg"
             why = f"K, {n:,} × {n:,}, does not fit the memory budget"
@@ -342,6 +346,8 @@ class KernelRidge(
                 dtype="float32",
             ),
         }
+        if self.kernel_.support is not None and (n >= POINTS_WORTH_A_LOOK or self.solver == "sparse"):
+            plans["sparse"] = sparse_plan(self.kernel_, X, n_outputs)
         p = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
         if p is not None:
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
@@ -367,7 +373,7 @@ class KernelRidge(
             dense_plan(Method.CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
         self._warn_if_lost(journal, X, alphas, weight)
         gram = Gram(self.kernel_, X, cache=0)
-        if plan.method in (Method.LAZY, Method.MIXED):
+        if plan.method in (Method.LAZY, Method.MIXED, Method.SPARSE):
             return self._iterate(plan, gram, X, Y, alphas, weight, journal)
         if not alphas.all():
             if alphas.any():
@@ -415,15 +421,18 @@ class KernelRidge(
         weight: np.ndarray,
         journal: Journal,
     ) -> _Solution:
-        """By products with K alone; a factor in float32 makes them fewer where the plan says so."""
-        near = None
+        """By products with K alone; a factor in float32, or a sparse one, makes them fewer."""
+        near, K = None, gram
         if plan.method is Method.MIXED:
             with config(dtype="float32"):
                 single = Gram(self.kernel_, X, cache=0)
             near = single_inverse(single, weight, float(alphas.min()))
         with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
+            if plan.method is Method.SPARSE:
+                K = gram.sparse()
+                near = near_inverse(K, weight, float(alphas.min()))
             result = iterated_ridge(
-                gram,
+                K,
                 Y,
                 alphas,
                 weight,
@@ -441,6 +450,10 @@ class KernelRidge(
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most
 _MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64
+_NEEDS = {
+    "primal": "solver='primal' needs a kernel with explicit features, linear or polynomial",
+    "sparse": "solver='sparse' needs a kernel that is zero beyond some distance, such as Wendland or BSpline",
+}
 _WORDS: dict[Method | None, str] = {
     Method.CHOLESKY: "Cholesky factorisation",
     Method.PRIMAL: "Cholesky factorisation in the features",

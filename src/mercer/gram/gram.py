@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from mercer.data import agreement
 from mercer.data import points as data
@@ -18,6 +19,7 @@ from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
 from mercer.gram.backends.base import Backend, Tile, cut
 from mercer.gram.sides import OtherGrams, Sides, check_domain, point_values, prepare, prepare_left
+from mercer.gram.sparse import sparse_matrix, sparse_or_none
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import External
@@ -65,6 +67,11 @@ class Gram:
     """
 
     __array_ufunc__ = None  # V @ K must not be NumPy's
+
+    #: the values that are not zero, after a product that took less work with them
+    _stored: sparse.csr_array | None = None
+    #: whether a product has looked for zeros
+    _has_looked = False
 
     def __init__(
         self, kernel: Kernel, X: Points, Y: Points | None = None, *, cache: int | None = None
@@ -134,6 +141,7 @@ class Gram:
         vars(gram).update(vars(self))
         gram._raw, gram._sides, gram.shape = (X, Y), Sides(left, self._sides.right), (left.n, self.shape[1])
         gram._x = self._backend.prepare(left)
+        gram._stored, gram._has_looked = None, False
         gram._cache = RowStore(self.shape[1], self.dtype, self._capacity)
         return gram
 
@@ -179,6 +187,20 @@ class Gram:
             )
         self._fill(self._x, self._y, out, self.is_symmetric)
         return out
+
+    def sparse(self) -> sparse.csr_array:  # (n, m)
+        """The values that are not zero, of a kernel with compact support, if they fit the memory budget.
+
+        A tree finds the points that are near each other, and no other pairs are computed.
+
+        >>> from mercer import Wendland
+        >>> K = Gram(Wendland(radius=1.5), [[0.0], [1.0], [9.0]])
+        >>> K.sparse().toarray().round(4)
+        array([[1.    , 0.0453, 0.    ],
+               [0.0453, 1.    , 0.    ],
+               [0.    , 0.    , 1.    ]])
+        """
+        return sparse_matrix(self) if self._stored is None else self._stored.copy()
 
     def rows(self, index: Any, columns: Any = None) -> np.ndarray:  # (len(index), m)
         """The rows of some points, from the cache where they are there."""
@@ -258,7 +280,7 @@ class Gram:
         return _remake(self.kernel, data.take(self._raw[0], index), None, self._capacity, self._settings)
 
     def __matmul__(self, V: Any) -> np.ndarray:  # (n,) or (n, p)
-        """K @ V without the matrix."""
+        """K @ V without the matrix, or with the few values that are not zero, where that is less work."""
         V = np.asarray(V)
         if V.ndim not in (1, 2) or V.shape[0] != self.shape[1] or V.dtype.kind not in "fiub":
             raise InputError(
@@ -267,8 +289,13 @@ class Gram:
             )
         columns = np.ascontiguousarray(V.reshape(self.shape[1], -1), dtype=self.dtype)
         out = self._room(self.shape[0], columns.shape[1], "product")
-        out[:] = 0
-        self._multiply(self._y, columns, out)
+        if not self._has_looked:
+            self._stored, self._has_looked = sparse_or_none(self), True
+        if self._stored is not None:
+            out[:] = self._stored @ columns
+        else:
+            out[:] = 0
+            self._multiply(self._y, columns, out)
         return out.reshape(self.shape[0], *V.shape[1:])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -277,7 +304,8 @@ class Gram:
 
     def __repr__(self) -> str:
         n, m = self.shape
-        return f"Gram({self.kernel!r}, {n} × {m}, {self.dtype.name}, {self._backend.name})"
+        stored = "" if self._stored is None else f", {self._stored.nnz:,} values stored"
+        return f"Gram({self.kernel!r}, {n} × {m}, {self.dtype.name}, {self._backend.name}{stored})"
 
     # --- the loop --------------------------------------------------------------------------------------
 
@@ -331,6 +359,7 @@ def _mean(inner: Expression, X: Points, reference: Points) -> np.ndarray:
     gram = object.__new__(Gram)
     program = Program(inner)
     gram._build(program, prepare(program, X, reference, _OTHERS), (X, reference), 0)
+    gram._has_looked = True  # A formula alone does not say where it is zero.
     return gram @ np.full(gram.shape[1], 1.0 / gram.shape[1])
 
 

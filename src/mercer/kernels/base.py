@@ -38,6 +38,7 @@ from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression, Number, wrap
 from mercer.kernels.formula.pair import Pair, ParameterLeaf, Scaling
 from mercer.kernels.parameters import Parameter, fingerprint, is_vector, same, text
+from mercer.kernels.support import Support
 
 __all__ = ["Kernel"]
 
@@ -62,6 +63,8 @@ class Kernel:
     lemma: str | None = None
     #: why this kernel is positive definite if those it is made of are, or None
     closure: str | None = None
+    #: where it is zero, or None where that is not known: ``Support.ball(ρ)`` if k(x, x') = 0 for ‖x - x'‖ > ρ
+    support: Support | None = None
 
     #: other names that the constructor takes for parameters, and never gives back: ``{"lam": "gamma"}``
     aliases: ClassVar[dict[str, str]] = {}
@@ -88,6 +91,8 @@ class Kernel:
         if "holds_numbers_as_leaves" not in vars(cls):
             is_ours = cls.__module__.startswith("mercer.")
             cls.holds_numbers_as_leaves = is_ours and cls.expression is Kernel.expression
+        if "support" not in vars(cls) and vars(cls).keys() & {"formula", "expression"}:
+            cls.support = None  # What is said of one formula is not said of another that takes its place.
         has_formula = cls.formula is not Kernel.formula or cls.expression is not Kernel.expression
         if has_formula and not abstract:
             Kernel.registry.append(cls)

@@ -29,6 +29,7 @@ from mercer.kernels.formula.expression import (
 )
 from mercer.kernels.formula.pair import Columns, Mapping, Mean, Pair, ParameterLeaf, diagonal
 from mercer.kernels.parameters import fixed, is_vector, nonnegative, text
+from mercer.kernels.support import Support, intersection, union
 
 __all__ = [
     "Centered",
@@ -115,6 +116,11 @@ class Sum(_Combination):
     def expression(self, pair: Pair | None = None) -> Expression:
         return folded(operator.add, self._parts(pair or Pair()))
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """The larger one of those of its terms, if all have one."""
+        return union(term.support for term in self.children().values())
+
 
 class Product(_Combination):
     """k1 · k2 · … : all products of features. On different columns it is the tensor product."""
@@ -127,6 +133,11 @@ class Product(_Combination):
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return folded(operator.mul, self._parts(pair or Pair()))
+
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """What those of its factors have in common."""
+        return intersection(factor.support for factor in self.children().values())
 
 
 class _Unary(_Composite):
@@ -153,6 +164,11 @@ class Scaled(_Unary):
         pair = pair or Pair()
         return self.inner(pair) * self._leaf("scale", pair)
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """That of k."""
+        return self.kernel.support
+
     def __repr__(self) -> str:
         return f"{text(self.scale)} * {_bracket(self.kernel, Sum, Product, Scaled, Mapped)}"
 
@@ -170,6 +186,11 @@ class Negative(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return -self.inner(pair or Pair())
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """That of k."""
+        return self.kernel.support
+
     def __repr__(self) -> str:
         return f"-{_bracket(self.kernel, Sum)}"
 
@@ -186,6 +207,11 @@ class Power(_Unary):
         if float(self.exponent).is_integer():
             return integer_power(self.inner(pair), exponent)
         return rebuild("power", self.inner(pair), exponent)
+
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """That of k; k⁰ = 1 has none."""
+        return self.kernel.support if self.exponent > 0 else None
 
     def __repr__(self) -> str:
         return f"{_bracket(self.kernel, *_OPERATORS)}**{text(self.exponent)}"
@@ -221,6 +247,11 @@ class PolynomialOf(_Unary):
             total = total * k + coefficient
         return total
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """That of k, unless there is a constant."""
+        return None if self.coefficients[0] > 0 else self.kernel.support
+
 
 class Exp(_Unary):
     """exp(k): the limit of polynomials of k with non-negative coefficients."""
@@ -248,6 +279,11 @@ class Normalized(_Unary):
         k = self.inner(pair or Pair())
         x, y = (diagonal(k, side) for side in (0, 1))
         return k * inverse_root(x) * inverse_root(y)
+
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """That of k."""
+        return self.kernel.support
 
     def __repr__(self) -> str:
         return f"{_bracket(self.kernel, *_OPERATORS)}.normalized()"
@@ -323,6 +359,11 @@ class OnColumns(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """That of k, measured on the columns."""
+        return _behind(Columns(tuple(self.columns)), self.kernel)
+
     def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         return OnColumns(self.kernel.resolve(data.columns(X, list(self.columns)), weight), self.columns)
 
@@ -354,6 +395,11 @@ class Mapped(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Mapping(self.function)))
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """That of k, measured on the values of φ."""
+        return _behind(Mapping(self.function), self.kernel)
+
     def resolve(self, X: Points, weight: Weights = None) -> Kernel:
         if self.is_resolved():
             return self
@@ -366,6 +412,11 @@ class Mapped(_Unary):
 
 #: kernels that print with an operator, and so need brackets before a dot or a power
 _OPERATORS = (Sum, Product, Scaled, Power, Mapped)
+
+
+def _behind(step: Any, kernel: Kernel) -> Support | None:
+    """The support of a kernel of φ(x) and φ(x')."""
+    return None if kernel.support is None else kernel.support.through(step)
 
 
 def _bracket(kernel: Kernel, *kinds: type[Kernel]) -> str:

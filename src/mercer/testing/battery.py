@@ -205,6 +205,23 @@ def _check_positive(of: _Matrices) -> None:
     )
 
 
+def _check_support(of: _Matrices) -> None:
+    support = of.kernel.support
+    if support is None:
+        return
+    ours, slack = support.coordinates(of.X), 1 + 1e-3  # Rounding in float32 is well below that.
+    for points, matrix, name in ((of.X, of.K, "k(X, X)"), (of.Y, of.L, "k(X, Y)")):
+        differences = ours[:, None] - support.coordinates(points)
+        beyond = np.argwhere((np.linalg.norm(differences, support.norm, axis=2) > slack) & (matrix != 0))
+        if len(beyond):
+            i, j = beyond[0]
+            _require(
+                False,
+                f"{of.kernel!r} is said to be zero outside its support, but {name}[{i}, {j}] = "
+                f"{matrix[i, j]} there",
+            )
+
+
 def is_claimed(kernel: Kernel, dim: int | None = None) -> bool:
     """Whether mercer says that the kernel is positive semidefinite, for points in ℝ^dim if that is given.
 
@@ -223,6 +240,7 @@ _CHECKS: tuple[Callable[[_Matrices], None], ...] = (
     _check_parts,
     _check_values,
     _check_positive,
+    _check_support,
 )
 
 

@@ -6,7 +6,7 @@ two that teach: the ball indicator and the delta.
 
 from __future__ import annotations
 
-from math import comb, factorial
+from math import comb, factorial, inf
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from mercer.kernels.formula.expression import (
 )
 from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import choice, positive, whole
+from mercer.kernels.support import Support
 
 __all__ = [
     "BSpline",
@@ -195,10 +196,14 @@ class Wendland(Kernel):
         s = 1:  (1-r)₊^{j+1} ((j+1) r + 1)
         s = 2:  (1-r)₊^{j+2} ((j²+4j+3) r² + (3j+6) r + 3) / 3
 
-    Zero beyond the radius: sparse Grams. No such kernel is positive definite in every dimension.
+    Zero beyond the radius: ``Gram.sparse`` stores only the pairs of points nearer than that, and ridge
+    regression solves its system on them. No such kernel is positive definite in every dimension.
 
     >>> Wendland(radius=2.0, smoothness=0)([[0.0]], [[1.0], [3.0]])
     array([[0.25, 0.  ]])
+    >>> from mercer import Gram
+    >>> Gram(Wendland(radius=2.0), [[0.0], [1.0], [9.0]]).sparse().nnz
+    5
     """
 
     radius: Any = _length_scale(1.0, words=("median",))
@@ -215,11 +220,17 @@ class Wendland(Kernel):
             return integer_power(inside, j + 1) * ((j + 1) * r + 1)
         return integer_power(inside, j + 2) * ((j * j + 4 * j + 3) * r * r + (3 * j + 6) * r + 3) / 3
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """The ball of radius ρ; not known while ρ waits for data."""
+        return None if isinstance(self.radius, str) else Support.ball(self.radius)
+
 
 class BSpline(Kernel):
     r"""k(x, x') = Πₖ B_m((xₖ - x'ₖ) / h), B_m the centred B-spline of odd degree m = 2n+1.
 
-    B₃, the default, is the cubic B-spline: a bump of support [-2, 2], B₃(0) = 2/3.
+    B₃, the default, is the cubic B-spline: a bump of support [-2, 2], B₃(0) = 2/3. Zero where any two
+    coordinates differ by h (m+1)/2 or more: ``Gram.sparse`` stores only the other pairs of points.
 
     >>> BSpline()([[0.0]], [[0.0], [1.0], [2.0]]).round(6)
     array([[0.666667, 0.166667, 0.      ]])
@@ -250,11 +261,17 @@ class BSpline(Kernel):
 
         return pair.product(spline)
 
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """The box of half the width of B_m's support in every coordinate."""
+        return Support.ball(self.scale * (self.degree + 1) / 2, norm=inf)
+
 
 class BallIndicator(Kernel):
     r"""1 if ‖x - x'‖ ≤ r else 0: the counterexample, symmetric and *not* a kernel.
 
-    At the points 1, 2, 3 its matrix has the eigenvalues 1+√2, 1 and 1-√2 < 0.
+    At the points 1, 2, 3 its matrix has the eigenvalues 1+√2, 1 and 1-√2 < 0. As a matrix of neighbours it
+    has its use: ``Gram.sparse`` stores the pairs that are within r.
 
     >>> BallIndicator()([[1.0], [2.0], [3.0]])
     array([[1., 1., 0.],
@@ -266,6 +283,11 @@ class BallIndicator(Kernel):
 
     def formula(self, pair: Pair) -> Expression:
         return pair.sqdist <= self.radius**2
+
+    @property
+    def support(self) -> Support | None:  # type: ignore[override]
+        """The ball itself."""
+        return Support.ball(self.radius)
 
 
 class Delta(Kernel):
