@@ -39,8 +39,13 @@ def warm(screen: Screen) -> int:
 
 
 def _tile_loop(dtype: str) -> None:
-    from mercer import Gaussian, Gram, config
+    import numpy as np
 
+    from mercer import Gaussian, Gram, config
+    from mercer.gram.backends.numba.parts import tile_loop
+
+    for exact in {"float64", dtype}:
+        tile_loop(np.dtype(dtype), np.dtype(exact)).compile()
     with config(dtype=dtype):
         gram = Gram(Gaussian(sigma=1.0), [[0.0], [1.0], [2.0]])
         gram.dense(), gram.diag(), gram @ [1.0, 1.0, 1.0]

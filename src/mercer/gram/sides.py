@@ -221,7 +221,7 @@ def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
     kinds = {p.kind if isinstance(p, Quantity) else "external" for p in program.planes if p.view == view}
     if "sqdist" not in kinds or sparse.issparse(matrix) or kinds - {"sqdist", "dot"}:
         return None  # other quantities need the points where they are
-    return np.asarray(matrix.mean(axis=0, dtype=np.float64))
+    return np.asarray(np.add.reduce(matrix, axis=0, dtype=np.float64) / len(matrix))
 
 
 def _side(
@@ -265,15 +265,18 @@ def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray
 
 
 def _squared_norms(matrix: Any) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        if sparse.issparse(matrix):
+    if sparse.issparse(matrix):
+        with np.errstate(over="ignore"):
             return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", matrix, matrix)
+    return np.einsum("ij,ij->i", matrix, matrix)  # It does not warn of overflows.
 
 
 def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
     """The task for n rows, in parts that caches hold; on all threads where that pays."""
     step = max(1, _CACHED // d)
+    if n <= step:
+        task(slice(0, n))
+        return
     parts = [slice(start, start + step) for start in range(0, n, step)]
     if n * d >= _WORTH_THREADS:
         run(task, parts)
