@@ -54,7 +54,8 @@ def _tile_loop(dtype: str) -> None:
 def _solvers_and_kernels(half: int) -> None:
     import numpy as np
 
-    from mercer import SVC, AutoKernelClassifier, AutoKernelRegressor, Gram, NuSVC, Polynomial
+    from mercer import SVC, AutoKernelClassifier, AutoKernelRegressor, Gaussian, Gram, NuSVC, Polynomial
+    from mercer.selection.evidence import learn
     from mercer.testing import example_kernels, example_points
 
     rng = np.random.default_rng(0)
@@ -67,6 +68,8 @@ def _solvers_and_kernels(half: int) -> None:
             model.fit(X, y)
         if half == 0:  # 10⁸ beside the others leaves nothing of them in float64: the exact steps
             SVC(kernel=Polynomial(3)).fit(np.column_stack([X, np.full(40, 1e8)]), y)
+        else:  # a width for each column, which larger searches learn
+            learn(Gaussian(sigma=[1.0, 1.0]), X, y[:, None], ["sigma"], iterations=1)
         for kernel in example_kernels()[half::2]:
             points = example_points(kernel, 6, rng)
             Gram(kernel.resolve(points), points).dense()

@@ -312,7 +312,8 @@ class NumbaBackend(Backend[Prepared]):
         x_flat, x_exact, x_numbers = x.addresses
         y_flat, y_exact, y_numbers = y.addresses
         # Memory: integers, a row of sums, planes, values, transposed points, values of points.
-        head, transposed = 8 * (3 + 3 * n_views + breadth), layout.transposed * breadth
+        head = -(-8 * (3 + 3 * n_views + breadth) // 64) * 64  # whole cache lines
+        transposed = layout.transposed * breadth
         floats = (n_planes + 2) * area + transposed + n_left * height + n_right * breadth
         sizes, kept = scratch(head + size * floats)
         q = sizes + head
