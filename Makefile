@@ -23,7 +23,7 @@ BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-cli ## the whole way, from a table to a report: runs mercer demo
+demo: $(VENV)/.warmed-cli ## the whole way, from a table to a report: runs mercer demo
 	$(RUN) -m mercer demo
 
 # With a process for each core, threads of BLAS would only be in each other's way. conftest.py compiles what the
@@ -73,6 +73,13 @@ distclean: clean ## clean, and remove the environments too
 $(VENV)/.installed-%: pyproject.toml $(CONSTRAINTS) $(VENV)/.created
 	@echo "Installing mercer[$*] into $(VENV): some minutes the first time."
 	$(RUN) -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) -e ".[$*]"
+	@touch $@
+
+# The stamp .warmed-EXTRAS says that what first fits would compile was compiled, and kept where MERCER_CACHE_DIR says:
+# a first run is then like all later ones. Where nothing can be kept, each run compiles for itself.
+$(VENV)/.warmed-%: $(VENV)/.installed-%
+	@echo "Compiling what all kernels and solvers share, once."
+	@$(RUN) -m mercer warm --quiet >/dev/null || echo "Nothing compiled can be kept: each run compiles what it needs." >&2
 	@touch $@
 
 $(VENV)/.created:

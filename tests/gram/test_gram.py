@@ -478,13 +478,13 @@ def test_other_points_beside_what_is_prepared(kernel, X, Y):
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.2), Linear(), Laplacian(0.7)], ids=repr)
 def test_read_only_points_compile_nothing(rng, kernel, tmp_path):
-    sweeps = pytest.importorskip("mercer.gram.backends.numba.backend")._sweeps
+    loops = pytest.importorskip("mercer.gram.backends.numba.parts")._loops
     X = rng.normal(size=(20, 3))
     for dtype in ("float64", "float32"):
         for points in (X, X.astype(np.float32)):
             with config(dtype=dtype, backend="numba"):
                 wanted = Gram(kernel, points).dense()
-                known = {key: list(sweep.signatures) for key, sweep in sweeps.items()}
+                known = {key: set(loop._compiled) for key, loop in loops.items()}
                 mapped = np.memmap(tmp_path / "points", points.dtype, "w+", shape=points.shape)
                 mapped[:] = points
                 mapped.flush()
@@ -492,4 +492,4 @@ def test_read_only_points_compile_nothing(rng, kernel, tmp_path):
                 np.testing.assert_array_equal(Gram(kernel, mapped).dense(), wanted)
                 some = Gram(kernel, mapped, mapped[:5]).dense()
                 np.testing.assert_allclose(some, wanted[:, :5], rtol=1e-5)  # centred elsewhere
-                assert {key: sweep.signatures for key, sweep in sweeps.items()} == known
+                assert {key: set(loop._compiled) for key, loop in loops.items()} == known

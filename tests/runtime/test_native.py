@@ -11,7 +11,7 @@ import pytest
 
 from mercer import Gaussian, config
 from mercer.gram import Gram
-from mercer.gram.backends.numba import backend
+from mercer.gram.backends.numba import parts
 from mercer.runtime.native import njit
 
 
@@ -53,8 +53,8 @@ def test_a_child_of_a_process_that_compiles_collects_garbage():
     assert gc.isenabled()
 
 
-def compiled_sweeps():
-    return {key: sweep.signatures for key, sweep in backend._sweeps.items()}
+def compiled_parts():
+    return {key: set(loop._compiled) for key, loop in parts._loops.items()}
 
 
 def test_a_sweep_is_called_while_that_of_another_precision_is_compiled(rng):
@@ -70,7 +70,7 @@ def test_a_sweep_is_called_while_that_of_another_precision_is_compiled(rng):
         calls = [pool.submit(call) for _ in range(2)]
         try:
             for _ in range(5):
-                backend._sweeps.pop((np.dtype(np.float32), np.dtype(np.float64)), None)
+                parts._loops.pop((np.dtype(np.float32), np.dtype(np.float64)), None)
                 with config(dtype="float32"):
                     Gram(Gaussian(2.0), X).dense()
         finally:
@@ -84,11 +84,11 @@ def test_read_only_points_and_vectors_need_no_code_of_their_own(precision, rng):
     X, V = rng.normal(size=(30, 12)), rng.normal(size=(30, 2))
     with config(dtype=precision):
         wanted = Gram(Gaussian(2.0), X) @ V
-        known = compiled_sweeps()
+        known = compiled_parts()
         X.setflags(write=False)
         V.setflags(write=False)
         np.testing.assert_array_equal(Gram(Gaussian(2.0), X) @ V, wanted)
-    assert compiled_sweeps() == known
+    assert compiled_parts() == known
 
 
 def test_code_is_kept_for_what_it_calls_too(tmp_path):

@@ -39,8 +39,13 @@ def warm(screen: Screen) -> int:
 
 
 def _tile_loop(dtype: str) -> None:
-    from mercer import Gaussian, Gram, config
+    import numpy as np
 
+    from mercer import Gaussian, Gram, config
+    from mercer.gram.backends.numba.parts import tile_loop
+
+    for exact in {"float64", dtype}:
+        tile_loop(np.dtype(dtype), np.dtype(exact)).compile()
     with config(dtype=dtype):
         gram = Gram(Gaussian(sigma=1.0), [[0.0], [1.0], [2.0]])
         gram.dense(), gram.diag(), gram @ [1.0, 1.0, 1.0]
@@ -53,12 +58,14 @@ def _solvers_and_kernels(half: int) -> None:
         SVC,
         AutoKernelClassifier,
         AutoKernelRegressor,
+        Gaussian,
         Gram,
         KernelRidge,
         NuSVC,
         Polynomial,
         Wendland,
     )
+    from mercer.selection.evidence import learn
     from mercer.testing import example_kernels, example_points
 
     rng = np.random.default_rng(0)
@@ -72,6 +79,8 @@ def _solvers_and_kernels(half: int) -> None:
             model.fit(X, y)
         if half == 0:  # 10⁸ beside the others leaves nothing of them in float64: the exact steps
             SVC(kernel=Polynomial(3)).fit(np.column_stack([X, np.full(40, 1e8)]), y)
+        else:  # a width for each column, which larger searches learn
+            learn(Gaussian(sigma=[1.0, 1.0]), X, y[:, None], ["sigma"], iterations=1)
         for kernel in example_kernels()[half::2]:
             points = example_points(kernel, 6, rng)
             Gram(kernel.resolve(points), points).dense()

@@ -99,7 +99,7 @@ class Gram:
                     "write a Kernel with a formula to have it compiled",
                     SlowPathWarning,
                 )
-        self._build(program, prepare(program, X, Y, _OTHERS), (X, Y), cache)
+        self._build(program, prepare(program, X, Y, _OTHERS, kernel.domain.is_vectors), (X, Y), cache)
 
     def _build(self, program: Program, sides: Sides, raw: tuple[Any, Any], cache: int | None) -> None:
         now = settings()
@@ -134,7 +134,9 @@ class Gram:
         if self.kernel.domain.is_vectors:
             agreement.require_same_names(X, Y)
         X = check_domain(self.kernel, X, "X")
-        left = prepare_left(self._program, X, self._sides.right, _OTHERS) if not self.is_symmetric else None
+        left, are_vectors = None, self.kernel.domain.is_vectors
+        if not self.is_symmetric:
+            left = prepare_left(self._program, X, self._sides.right, _OTHERS, are_vectors)
         if left is None:
             return _remake(self.kernel, X, Y, self._capacity, self._settings)
         gram: Gram = object.__new__(Gram)

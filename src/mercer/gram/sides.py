@@ -128,15 +128,17 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
     return X
 
 
-def prepare(program: Program, X: Any, Y: Any, others: OtherGrams) -> Sides:
-    """Both sides of a Gram; Y = None compares X with itself."""
+def prepare(program: Program, X: Any, Y: Any, others: OtherGrams, are_vectors: bool = False) -> Sides:
+    """Both sides of a Gram; Y = None compares X with itself. ``are_vectors`` says that both were checked."""
     codes: Codes = {}
     seen = [(None, view(X)) if Y is None else view.both(X, Y) for view in program.views]
     seen = [(others.compared(left), others.compared(right)) for left, right in seen]
 
     def matrices(side: int, name: str) -> list[Any]:
+        checked = ((X, X if Y is None else Y)[side]) if are_vectors else None
         return [
-            _matrix(v, both[side], name, program, codes) for v, both in zip(program.views, seen, strict=True)
+            _matrix(v, both[side], name, program, codes, checked)
+            for v, both in zip(program.views, seen, strict=True)
         ]
 
     right = matrices(1, "X" if Y is None else "Y")
@@ -162,7 +164,9 @@ def prepare(program: Program, X: Any, Y: Any, others: OtherGrams) -> Sides:
     return Sides(_side(program, X, left, known, 0, codes, others), theirs)
 
 
-def prepare_left(program: Program, X: Any, right: Side, others: OtherGrams) -> Side | None:
+def prepare_left(
+    program: Program, X: Any, right: Side, others: OtherGrams, are_vectors: bool = False
+) -> Side | None:
     """The left side for a right one that is there; None where both have to be read together.
 
     That is so for objects and labels, whose numbers are those of one Gram, and where one side would change
@@ -172,7 +176,7 @@ def prepare_left(program: Program, X: Any, right: Side, others: OtherGrams) -> S
     for view, theirs in zip(program.views, right.views, strict=True):
         if view.labels or not isinstance(theirs.matrix, np.ndarray) or not theirs.norms.size:
             return None
-        matrix = _matrix(view, view(X), "X", program, {})
+        matrix = _matrix(view, view(X), "X", program, {}, X if are_vectors else None)
         if sparse.issparse(matrix):
             return None
         agreement.require_same_width(matrix, theirs.matrix, "X", "Y")
@@ -189,13 +193,16 @@ def _is_numeric(view: View, program: Program) -> bool:
     return any(isinstance(plane, Quantity) and plane.view == view for plane in program.planes)
 
 
-def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes) -> Any:
-    """What a view shows, as the matrix or the objects that planes are computed from."""
+def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes, checked: Any) -> Any:
+    """What a view shows, as the matrix or the objects that planes are computed from.
+
+    It is not looked at again where it is what was ``checked`` already.
+    """
     if not _is_numeric(view, program):
         return X if hasattr(X, "__getitem__") and hasattr(X, "shape") else data.as_objects(X)
     if view.labels:
         return _label_codes(X, codes)
-    matrix = data.as_vectors(X, name)
+    matrix = X if X is checked else data.as_vectors(X, name)
     if view.nonnegative_for:
         agreement.require_nonnegative(matrix, name, view.nonnegative_for)
     if sparse.issparse(matrix):
@@ -221,7 +228,7 @@ def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
     kinds = {p.kind if isinstance(p, Quantity) else "external" for p in program.planes if p.view == view}
     if "sqdist" not in kinds or sparse.issparse(matrix) or kinds - {"sqdist", "dot"}:
         return None  # other quantities need the points where they are
-    return np.asarray(matrix.mean(axis=0, dtype=np.float64))
+    return np.asarray(np.add.reduce(matrix, axis=0, dtype=np.float64) / len(matrix))
 
 
 def _side(
@@ -265,15 +272,18 @@ def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray
 
 
 def _squared_norms(matrix: Any) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        if sparse.issparse(matrix):
+    if sparse.issparse(matrix):
+        with np.errstate(over="ignore"):
             return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
-        return np.einsum("ij,ij->i", matrix, matrix)
+    return np.einsum("ij,ij->i", matrix, matrix)  # It does not warn of overflows.
 
 
 def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
     """The task for n rows, in parts that caches hold; on all threads where that pays."""
     step = max(1, _CACHED // d)
+    if n <= step:
+        task(slice(0, n))
+        return
     parts = [slice(start, start + step) for start in range(0, n, step)]
     if n * d >= _WORTH_THREADS:
         run(task, parts)

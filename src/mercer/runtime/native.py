@@ -23,8 +23,10 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import caching, cgutils, event
+from numba.core import caching, event
+from numba.core.ccallback import CFunc
 from numba.core.imputils import impl_ret_borrowed
+from numba.core.sigutils import normalize_signature
 from numba.np.arrayobj import populate_array
 
 from mercer.runtime import clock
@@ -35,6 +37,7 @@ __all__ = [
     "INNER",
     "OPTIONS",
     "bits",
+    "c_function",
     "choose",
     "compiles",
     "float_of",
@@ -42,15 +45,14 @@ __all__ = [
     "longer",
     "njit",
     "part",
-    "row",
 ]
 
 #: Numba may contract to fused multiply-add and ignore the signs of zeros; nothing may be reordered.
 FASTMATH = {"contract", "nsz"}
-#: the options of every compiled function here; a division never checks for zero
-OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy"}
-#: the options of functions that only compiled code calls: doors for Python and C would take long to compile
-INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+#: the options of every compiled function here; a division never checks for zero, and C finds no door
+OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
+#: the options of functions that only compiled code calls: a door for Python would take long to compile
+INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True}
 
 
 def compiles() -> bool:
@@ -128,6 +130,15 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
     return decorate
 
 
+def c_function(function: Any, signature: Any) -> Any:
+    """A function for C code, compiled or loaded here and now; it is kept as those of ``njit`` are."""
+    compiled: Any = CFunc(function, normalize_signature(signature), {}, OPTIONS)
+    with suppress(RuntimeError, OSError):  # No folder can be written, or no source can be read.
+        compiled._cache = _Kept(function)
+    compiled.compile()
+    return compiled
+
+
 @njit(nogil=True, **INNER)
 def longer(values, size, room):  # type: ignore[no-untyped-def]
     """An array of ``room`` entries that begins with the first ``size`` of values.
@@ -195,21 +206,6 @@ def part(typingctx: Any, values: Any, start: Any, size: Any) -> Any:
         return _view(context, builder, signature, args[0], args[1], args[2])
 
     return (vector(values, types.intp, types.intp), codegen) if values.layout == "C" else None
-
-
-@intrinsic(lambda matrix, i, start, size: matrix[i, start : start + size])
-def row(typingctx: Any, matrix: Any, i: Any, start: Any, size: Any) -> Any:
-    """matrix[i, start : start + size]"""
-    vector = types.Array(matrix.dtype, 1, "C", readonly=not matrix.mutable)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        width = cgutils.unpack_tuple(builder, array.shape)[1]
-        start = builder.add(builder.mul(args[1], width), args[2])
-        return _view(context, builder, signature, args[0], start, args[3])
-
-    is_matrix = matrix.layout == "C" and matrix.ndim == 2
-    return (vector(matrix, types.intp, types.intp, types.intp), codegen) if is_matrix else None
 
 
 def _view(context: Any, builder: Any, signature: Any, value: object, start: Any, size: Any) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context, copy_context
 from functools import cache, wraps
 from queue import SimpleQueue
@@ -48,18 +48,14 @@ def blas_threads(n: int) -> int:
     return 1 if n < LARGE else settings().threads or free_cores()
 
 
-@contextmanager
-def large_lapack(n: int) -> Iterator[None]:
+def large_lapack(n: int) -> AbstractContextManager[None]:
     """BLAS on `blas_threads(n)` threads, for a routine of LAPACK that we have no tiles for."""
-    with _limited_blas(blas_threads(n)):
-        yield
+    return _limited_blas(blas_threads(n))
 
 
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
+def single_threaded_blas() -> AbstractContextManager[None]:
     """BLAS on one thread while anybody is inside."""
-    with _limited_blas(1):
-        yield
+    return _limited_blas(1)
 
 
 @contextmanager

@@ -22,7 +22,6 @@ _LINK = re.compile(r"\b(?:https?|ftp|mailto):[^\s<>\"']{1,2000}|\bwww\.[^\s<>\"'
 _ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w.-]{1,200}")
 _LOOKS_LIKE_HOST = re.compile(r"\s*(?:https?://)?([a-z0-9-]{1,60}(?:\.[a-z0-9-]{1,60}){1,6})", re.IGNORECASE)
 _PATH_WORD = re.compile(r"[a-z]{3,20}", re.IGNORECASE)
-_DIGIT_RUN = re.compile(r"\d+")
 _ZEROS = str.maketrans("123456789", "000000000")
 
 

@@ -35,6 +35,7 @@ LARGEST_BLOCK = 2048
 _PLACE = np.int64(LARGEST_BLOCK - 1)
 _FLAT = 1e-12  # an η below this part of Bᵢᵢ + Bⱼⱼ counts as this: points may be of very different sizes
 _LEAST = np.float32(1e-35)  # an η in its units, in float32
+_TINY = 1e-300  # what a quantity to divide by is at least
 _NONE = np.int64(-(2**63))
 #: a γ within this part of its range of a bound is there
 EDGE = 1e-12
@@ -120,36 +121,35 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
         down[t] = 0.0 if gamma[t] > lo[t] else np.inf
         largest = max(largest, abs(diag[t]))
     groups = 1 if split == q else 2
-    starts = np.array([0, split])
-    stops = np.array([split, q])
-    tops = np.zeros(2, np.int64)
-    reach = np.full(2, 1e-300)  # the largest difference of slopes when it was last positive
+    bounds, tops = np.empty(3, np.int64), np.empty(2, np.int64)  # group g is [bounds[g], bounds[g + 1])
+    bounds[0] = 0
+    bounds[1] = split
+    bounds[2] = q
+    reach = np.empty(2)  # the largest difference of slopes when it was last positive
     for g in range(groups):
-        s, e = starts[g], stops[g]
-        tops[g] = s + _highest(part(v, s, e - s), part(up, s, e - s))
-        for t in range(s, e):
+        s, n = bounds[g], bounds[g + 1] - bounds[g]
+        tops[g] = s + _highest(part(v, s, n), part(up, s, n))
+        reach[g] = _TINY
+        for t in range(s, s + n):
             reach[g] = max(reach[g], abs(v[t]))
-    if (
-        largest == 0.0 and q > 0
-    ):  # a conditionally positive definite B, such as -‖x - x'‖, may have no diagonal
+    flattest = _TINY
+    # A conditionally positive definite B, such as -‖x - x'‖, may have no diagonal.
+    if largest == 0.0 and q > 0:
         row = _row(B, ready, rows, slots, columns, tops[0])
         for t in range(q):
             largest = max(largest, abs(np.float64(row[t])))
-        flattest = max(_FLAT * largest, 1e-300)
-    else:
-        flattest = 1e-300
-    unit = 1.0 / max(largest, 1e-300)
+        flattest = max(_FLAT * largest, _TINY)
+    unit = 1.0 / max(largest, _TINY)
     steps = 0
     while steps < most:
         worst, i, j = tol, np.int64(-1), np.int64(-1)
         for g in range(groups):
-            s, e, a = starts[g], stops[g], tops[g]
-            if s == e or up[a] != 0.0:
+            s, n, a = bounds[g], bounds[g + 1] - bounds[g], tops[g]
+            if n == 0 or up[a] != 0.0:
                 continue
             # gains are compared in float32, in units that keep them of the order of 1
             scale = 1.0 / reach[g]
             row = _row(B, ready, rows, slots, columns, a)
-            n = e - s
             b, width = _partner(
                 part(v, s, n), part(down, s, n), part(row, s, n), part(diag, s, n),
                 v[a], diag[a], flattest, _FLAT, scale, unit,
@@ -172,16 +172,16 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, to
             # less than rounding: others may go up instead
             up[i] = -np.inf
             g = 0 if i < split else 1
-            s, e = starts[g], stops[g]
-            tops[g] = s + _highest(part(v, s, e - s), part(up, s, e - s))
+            s, n = bounds[g], bounds[g + 1] - bounds[g]
+            tops[g] = s + _highest(part(v, s, n), part(up, s, n))
             continue
         gamma[i], gamma[j] = high, low
-        for moved in (i, j):
-            up[moved] = 0.0 if gamma[moved] < hi[moved] else -np.inf
-            down[moved] = 0.0 if gamma[moved] > lo[moved] else np.inf
+        up[i] = 0.0 if high < hi[i] else -np.inf
+        up[j] = 0.0 if low < hi[j] else -np.inf
+        down[i] = 0.0 if high > lo[i] else np.inf
+        down[j] = 0.0 if low > lo[j] else np.inf
         for g in range(groups):
-            s, e = starts[g], stops[g]
-            n = e - s
+            s, n = bounds[g], bounds[g + 1] - bounds[g]
             tops[g] = s + _move(part(v, s, n), part(up, s, n), part(first, s, n), part(second, s, n), step)
         steps += 1
         if eta <= floor and rise == np.inf and fall == np.inf:
@@ -196,7 +196,7 @@ def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, mos
     largest = 0.0
     for t in range(q):
         largest = max(largest, abs(diag[t]))
-    flattest = max(_FLAT * largest, 1e-300)
+    flattest = max(_FLAT * largest, _TINY)
     steps = 0
     while steps < most:
         best, i = 0.0, -1
@@ -287,36 +287,22 @@ _STRIP = 4096
 @njit(nogil=True, cache=True, **OPTIONS)
 def add_rows(rows, slots, coef, start, stop, F):  # type: ignore[no-untyped-def]
     """F[: stop - start] += Σᵣ coefᵣ rows[slotsᵣ, start:stop], a strip of columns at a time."""
-    m = slots.shape[0]
+    m, width = slots.shape[0], rows.shape[1]
     for s in range(start, stop, _STRIP):
-        e = min(s + _STRIP, stop)
-        f = F[s - start : e - start]
+        n = min(_STRIP, stop - s)
+        f = part(F, s - start, n)
         r = 0
         while r + 4 <= m:
-            _add4(
-                rows[slots[r]][s:e],
-                rows[slots[r + 1]][s:e],
-                rows[slots[r + 2]][s:e],
-                rows[slots[r + 3]][s:e],
-                coef[r],
-                coef[r + 1],
-                coef[r + 2],
-                coef[r + 3],
-                f,
-            )
+            r0 = part(rows, slots[r] * width + s, n)
+            r1 = part(rows, slots[r + 1] * width + s, n)
+            r2 = part(rows, slots[r + 2] * width + s, n)
+            r3 = part(rows, slots[r + 3] * width + s, n)
+            a, b, c, d = coef[r], coef[r + 1], coef[r + 2], coef[r + 3]
+            for k in range(n):
+                f[k] += (a * r0[k] + b * r1[k]) + (c * r2[k] + d * r3[k])
             r += 4
         while r < m:
-            _add1(rows[slots[r]][s:e], coef[r], f)
+            r0, a = part(rows, slots[r] * width + s, n), coef[r]
+            for k in range(n):
+                f[k] += a * r0[k]
             r += 1
-
-
-@njit(nogil=True, **INNER)
-def _add4(r0, r1, r2, r3, a, b, c, d, f):  # type: ignore[no-untyped-def]
-    for k in range(f.shape[0]):
-        f[k] += (a * r0[k] + b * r1[k]) + (c * r2[k] + d * r3[k])
-
-
-@njit(nogil=True, **INNER)
-def _add1(row, a, f):  # type: ignore[no-untyped-def]
-    for k in range(f.shape[0]):
-        f[k] += a * row[k]

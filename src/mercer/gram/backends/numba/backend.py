@@ -8,32 +8,35 @@ multiplied as sparse matrices, touching only what is non-zero in both.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from ctypes import byref
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from threading import Lock, local
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  the BLAS that compiled code calls: loaded before it is limited
-from numba import from_dtype, types
 
 from mercer.gram.backends.base import REPAIR, Backend, Tile, cut
 from mercer.gram.backends.numba import codegen, loops
+from mercer.gram.backends.numba.distances import DIRECT, SHARED
+from mercer.gram.backends.numba.job import Job, address, scratch
+from mercer.gram.backends.numba.parts import tile_loop
+from mercer.gram.backends.numba.planes import DOT, EXTERNAL, SQDIST, SUM
 from mercer.gram.backends.numba.sparse_products import sparse_products
 from mercer.gram.sides import Side, ViewData
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
-from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["NumbaBackend"]
 
 _KINDS = {
-    "dot": loops.DOT,
-    "sqdist": loops.SQDIST,
-    "sum": loops.SUM,
-    "product": loops.SUM,
-    "external": loops.EXTERNAL,
+    "dot": DOT,
+    "sqdist": SQDIST,
+    "sum": SUM,
+    "product": SUM,
+    "external": EXTERNAL,
 }
 #: Columns of the data up to which squared distances are sums of differences, not products: a tenth faster in
 #: float64 (Gaussian, 1500 × 1500), as fast in float32, and there is little to repair.
@@ -50,6 +53,12 @@ _TILE = (124, 248)
 _ROWS_TILE = (256, 512)
 #: Columns of sparse rows and objects that are made ready together: whole tiles.
 _HANDED_OVER = 8 * _TILE[1]
+#: Bytes from which a matrix is not expected to stay in cache.
+_CACHE = 2**25
+#: Sums over sets are of float64.
+_SUMS = np.dtype(np.float64)
+#: Where the first view starts.
+_ONE_OFFSET = np.zeros(1, np.int64)
 #: Pairs of sparse rows whose differences are taken together.
 _REPAIRED = 4096
 
@@ -62,7 +71,16 @@ class _Facts(NamedTuple):
     is_shifted: bool
 
 
-_Layout = tuple[np.ndarray, np.ndarray, tuple[int, ...]]
+class _Layout(NamedTuple):
+    """How each plane is filled, what is wanted of each view, and the planes that are computed here."""
+
+    planes: np.ndarray  # (planes, 4), as ``job`` has it
+    views: np.ndarray  # (views, 4), as ``job`` has it
+    here: tuple[int, ...]
+    transposed: int  # numbers of a point, in all views, that are needed transposed
+    parts: tuple[str, ...]  # of the tile loop that fill the planes
+    planes_at: int  # addresses
+    views_at: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +93,6 @@ class _Code:
 
 #: the compiled code of every layout that was met
 _codes: dict[Hashable, _Code] = {}
-_NO_PLACES = np.empty(0, np.int64)
-_NO_SUMS = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -87,11 +103,16 @@ class Prepared:
     flat: np.ndarray  # in the wanted precision
     exact: np.ndarray  # what distances are repaired from: the same in float64, or as the points came
     offsets: np.ndarray  # (views,) where each view starts
-    norms: np.ndarray  # (views, n)
-    shift: np.ndarray  # (views, n)
-    values: np.ndarray  # (point values, n)
+    numbers: np.ndarray  # (2 views + values, n): norms and shifts of the views' points, and values of points
     facts: tuple[_Facts, ...]
     is_flat: bool  # every view is in the flat arrays
+
+    @cached_property
+    def addresses(self) -> tuple[int, int, int]:
+        """Those of flat, exact and numbers, while this object lives."""
+        flat = address(self.flat, self.flat.dtype)
+        exact = flat if self.exact is self.flat else address(self.exact, self.exact.dtype)
+        return flat, exact, address(self.numbers, self.flat.dtype)
 
 
 class NumbaBackend(Backend[Prepared]):
@@ -105,9 +126,8 @@ class NumbaBackend(Backend[Prepared]):
         self._code = self._load_code()
         self.tile = self._code.tile
         self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
-        self.tau = self.dtype.type(REPAIR[self.dtype])
+        self.tau = REPAIR[self.dtype]
         self.no_vectors = np.empty((0, 0), self.dtype)
-        self.no_planes = np.empty((0, 0, 0), self.dtype)
         self._memory = local()
 
     def _load_code(self, **options: Any) -> _Code:
@@ -125,6 +145,10 @@ class NumbaBackend(Backend[Prepared]):
     def _adding_tile(self) -> Any:
         """A tile that adds its rows to the first: values are not stored."""
         return self._load_code(adds_rows=True).tile
+
+    @cached_property
+    def _params_at(self) -> int:
+        return address(self.params, self.dtype)
 
     # --- sides ---------------------------------------------------------------------------------------
 
@@ -144,9 +168,7 @@ class NumbaBackend(Backend[Prepared]):
             flat,
             exact,
             prepared.offsets,
-            prepared.norms[:, index],
-            prepared.shift[:, index],
-            prepared.values[:, index],
+            prepared.numbers.take(index, axis=1),
             prepared.facts,
             True,
         )
@@ -163,13 +185,15 @@ class NumbaBackend(Backend[Prepared]):
 
     def _flatten(self, side: Side) -> Prepared:
         flat, exact = self._arrays([view for view in side.views if _is_dense(view)])
-        _sweep_for(self.dtype, exact.dtype)  # before threads need it
+        tile_loop(self.dtype, exact.dtype)  # before threads need it
         sizes = [view.matrix.size if _is_dense(view) else 0 for view in side.views]
-        zeros = np.zeros(side.n)
-        norms, shift = (
-            np.array([v if v.size else zeros for v in vectors], dtype=self.dtype).reshape(-1, side.n)
-            for vectors in ([view.norms for view in side.views], [view.shift for view in side.views])
-        )
+        numbers = np.zeros((2 * len(side.views) + len(side.values), side.n), self.dtype)
+        for v, view in enumerate(side.views):
+            if view.norms.size:
+                numbers[v] = view.norms
+            if view.shift.size:
+                numbers[len(side.views) + v] = view.shift
+        numbers[2 * len(side.views) :] = side.values
         facts = (
             _Facts(
                 view.width if view.norms.size else 0,
@@ -182,10 +206,8 @@ class NumbaBackend(Backend[Prepared]):
             side,
             flat,
             exact,
-            np.cumsum([0, *sizes])[:-1],
-            norms,
-            shift,
-            np.ascontiguousarray(side.values, dtype=self.dtype),
+            np.cumsum([0, *sizes])[:-1] if len(sizes) > 1 else _ONE_OFFSET,
+            numbers,
             tuple(facts),
             all(map(_is_dense, side.views)),
         )
@@ -270,28 +292,73 @@ class NumbaBackend(Backend[Prepared]):
         sums: np.ndarray | None = None,
     ) -> None:
         x, y, i, j, _ = tile
-        planes, views, here = self._layout(x.facts)
-        given = self._computed_here(here, tile) if here else self.no_planes
+        layout = self._layout(x.facts)
+        planes, views = layout.planes, layout.views
+        given = self._computed_here(layout.here, tile) if layout.here else None
         if not x.is_flat:  # sparse rows and objects: the range is handed over on its own, counted from 0
             x, y = self._local(x, i), self._local(y, j)
             i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
         if len(views) > 1:  # else both begin at 0
             views = views.copy()
             views[:, 0], views[:, 1] = x.offsets, y.offsets
-        _sweep_for(self.dtype, x.exact.dtype)(
-            (self._adding_tile if mode == loops.SUMS else self.tile).address, planes, views,
-            x.flat, x.exact, x.norms, x.shift, x.values,
-            y.flat, y.exact, y.norms, y.shift, y.values,
-            self.params, given, _TILE if mode != loops.SCATTER else _ROWS_TILE, self.tau,
-            i[0], i[1], j[0], j[1], out, at[0], at[1],
-            self.no_vectors if V is None else V, mode,
-            _NO_PLACES if targets is None else targets,
-            _NO_PLACES if column_targets is None else column_targets,
-            _NO_SUMS if sums is None else sums,
+        loop, real, size = tile_loop(self.dtype, x.exact.dtype), self.dtype, self.dtype.itemsize
+        height, breadth = _TILE if mode != loops.SCATTER else _ROWS_TILE
+        height, breadth = min(height, i[1] - i[0]), min(breadth, j[1] - j[0])
+        streams = out.nbytes > _CACHE
+        is_direct = mode == loops.STORE or (mode == loops.MIRROR and not streams)
+        n_views, n_planes, area = len(views), len(planes), height * breadth
+        n_left, n = len(x.numbers) - 2 * n_views, x.numbers.shape[1]
+        n_right, m = len(y.numbers) - 2 * n_views, y.numbers.shape[1]
+        x_flat, x_exact, x_numbers = x.addresses
+        y_flat, y_exact, y_numbers = y.addresses
+        # Memory: integers, a row of sums, planes, values, transposed points, values of points.
+        head = -(-8 * (3 + 3 * n_views + breadth) // 64) * 64  # whole cache lines
+        transposed = layout.transposed * breadth
+        floats = (n_planes + 2) * area + transposed + n_left * height + n_right * breadth
+        sizes, kept = scratch(head + size * floats)
+        q = sizes + head
+        values = q + (n_planes + 1) * area * size
+        yt = values + area * size
+        lefts = yt + transposed * size
+        job = Job(
+            tile=(self._adding_tile if mode == loops.SUMS else self.tile).address,
+            mode=mode, itemsize=size, planes=layout.planes_at, n_planes=n_planes, n_views=n_views,
+            views=layout.views_at if views is layout.views else address(views),
+            x=x_flat, x_exact=x_exact, x_norms=x_numbers, x_shift=x_numbers + n_views * n * size,
+            y=y_flat, y_exact=y_exact, y_norms=y_numbers, y_shift=y_numbers + n_views * m * size,
+            left=x_numbers + 2 * n_views * n * size, right=y_numbers + 2 * n_views * m * size,
+            n_left=n_left, n_right=n_right, x_points=n, y_points=m,
+            params=self._params_at, external=0 if given is None else address(given, real),
+            i0=i[0], i1=i[1], j0=j[0], j1=j[1], height=height, breadth=breadth,
+            is_direct=is_direct, streams=streams,
+            out=address(out, real), out_width=out.shape[1], oi=at[0], oj=at[1],
+            q=q, values=values, yt=yt, lefts=lefts, rights=lefts + n_left * height * size,
+            sizes=sizes, total=sizes + 8 * (3 + 3 * n_views),
         )  # fmt: skip
+        for part in layout.parts:
+            setattr(job, part, loop.address(part))
+        if mode > loops.MULTIPLY:
+            for part in self._finishing(mode, is_direct, i == j and i[1] - i[0] == height):
+                setattr(job, part, loop.address(part))
+        if V is not None:
+            job.vectors, job.n_vectors = address(V, real), V.shape[1]
+        if targets is not None:
+            job.places = address(targets)
+        if sums is not None and column_targets is not None:
+            job.column_places = address(column_targets)
+            job.sums, job.n_sums = address(sums, _SUMS), sums.shape[1]
+        loop.sweep(byref(job), self.tau, 0.0)
+        del kept  # not before the loop has ended
+
+    def _finishing(self, mode: int, is_direct: bool, is_one_tile: bool) -> list[str]:
+        """The parts of the tile loop that see a tile once its values are there."""
+        parts = ["add_by_sets"] if mode == loops.SUMS else []
+        parts += ["scatter"] if mode in (loops.MIRROR, loops.SCATTER) and not is_direct else []
+        parts += ["mirror_diagonal"] if mode == loops.MIRROR else []
+        parts += ["mirror_below"] if mode == loops.MIRROR and not is_one_tile else []
+        return parts
 
     def _layout(self, facts: tuple[_Facts, ...]) -> _Layout:
-        """How each plane is filled, what is wanted of each view, and the planes that are computed here."""
         layout = self._code.layouts.get(facts)
         if layout is None:
             layout = self._code.layouts[facts] = self._make_layout(facts)
@@ -305,22 +372,35 @@ class NumbaBackend(Backend[Prepared]):
         for p, plane in enumerate(self.program.planes):
             v = self.program.views.index(plane.view)
             kind = _KINDS[self.kind(plane)]
-            if kind == loops.EXTERNAL or facts[v].is_wide:
-                kind = loops.EXTERNAL
+            if kind == EXTERNAL or facts[v].is_wide:
+                kind = EXTERNAL
                 here.append(p)
-            elif kind == loops.DOT:
+            elif kind == DOT:
                 products[v] = p
                 planes[p, 3] = facts[v].is_shifted
-            elif kind == loops.SUM:
+            elif kind == SUM:
                 views[v, 3] = True
             planes[p, :2] = kind, v
         for p, (kind, v) in enumerate(planes[:, :2].tolist()):
-            if kind == loops.SQDIST and v in products:
-                planes[p, 2] = loops.SHARED + products[v]
-            elif kind == loops.SQDIST and facts[v].width <= _DIRECT_WIDTH:
-                planes[p, 2] = loops.DIRECT
+            if kind == SQDIST and v in products:
+                planes[p, 2] = SHARED + products[v]
+            elif kind == SQDIST and facts[v].width <= _DIRECT_WIDTH:
+                planes[p, 2] = DIRECT
                 views[v, 3] = True
-        return planes, views, tuple(here)
+        ways = {how == DIRECT for kind, _, how in planes[:, :3].tolist() if kind == SQDIST}
+        parts = ["fill_planes"]
+        parts += ["distances_from_differences"] if True in ways else []
+        parts += ["distances_from_products"] if False in ways else []
+        parts += ["repair_distances"] if False in ways or (ways and self.dtype.itemsize < 8) else []
+        return _Layout(
+            planes,
+            views,
+            tuple(here),
+            int(views[:, 2] @ views[:, 3]),
+            tuple(parts),
+            address(planes),
+            address(views),
+        )
 
     def _computed_here(
         self, here: tuple[int, ...], tile: Tile[Prepared]
@@ -334,49 +414,8 @@ class NumbaBackend(Backend[Prepared]):
             if isinstance(plane, External):
                 given.append(next(objects))
             else:
-                given.append(
-                    _sparse_plane(plane, self.program.views.index(plane.view), sides, float(self.tau))
-                )
+                given.append(_sparse_plane(plane, self.program.views.index(plane.view), sides, self.tau))
         return np.ascontiguousarray(given, dtype=self.dtype)
-
-
-_sweeps: dict[tuple[Any, Any], Any] = {}
-_sweep_guard = Lock()
-
-
-def _sweep_for(real: np.dtype[Any], exact: np.dtype[Any]) -> Any:
-    """The tile loop for a precision, and one to repair in: compiled or loaded when it is first asked for."""
-    if (real, exact) not in _sweeps:
-        with _sweep_guard:
-            if (real, exact) not in _sweeps:
-                _sweeps[real, exact] = _compile_sweep(from_dtype(real), from_dtype(exact))
-    return _sweeps[real, exact]
-
-
-def _compile_sweep(real: Any, exact: Any) -> Any:
-    """`loops.sweep` for one signature, and for no other ever after.
-
-    What is only read is declared so: a model in read-only memory (joblib's workers have theirs there) is
-    swept by the same code as any other. Each signature has a function of its own: one that could still be
-    compiled would be compiled anew, by a thread that calls it meanwhile, for arrays that may be written to.
-    """
-    whole = types.int64
-
-    def given(kind: Any, dimensions: int) -> Any:
-        return types.Array(kind, dimensions, "C", readonly=True)
-
-    side = (given(real, 1), given(exact, 1), *[given(real, 2)] * 3)
-    out, sums = types.Array(real, 2, "C"), types.Array(types.float64, 2, "C")
-    sweep = njit(nogil=True, cache=True, **OPTIONS)(loops.sweep)
-    sweep.compile(
-        (
-            whole, given(whole, 2), given(whole, 2), *side, *side, given(real, 1), given(real, 3),
-            types.UniTuple(whole, 2), real, whole, whole, whole, whole, out, whole, whole, given(real, 2),
-            whole, given(whole, 1), given(whole, 1), sums,
-        )
-    )  # fmt: skip
-    sweep.disable_compile()
-    return sweep
 
 
 def _dense_size(side: Side) -> int:

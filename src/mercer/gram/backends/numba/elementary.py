@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 
 from mercer.runtime.native import INNER, bits, choose, float_of, njit
 
@@ -129,13 +130,18 @@ _FLOAT32: dict[str, Any] = {
 
 def polynomial_of(real: type, coefficients: tuple[float, ...]) -> Callable[[Any], Any]:
     """Horner's rule, unrolled, constants in the given precision."""
-    names = {f"p{i}": real(c) for i, c in enumerate(coefficients)}
-    code = f"p{len(coefficients) - 1}"
-    for i in reversed(range(len(coefficients) - 1)):
-        code = f"({code} * z + p{i})"
-    scope: dict[str, Any] = {"__name__": __name__, **names}  # the name: Numba's cache looks it up
-    exec(f"def polynomial(z):\n    return {code}\n", scope)  # our own constants, printed above
-    return njit(**INNER)(scope["polynomial"])
+
+    @intrinsic
+    def polynomial(typingctx: Any, z: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            *others, total = (ir.Constant(args[0].type, float(real(c))) for c in coefficients)
+            for constant in reversed(others):
+                total = builder.fadd(builder.fmul(total, args[0]), constant)
+            return total
+
+        return z(z), codegen
+
+    return polynomial
 
 
 def _build_exp(real: type, facts: dict[str, Any]) -> Callable[..., Any]:

@@ -15,107 +15,128 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.linalg import check_blas_return
 
-__all__ = ["add_product", "call_tile", "either", "products", "stream", "tile_signature"]
+__all__ = [
+    "add_product",
+    "address_of",
+    "at",
+    "call_part",
+    "call_tile",
+    "copy",
+    "either",
+    "floats",
+    "integers",
+    "products",
+    "stream",
+    "tile_signature",
+]
+
+
+# --- pointers ------------------------------------------------------------------------------------
+
+
+@intrinsic
+def at(typingctx: Any, pointer: Any, place: Any) -> Any:
+    """The pointer to ``pointer[place]``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.gep(args[0], [args[1]])
+
+    return pointer(pointer, types.intp), codegen
+
+
+@intrinsic
+def copy(typingctx: Any, target: Any, source: Any, count: Any) -> Any:
+    """target[:count] = source[:count], where they do not overlap."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        size = context.get_abi_sizeof(context.get_value_type(signature.args[0].dtype))
+        cgutils.raw_memcpy(builder, args[0], args[1], args[2], size)
+        return context.get_dummy_value()
+
+    return types.void(target, source, types.intp), codegen
+
+
+@intrinsic
+def floats(typingctx: Any, address: Any, like: Any) -> Any:
+    """A pointer to the numbers at an address, which are of the same precision as ``like``."""
+    return types.CPointer(like)(types.int64, like), _pointer
+
+
+@intrinsic
+def address_of(typingctx: Any, pointer: Any) -> Any:
+    """The address that a pointer holds."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(args[0], ir.IntType(64))
+
+    return types.int64(pointer), codegen
+
+
+@intrinsic
+def integers(typingctx: Any, address: Any) -> Any:
+    """A pointer to the integers of 64 bits at an address."""
+    return types.CPointer(types.int64)(types.int64), _pointer
+
+
+def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
 
 # --- products ------------------------------------------------------------------------------------
 
 
 @intrinsic
-def products(
-    typingctx: Any, x: Any, xstart: Any, y: Any, ystart: Any, rows: Any, cols: Any, width: Any, out: Any
-) -> Any:
+def products(typingctx: Any, x: Any, y: Any, rows: Any, cols: Any, width: Any, out: Any) -> Any:
     """out = X Yᵀ, row-major, of ``rows`` points in x and ``cols`` points in y, each of ``width`` numbers."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        x, xstart, y, ystart, rows, cols, width, out = args
-        X, Y = (
-            _at(context, builder, signature.args[i], array, at)
-            for i, array, at in ((0, x, xstart), (2, y, ystart))
-        )
-        C = _at(context, builder, signature.args[7], out, ir.Constant(xstart.type, 0))
-        # BLAS counts by columns: there it is Y Xᵀ, with the transpose of what it takes Y for
-        _gemm(
-            context,
-            builder,
-            signature.args[0].dtype,
-            "tn",
-            (cols, rows, width),
-            Y,
-            width,
-            X,
-            width,
-            0,
-            C,
-            cols,
-        )
+        x, y, rows, cols, width, out = args
+        # BLAS counts by columns: there it is Y Xᵀ, with the transpose of what it takes Y for.
+        real = signature.args[0].dtype
+        _gemm(context, builder, real, "tn", (cols, rows, width), (y, width), (x, width), 0, (out, cols))
         return context.get_dummy_value()
 
     n = types.intp
-    return types.void(x, n, y, n, n, n, n, out), codegen
+    return types.void(x, y, n, n, n, out), codegen
 
 
 @intrinsic
-def add_product(
-    typingctx: Any, K: Any, rows: Any, cols: Any, V: Any, vstart: Any, out: Any, start: Any
-) -> Any:
-    """out[start : start + rows] += K V[vstart : vstart + cols], where K is row-major in a vector."""
+def add_product(typingctx: Any, K: Any, rows: Any, cols: Any, V: Any, m: Any, out: Any) -> Any:
+    """out += K V, all row-major: K is rows × cols, V is cols × m."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        K, rows, cols, V, vstart, out, start = args
-        matrix = context.make_array(signature.args[3])(context, builder, V)
-        m = cgutils.unpack_tuple(builder, matrix.shape)[1]
-        A = _at(context, builder, signature.args[0], K, ir.Constant(rows.type, 0))
-        B = _at(context, builder, signature.args[3], V, builder.mul(vstart, m))
-        C = _at(context, builder, signature.args[5], out, builder.mul(start, m))
-        _gemm(context, builder, signature.args[0].dtype, "nn", (m, rows, cols), B, m, A, cols, 1, C, m)
+        K, rows, cols, V, m, out = args
+        real = signature.args[0].dtype
+        _gemm(context, builder, real, "nn", (m, rows, cols), (V, m), (K, cols), 1, (out, m))
         return context.get_dummy_value()
 
     n = types.intp
-    return types.void(K, n, n, V, n, out, n), codegen
-
-
-def _at(context: Any, builder: Any, kind: Any, value: Any, start: Any) -> Any:
-    array = context.make_array(kind)(context, builder, value)
-    return builder.bitcast(builder.gep(array.data, [start]), cgutils.voidptr_t)
+    return types.void(K, n, n, V, n, out), codegen
 
 
 def _gemm(
-    context: Any, builder: Any, real: Any, turned: str, sizes: Any,
-    A: Any, lda: Any, B: Any, ldb: Any, beta: float, C: Any, ldc: Any,
-) -> None:  # fmt: skip
-    """C = op(A) op(B) + beta C, column-major, by the BLAS of SciPy as Numba calls it; no stride may be 0."""
-    char, whole, pointer = ir.IntType(8), lda.type, cgutils.voidptr_t
-    kind = [
-        char,
-        char,
-        char,
-        whole,
-        whole,
-        whole,
-        pointer,
-        pointer,
-        whole,
-        pointer,
-        whole,
-        pointer,
-        pointer,
-        whole,
-    ]
-    function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(ir.IntType(32), kind), "numba_xxgemm"
-    )
-    letters = [ir.Constant(char, ord(letter)) for letter in ("d" if real == types.float64 else "s") + turned]
-    one, factor = (
-        builder.bitcast(
-            cgutils.alloca_once_value(builder, ir.Constant(context.get_value_type(real), value)), pointer
-        )
-        for value in (1.0, beta)
-    )
+    context: Any, builder: Any, real: Any, turned: str, sizes: Any, A: Any, B: Any, beta: float, C: Any
+) -> None:
+    """C = op(A) op(B) + beta C, column-major, by the BLAS of SciPy as Numba calls it.
+
+    Each matrix is a pointer and its stride, which BLAS wants to be at least 1.
+    """
+    char, whole, pointer = ir.IntType(8), sizes[0].type, cgutils.voidptr_t
     least = ir.Constant(whole, 1)
-    lda, ldb, ldc = (builder.select(builder.icmp_signed(">", n, least), n, least) for n in (lda, ldb, ldc))
-    status = builder.call(function, [*letters, *sizes, one, A, lda, B, ldb, factor, C, ldc])
-    check_blas_return(context, builder, status)
+
+    def matrix(data: Any, stride: Any) -> list[Any]:
+        is_more = builder.icmp_signed(">", stride, least)
+        return [builder.bitcast(data, pointer), builder.select(is_more, stride, least)]
+
+    def number(value: float) -> Any:
+        place = cgutils.alloca_once_value(builder, ir.Constant(context.get_value_type(real), value))
+        return builder.bitcast(place, pointer)
+
+    letters = [ir.Constant(char, ord(letter)) for letter in ("d" if real == types.float64 else "s") + turned]
+    arguments = [*letters, *sizes, number(1.0), *matrix(*A), *matrix(*B), number(beta), *matrix(*C)]
+    kind = ir.FunctionType(ir.IntType(32), [argument.type for argument in arguments])
+    function = cgutils.get_or_insert_function(builder.module, kind, "numba_xxgemm")
+    check_blas_return(context, builder, builder.call(function, arguments))
 
 
 # --- calls, bits and cache lines -----------------------------------------------------------------
@@ -129,7 +150,7 @@ def tile_signature(real: Any) -> Any:
 @intrinsic
 def call_tile(
     typingctx: Any,
-    address: Any,
+    function: Any,
     q: Any,
     left: Any,
     right: Any,
@@ -139,19 +160,21 @@ def call_tile(
     out: Any,
     sizes: Any,
 ) -> Any:
-    """Call the C function at ``address`` with the data pointers of the arrays."""
-    signature = types.void(address, q, left, right, x, yt, params, out, sizes)
+    """Call the C function at an address with pointers, of which some may be given as addresses."""
+    return types.void(types.int64, q, left, right, x, yt, params, out, sizes), _call
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointers = []
-        for kind, value in zip(signature.args[1:], args[1:], strict=True):
-            array = context.make_array(kind)(context, builder, value)
-            pointers.append(builder.bitcast(array.data, cgutils.voidptr_t))
-        function = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t] * len(pointers))
-        builder.call(builder.inttoptr(args[0], function.as_pointer()), pointers)
-        return context.get_dummy_value()
 
-    return signature, codegen
+@intrinsic
+def call_part(typingctx: Any, function: Any, job: Any, tau: Any, unit: Any) -> Any:
+    """Call a part of the tile loop: the C function at an address."""
+    return types.void(types.int64, job, tau, unit), _call
+
+
+def _call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    address, *given = args
+    kind = ir.FunctionType(ir.VoidType(), [value.type for value in given])
+    builder.call(builder.inttoptr(address, kind.as_pointer()), given)
+    return context.get_dummy_value()
 
 
 @intrinsic
@@ -165,25 +188,24 @@ def either(typingctx: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def stream(typingctx: Any, target: Any, place: Any, source: Any, start: Any, stride: Any) -> Any:
-    """One cache line at once, past the caches: target[place : place + L] = source[start :: stride], L values.
+def stream(typingctx: Any, target: Any, source: Any, stride: Any) -> Any:
+    """One cache line at once, past the caches: target[:L] = source[: L · stride : stride], L values.
 
     The line must be aligned to 64 bytes. A plain store would first read the line that it overwrites.
     """
     lanes = 64 * 8 // target.dtype.bitwidth
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out, data = (context.make_array(signature.args[i])(context, builder, args[i]).data for i in (0, 2))
+        out, data, step = args
         real = context.get_data_type(signature.args[0].dtype)
         line = ir.Constant(ir.VectorType(real, lanes), ir.Undefined)
-        at = args[3]
+        place = ir.Constant(step.type, 0)
         for lane in range(lanes):
-            value = builder.load(builder.gep(data, [at]))
+            value = builder.load(builder.gep(data, [place]))
             line = builder.insert_element(line, value, ir.Constant(ir.IntType(32), lane))
-            at = builder.add(at, args[4])
-        pointer = builder.bitcast(builder.gep(out, [args[1]]), line.type.as_pointer())
-        store = builder.store(line, pointer, align=64)
+            place = builder.add(place, step)
+        store = builder.store(line, builder.bitcast(out, line.type.as_pointer()), align=64)
         store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
         return context.get_dummy_value()
 
-    return types.void(target, place, source, start, stride), codegen
+    return types.void(target, source, types.intp), codegen
