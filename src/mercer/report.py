@@ -67,6 +67,8 @@ class Plan:
     iterative: bool = False
     #: what the solver does, for the program; ``solver`` says it to people
     method: Method | None = None
+    #: of the factor of K that makes conjugate gradients take few iterations; 0 where there is none
+    rank: int = 0
     dtype: str = field(default_factory=lambda: settings().dtype)
     threads: int = field(default_factory=thread_count)
 

@@ -11,18 +11,27 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
+from mercer.data.scalars import is_number
 from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.ridge_plans import WORDS, dense_plan, lazy_plan
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
 from mercer.kernels.domain import Domain
 from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, choice, nonnegative, positive, whole
+from mercer.kernels.parameters import (
+    Parameter,
+    choice,
+    fixed,
+    nonnegative,
+    positive,
+    whole,
+)
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.config import config, memory_budget, settings, thread_count
@@ -121,9 +130,12 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
     fit_intercept : whether there is a b, which is not penalised
     solver : "cholesky"; "mixed", a factor in float32 that conjugate gradients in float64 refine to ``tol``,
         in half the time and memory; "primal", on the features of a linear or polynomial kernel; "cg",
-        conjugate gradients, which never stores K; "auto" takes the primal where there are so many fewer
+        conjugate gradients, which never stores K, with a factor of K of low rank that keeps the iterations
+        few; "auto" takes the primal where there are so many fewer
         features than points that it is less work, "mixed" for many points where α allows it or K fits the
         memory budget in float32 only, and "cg" where it does not fit at all
+    rank : for "cg", the rank of that factor, which takes n · rank numbers; "auto" is 10√n, 5000 at most, or
+        what half of the memory budget has room for; 0 for no factor
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
     tol : for "cg" and "mixed", the residual relative to y
     max_iter : for these two, iterations at most
@@ -158,6 +170,12 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         "lam": nonnegative(None, per_column=1.0, optional=True),
         "fit_intercept": flag(True),
         "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg")),
+        "rank": fixed(
+            "auto",
+            "'auto' or a whole number of at least 0",
+            lambda v: v == "auto" if isinstance(v, str) else is_number(v) and v >= 0 and v == int(v),
+            "one of them",
+        ),
         "indefinite": INDEFINITE,
         "tol": positive(1e-10),
         "max_iter": whole(1000),
@@ -175,6 +193,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         lam: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
+        rank: Any = "auto",
         indefinite: str = "refuse",
         tol: float = 1e-10,
         max_iter: int = 1000,
@@ -191,6 +210,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.rank = rank
         self.indefinite = indefinite
         self.tol = tol
         self.max_iter = max_iter
@@ -207,7 +227,9 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         alphas = self._alphas(Y.shape[1], weight)
         plan = self._plan(X, Y.shape[1])
         plan.require_memory(
-            "use fewer points"
+            "lower rank, use fewer points"
+            if plan.rank
+            else "use fewer points"
             if plan.iterative
             else "use solver='cg', which never stores K, use fewer points"
         )
@@ -315,17 +337,9 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             "cholesky": dense_plan(
                 Method.CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
-            "cg": Plan(
-                _WORDS[Method.LAZY],
-                n,
-                vectors + tiles,
-                50 * product,
-                ("K is computed anew in each iteration",),
-                iterative=True,
-                method=Method.LAZY,
-            ),
+            "cg": lazy_plan(n, vectors + tiles, product, self.rank, penalties),
             "mixed": Plan(
-                _WORDS[Method.MIXED],
+                WORDS[Method.MIXED],
                 n,
                 4 * n * n + 2 * vectors + tiles,
                 float(n) ** 3 / 3 + 16 * product,  # a product in float64 counts twice
@@ -340,7 +354,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
             why = (f"the kernel has {p:,} features" + ", fewer than there are points" * (p < n),)
             plans["primal"] = Plan(
-                _WORDS[Method.PRIMAL], n, memory, 4.0 * n * p**2 + 9.0 * p**3, why, method=Method.PRIMAL
+                WORDS[Method.PRIMAL], n, memory, 4.0 * n * p**2 + 9.0 * p**3, why, method=Method.PRIMAL
             )
         return plans
 
@@ -408,7 +422,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         weight: np.ndarray,
         journal: Journal,
     ) -> _Solution:
-        """By products with K alone; a factor in float32 makes them fewer where the plan says so."""
+        """By products with K, which a factor in float32 or of low rank makes fewer."""
         near = None
         if plan.method is Method.MIXED:
             with config(dtype="float32"):
@@ -423,6 +437,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 self.fit_intercept,
                 tol=self.tol,
                 max_iter=self.max_iter,
+                rank=plan.rank,
                 precondition=near,
                 control=control,
             )
@@ -434,26 +449,3 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most
 _MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64
-_WORDS: dict[Method | None, str] = {
-    Method.CHOLESKY: "Cholesky factorisation",
-    Method.PRIMAL: "Cholesky factorisation in the features",
-    Method.LAZY: "conjugate gradients",
-    Method.MIXED: "Cholesky factorisation in float32, refined by conjugate gradients",
-    Method.EIGENVALUES: "eigenvalues of K",
-}
-
-
-def dense_plan(
-    how: Method | str,
-    n: int,
-    cubes: float,
-    why: tuple[str, ...],
-    matrices: float = 1.0,
-    n_outputs: int = 1,
-    extra: int = 0,
-) -> Plan:
-    """A plan that stores K: ``cubes`` · n³ operations in the memory of ``matrices`` n × n matrices."""
-    itemsize = np.dtype(settings().dtype).itemsize
-    memory = int(matrices * n * n * itemsize) + 8 * n * (6 * n_outputs + 12) + extra
-    method = how if isinstance(how, Method) else None
-    return Plan(_WORDS.get(method, str(how)), n, memory, cubes * float(n) ** 3, why, method=method)
