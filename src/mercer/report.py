@@ -35,6 +35,8 @@ class Method(StrEnum):
     CONJUGATE = auto()
     #: products with a K that is computed anew for each of them
     LAZY = auto()
+    #: blocks of points, one after the other, with a K that is computed anew for each of them
+    BLOCKS = auto()
     #: a system of the kernel's features, not of the points
     PRIMAL = auto()
 

@@ -272,6 +272,25 @@ def test_float32_kernel_values_and_a_factor(rng):
     assert np.linalg.norm(model.predict(X) - exact.predict(X)) <= 1e-4 * np.linalg.norm(y)
 
 
+def test_blocks_of_points_on_request(rng, tmp_path):
+    X = rng.normal(size=(300, 2))
+    y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=300)
+    weight = rng.integers(0, 3, 300).astype(float)
+    exact = KernelRidge(1.0, kernel=Gaussian(1.0), solver="cholesky").fit(X, y, weight)
+    model = KernelRidge(1.0, kernel=Gaussian(1.0), solver="sketch", tol=1e-5).fit(X, y, weight)
+    report = model.report_
+    assert report.plan.solver == "block sketch-and-project" and report.plan.method == "blocks"
+    assert report.converged and report.gap <= 1e-8 * (weight @ y**2)
+    assert model.predict(X) == pytest.approx(exact.predict(X), abs=1e-4)
+    assert report.objective - exact.report_.objective <= report.gap
+    with pytest.warns(ConvergenceWarning, match="did not converge after 1 iterations, gap "):
+        KernelRidge(1e-2, kernel=Gaussian(1.0), solver="sketch", max_iter=1).fit(X, y)
+    slow = KernelRidge(1e-2, kernel=Gaussian(1.0), solver="sketch", max_time=1e-9)
+    with pytest.warns(ConvergenceWarning, match="ran out of max_time=1e-09 seconds .*, gap unknown"):
+        slow.fit(X, y)
+    assert np.isnan(slow.report_.gap)
+
+
 def test_a_factor_in_float32_takes_half_the_memory_and_is_refined(rng):
     X = rng.normal(size=(1500, 3))
     y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=1500)
@@ -509,7 +528,10 @@ def test_refusals(problem):
     for options, text in [
         ({"alpha": -1.0}, "alpha must be non-negative, got -1.0"),
         ({"lam": -1.0}, "lam must be non-negative"),
-        ({"solver": "svd"}, "solver must be one of 'auto', 'cholesky', 'mixed', 'primal', 'cg', got 'svd'"),
+        (
+            {"solver": "svd"},
+            "solver must be one of 'auto', 'cholesky', 'mixed', 'primal', 'cg', 'sketch', got 'svd'",
+        ),
         ({"rank": -1}, "rank must be 'auto' or a whole number of at least 0, got -1"),
         ({"rank": "all"}, "rank must be 'auto' or a whole number of at least 0, got 'all'"),
         ({"solver": "primal"}, "needs a kernel with explicit features, linear or polynomial, got Gaussian"),

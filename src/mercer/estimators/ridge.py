@@ -18,7 +18,7 @@ from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
-from mercer.estimators.shared.ridge_plans import WORDS, dense_plan, lazy_plan
+from mercer.estimators.shared.ridge_plans import WORDS, block_plan, dense_plan, lazy_plan
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
@@ -40,6 +40,7 @@ from mercer.solvers.linear.iterated import iterated_ridge
 from mercer.solvers.linear.primal import primal_ridge
 from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
+from mercer.solvers.linear.sketch_project import blocks_per_pass, sketched_ridge
 
 __all__ = ["KernelRegressorMixin", "KernelRidge", "dense_plan"]
 
@@ -131,15 +132,16 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
     solver : "cholesky"; "mixed", a factor in float32 that conjugate gradients in float64 refine to ``tol``,
         in half the time and memory; "primal", on the features of a linear or polynomial kernel; "cg",
         conjugate gradients, which never stores K, with a factor of K of low rank that keeps the iterations
-        few; "auto" takes the primal where there are so many fewer
+        few; "sketch", block sketch-and-project, which never has more than a hundredth of the points in work:
+        some digits where "cg" takes too long; "auto" takes the primal where there are so many fewer
         features than points that it is less work, "mixed" for many points where α allows it or K fits the
         memory budget in float32 only, and "cg" where it does not fit at all
     rank : for "cg", the rank of that factor, which takes n · rank numbers; "auto" is 10√n, 5000 at most, or
         what half of the memory budget has room for; 0 for no factor
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
-    tol : for "cg" and "mixed", the residual relative to y
-    max_iter : for these two, iterations at most
-    max_time, progress, checkpoint, resume : for the iterations of these two, control over a long run; see
+    tol : for "cg", "mixed" and "sketch", the residual relative to y
+    max_iter : for these, iterations at most; of "sketch" they are passes over all points
+    max_time, progress, checkpoint, resume : for the iterations of these, control over a long run; see
         ``mercer.estimators.shared.iterative``
 
     Attributes
@@ -169,7 +171,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         "alpha": nonnegative(1.0, per_column=1.0),
         "lam": nonnegative(None, per_column=1.0, optional=True),
         "fit_intercept": flag(True),
-        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg")),
+        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg", "sketch")),
         "rank": fixed(
             "auto",
             "'auto' or a whole number of at least 0",
@@ -293,7 +295,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 Method.EIGENVALUES, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs
             )
         if self._must_clip(X):
-            if self.solver in ("cg", "mixed"):
+            if self.solver in ("cg", "mixed", "sketch"):
                 raise InputError(
                     f"indefinite='clip' takes the eigenvalues of K, got solver={self.solver!r}, which does "
                     "not compute them: pass solver='auto'"
@@ -338,6 +340,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
                 Method.CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
             "cg": lazy_plan(n, vectors + tiles, product, self.rank, penalties),
+            "sketch": block_plan(n, vectors + tiles, product, penalties, n_outputs),
             "mixed": Plan(
                 WORDS[Method.MIXED],
                 n,
@@ -374,7 +377,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
             dense_plan(Method.CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
         self._warn_if_lost(journal, X, alphas, weight)
         gram = Gram(self.kernel_, X, cache=0)
-        if plan.method in (Method.LAZY, Method.MIXED):
+        if plan.method in (Method.LAZY, Method.MIXED, Method.BLOCKS):
             return self._iterate(plan, gram, X, Y, alphas, weight, journal)
         if not alphas.all():
             if alphas.any():
@@ -422,26 +425,23 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         weight: np.ndarray,
         journal: Journal,
     ) -> _Solution:
-        """By products with K, which a factor in float32 or of low rank makes fewer."""
+        """By products with K, which a factor in float32 or of low rank makes fewer, or with its blocks."""
         near = None
         if plan.method is Method.MIXED:
             with config(dtype="float32"):
                 single = Gram(self.kernel_, X, cache=0)
             near = single_inverse(single, weight, float(alphas.min()))
-        with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
-            result = iterated_ridge(
-                gram,
-                Y,
-                alphas,
-                weight,
-                self.fit_intercept,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                rank=plan.rank,
-                precondition=near,
-                control=control,
-            )
-        self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {result.gap:.2g}")
+        steps = self.max_iter * (blocks_per_pass(len(Y)) if plan.method is Method.BLOCKS else 1)
+        with self._control(WORDS[plan.method], steps, X, Y, weight, self.kernel_) as control:
+            options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "control": control}
+            if plan.method is Method.BLOCKS:
+                result = sketched_ridge(gram, Y, alphas, weight, self.fit_intercept, **options)
+            else:
+                options |= {"rank": plan.rank, "precondition": near}
+                result = iterated_ridge(gram, Y, alphas, weight, self.fit_intercept, **options)
+        assert result.gap is not None
+        how_far = "gap unknown" if np.isnan(result.gap) else f"gap {result.gap:.2g}"
+        self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
         facts = {name: getattr(result, name) for name in ("stopped", "iterations", "gap")}
         facts["time"] = control.total_seconds
         return _Solution(X, result.coef, result.intercept, result.objective, facts=facts)

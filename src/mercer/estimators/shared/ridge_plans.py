@@ -10,17 +10,21 @@ from mercer.estimators.shared.low_rank import factor_words
 from mercer.report import Method, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.linear.precondition import factor_memory, usual_rank
+from mercer.solvers.linear.sketch_project import BLOCK_RANK, block_size
 
-__all__ = ["WORDS", "dense_plan", "lazy_plan"]
+__all__ = ["WORDS", "block_plan", "dense_plan", "lazy_plan"]
 
 #: of K with vectors, until the residual is 1e-10 of y: what α and the spectrum of K make of it
 _TYPICAL_PRODUCTS = 60
+#: of block sketch-and-project, for the two or three digits that a prediction needs
+_TYPICAL_PASSES = 50
 WORDS: dict[Method | None, str] = {
     Method.CHOLESKY: "Cholesky factorisation",
     Method.PRIMAL: "Cholesky factorisation in the features",
     Method.LAZY: "conjugate gradients",
     Method.MIXED: "Cholesky factorisation in float32, refined by conjugate gradients",
     Method.EIGENVALUES: "eigenvalues of K",
+    Method.BLOCKS: "block sketch-and-project",
 }
 
 
@@ -58,3 +62,12 @@ def lazy_plan(n: int, memory: int, product: float, chosen_rank: Any, penalties: 
         why.append(factor_words(rank))
     words = WORDS[Method.LAZY] + f" with a factor of rank {rank:,}" * bool(rank)
     return Plan(words, n, memory, flops, tuple(why), iterative=True, method=Method.LAZY, rank=rank)
+
+
+def block_plan(n: int, memory: int, product: float, systems: int, n_outputs: int) -> Plan:
+    """Block sketch-and-project; the arguments as in `lazy_plan`."""
+    block, item = block_size(n), np.dtype(settings().dtype).itemsize
+    memory += factor_memory(block, min(BLOCK_RANK, block), item, systems=systems) + 8 * 12 * n * n_outputs
+    why = ("it was asked for: a pass over all blocks is the work of one product with K",)
+    words, flops = WORDS[Method.BLOCKS], _TYPICAL_PASSES * product
+    return Plan(words, n, memory, flops, why, iterative=True, method=Method.BLOCKS)

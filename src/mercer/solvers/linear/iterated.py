@@ -1,12 +1,9 @@
 r"""Kernel ridge regression by conjugate gradients, which multiply by K and never factorise it.
 
-Minimise  Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖²,   the problem of `ridge`, whose S, s and M = S K S + αI these are
-Solve     M z = S y by `conjugate_gradient`; with an intercept M v = s too, one more system for each
-          different α, and then b = sᵀz / sᵀv and z - b v
+Solve     the systems of `ridge_systems`, with M = S K S + αI, by `conjugate_gradient`
 Near      a factor of K of low rank, from `pivoted_cholesky`, makes the iterations few where α is small: for
           each different α the preconditioner of `precondition`
-Bound     M z = S (y - b 1) - ρ, and sᵀz = 0 where there is a b, by its choice. If z and b are off by δ and β,
-          Mδ + βs = -ρ, and the objective is ‖ρ‖² - α δᵀMδ ≤ ‖ρ‖² above its minimum
+Stop      when every residual is at most tol times its right-hand side; the gap is the ‖ρ‖² of `ridge_systems`
 Cost      a product with K per iteration, and none afterwards: values follow from z and ρ
 """
 
@@ -21,6 +18,7 @@ from mercer.solvers.landmarks.pivots import pivoted_cholesky
 from mercer.solvers.linear.conjugate import Multiply, conjugate_gradient
 from mercer.solvers.linear.precondition import Damped
 from mercer.solvers.linear.ridge import RidgeResult
+from mercer.solvers.linear.ridge_systems import RidgeSystems
 
 __all__ = ["iterated_ridge"]
 
@@ -47,49 +45,26 @@ def iterated_ridge(
     (array([ 0.375, -0.125]), 'converged')
     """
     control = Control() if control is None else control
-    root, t = np.sqrt(weight)[:, None], Y.shape[1]
-    distinct, which = np.unique(alphas, return_inverse=True)
-    right, shifts = root * Y, alphas
-    if fit_intercept:
-        right = np.hstack([right, np.repeat(root, len(distinct), axis=1)])
-        shifts = np.concatenate([alphas, distinct])
+    systems = RidgeSystems(Y, alphas, weight, fit_intercept)
     if control.restored is not None:  # the budget, and with it the rank, may be another now
         rank = int(control.restored["rank"])
     if rank:
-        inverses = _inverses(K, rank, weight, distinct, control)
+        inverses = _inverses(K, rank, weight, systems.shifts, control)
         if inverses is not None:
-            options["precondition"] = [inverses[shift] for shift in shifts]
+            options["precondition"] = [inverses[shift] for shift in systems.shifts]
     found = conjugate_gradient(
-        lambda V: root * (K @ (root * V)),
-        right,
-        shifts=shifts,
+        lambda V: systems.root * (K @ (systems.root * V)),
+        systems.right,
+        shifts=systems.shifts,
         control=control,
         facts={"rank": rank},
         **options,
     )
-    Z, residual, intercept = found.solution[:, :t], found.residual[:, :t], np.zeros(t)
-    if fit_intercept:
-        V = found.solution[:, t:][:, which]
-        total = (root * V).sum(axis=0)
-        # Before the first iteration there is nothing yet: the mean is the best constant then.
-        intercept = np.where(total > 0, (root * Z).sum(axis=0), weight @ Y)
-        intercept /= np.where(total > 0, total, weight.sum())
-        Z = Z - V * intercept
-        residual = residual - found.residual[:, t:][:, which] * intercept
-    errors = alphas * Z + residual
-    fitted = root * (Y - intercept) - errors
-    return RidgeResult(
-        coef=root * Z,
-        intercept=intercept,
-        objective=(errors**2).sum(axis=0) + alphas * (Z * fitted).sum(axis=0),
-        gap=float((residual**2).sum()),
-        iterations=found.iterations,
-        stopped=found.stopped,
-    )
+    return systems.result(found.solution, found.residual, found)
 
 
 def _inverses(
-    K: Any, rank: int, weight: np.ndarray, alphas: np.ndarray, control: Control
+    K: Any, rank: int, weight: np.ndarray, shifts: np.ndarray, control: Control
 ) -> dict[float, Multiply] | None:
     """P for each α; None where the control stops the run before the factor is whole.
 
@@ -100,4 +75,4 @@ def _inverses(
     )
     if near.is_cut:
         return None
-    return {alpha: Damped(near.factor, near.residual, weight, alpha).solve for alpha in alphas}
+    return {alpha: Damped(near.factor, near.residual, weight, alpha).solve for alpha in np.unique(shifts)}
