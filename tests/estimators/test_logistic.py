@@ -248,7 +248,7 @@ def test_a_kernel_matrix_that_does_not_fit_takes_few_products_with_a_factor(rng,
     plan = lazy.report_.plan
     assert plan.rank > 50 and f"a factor of K of rank {plan.rank} keeps the iterations few" in str(plan)
     assert plan.memory <= 2.7e6
-    monkeypatch.setattr("mercer.estimators.logistic.usual_rank", lambda *_: 0)
+    monkeypatch.setattr("mercer.estimators.logistic.usual_rank", lambda *_, **__: 0)
     with config(memory="2700KB", threads=1):
         slow = KernelLogisticRegression(Gaussian(1.0), C=1e3).fit(X, y)
     assert "there is no memory for a factor of K" in str(slow.report_.plan)

@@ -246,7 +246,7 @@ class KernelLogisticRegression(
             )
             if self.solver == "gradient":
                 return self._newton_plan(Method.LAZY, n, vectors, 500 * (product + kernel), why)
-            rank = usual_rank(n, (budget - vectors) // 2, item, n_outputs)
+            rank = usual_rank(n, (budget - vectors) // 2, item, n_outputs, is_repeated=True)
             # some ten steps, each with an L of its own and six products
             memory = vectors + factor_memory(n, rank, item, n_outputs) * bool(rank)
             flops = 60 * (product + kernel) + 10.0 * n * (n_outputs * rank) ** 2

@@ -163,7 +163,7 @@ class _KernelMachine(IterativeMixin, DefiniteMixin, KernelMixin):
             method, memory, flops = Method.CONJUGATE, stored + vectors, steps * 600.0 * n * n
             why.append("K fits the memory budget, but not a factor of it beside it")
         else:
-            rank = usual_rank(n, (memory_budget() - vectors) // 2, item)
+            rank = usual_rank(n, (memory_budget() - vectors) // 2, item, is_repeated=True)
             memory = vectors + factor_memory(n, rank, item) * bool(rank)
             # each step has an L of its own and some twenty products
             method, flops = Method.LAZY, steps * (400.0 * n * n + 1.0 * n * rank**2)

@@ -136,7 +136,7 @@ class KernelRidge(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMix
         some digits where "cg" takes too long; "auto" takes the primal where there are so many fewer
         features than points that it is less work, "mixed" for many points where α allows it or K fits the
         memory budget in float32 only, and "cg" where it does not fit at all
-    rank : for "cg", the rank of that factor, which takes n · rank numbers; "auto" is 10√n, 5000 at most, or
+    rank : for "cg", the rank of that factor, which takes n · rank numbers; "auto" is 20√n, 5000 at most, or
         what half of the memory budget has room for; 0 for no factor
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
     tol : for "cg", "mixed" and "sketch", the residual relative to y

@@ -90,7 +90,8 @@ def test_columns_with_preconditioners_of_their_own(rng):
 
 
 def test_the_rank_follows_points_and_memory():
-    assert usual_rank(10_000, 2**34) == 1000
+    assert usual_rank(10_000, 2**34) == 2000
+    assert usual_rank(10_000, 2**34, is_repeated=True) == 1000
     assert usual_rank(100, 2**34) == 25  # a quarter of the points
     assert usual_rank(10_000, 0) == 0
     for n, memory, options in [

@@ -36,22 +36,27 @@ __all__ = ["Damped", "factor_memory", "least_damping", "usual_rank", "weighted_s
 _LEAST_DAMPING = 1e-13
 _COLUMNS_PER_TASK = 128  # of GᵀG
 _ROWS_AT_A_TIME = 1024  # of G, weighted in a copy of them: 1 MiB
-#: k = 10√n: the factor, 2nk² multiplications, then takes as long as ten products or so.
-_RANK_PER_ROOT = 10.0
+#: k = 20√n: the factor, 2nk² operations, then takes as long as ten products or so, and on data whose
+#: eigenvalues fall slowly (kin40k, σ = 1.4) saves three times that. Newton's steps make an L each: half of k.
+_RANK_PER_ROOT = 20.0
 _LARGEST_RANK = 5000  # beyond it L, of k² numbers, costs more than it saves
 
 
-def usual_rank(n: int, memory: int, item: int = 8, functions: int = 1, systems: int = 1) -> int:
+def usual_rank(
+    n: int, memory: int, item: int = 8, functions: int = 1, systems: int = 1, is_repeated: bool = False
+) -> int:
     """k for n points, a quarter of them at most, where F and L may take ``memory`` bytes; 0 without room.
 
-    Several functions that are coupled have one L of all of them: k is less then. See `factor_memory`.
+    Several functions that are coupled have one L of all of them: k is less then, as it is where L is made
+    again and again. See `factor_memory`.
 
-    >>> usual_rank(40_000, 2**32), usual_rank(10**6, 2**36), usual_rank(40_000, 2**28)
-    (2000, 5000, 773)
-    >>> usual_rank(40_000, 2**32, functions=10)
-    400
+    >>> usual_rank(40_000, 2**32), usual_rank(10**6, 2**36), usual_rank(10**6, 2**20)
+    (4000, 5000, 0)
+    >>> usual_rank(40_000, 2**32, is_repeated=True), usual_rank(40_000, 2**32, functions=10, is_repeated=True)
+    (2000, 400)
     """
     wanted = min(_RANK_PER_ROOT * math.sqrt(n), _LARGEST_RANK) * min(1.0, 2.0 / functions)
+    wanted *= 0.5 if is_repeated else 1.0
     rank = min(int(wanted), n // 4)
     while rank and factor_memory(n, rank, item, functions, systems) > memory:
         rank = int(0.9 * rank)
