@@ -114,7 +114,7 @@ class Report:
     #: the value that was minimised
     objective: float | None = None
     #: how far above the minimum the objective is at most; None where there is nothing to minimise, NaN where
-    #: nobody knows: K is not known to be positive semi-definite
+    #: nobody knows: K is not known to be positive semi-definite, or blocks of it were all there was time for
     gap: float | None = None
     #: what was warned about
     warnings: tuple[str, ...] = ()
@@ -135,9 +135,10 @@ class Report:
         if self.objective is not None:
             parts.append(f"objective {self.objective:.10g}")
         if self.gap is not None and isnan(self.gap):
-            parts.append(
-                "how far above the minimum is unknown: the kernel is not known to be positive definite"
-            )
+            cause = "the kernel is not known to be positive definite"
+            if self.plan.method is Method.BLOCKS:
+                cause = "the run was stopped before a product with all of K could tell"
+            parts.append(f"how far above the minimum is unknown: {cause}")
         elif self.gap is not None:
             parts.append(f"at most {self.gap:.2g} above the minimum")
         parts += [format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]

@@ -289,6 +289,7 @@ def test_blocks_of_points_on_request(rng, tmp_path):
     with pytest.warns(ConvergenceWarning, match="ran out of max_time=1e-09 seconds .*, gap unknown"):
         slow.fit(X, y)
     assert np.isnan(slow.report_.gap)
+    assert "unknown: the run was stopped before a product with all of K could tell" in str(slow.report_)
 
 
 def test_a_factor_in_float32_takes_half_the_memory_and_is_refined(rng):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian, Gram
+from mercer.solvers.control import Control
 from mercer.solvers.landmarks.pivots import pivoted_cholesky
 from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk
 from mercer.solvers.risk.newton import newton
@@ -88,6 +89,18 @@ def test_newton_needs_a_fraction_of_the_products(rng, gram, points, functions, f
     assert quick.stopped == plain.stopped == "converged"
     assert quick.products <= plain.products / 3
     assert abs(quick.objective - exact.objective) <= quick.gap + exact.gap + 1e-12 * exact.objective
+
+
+def test_a_stopped_run_resumes(rng, gram, points, tmp_path):
+    K, near = Lazy(gram.dense()), pivoted_cholesky(gram, 30, random_state=0)
+    risk = LogisticRisk(np.where(points[:, 0] + 0.5 * rng.normal(size=250) > 0, 1.0, -1.0), 1e3)
+    whole = newton(K, risk, 1.0, near=near)
+    for limit in (2, 100):
+        again = pivoted_cholesky(gram, 30, random_state=0)
+        with Control(checkpoint=tmp_path / "state.npz", resume=True) as control:
+            part = newton(K, risk, 1.0, near=again, max_iter=limit, control=control)
+    np.testing.assert_array_equal(part.coef, whole.coef)
+    assert part.iterations == whole.iterations > 2 and part.products == whole.products
 
 
 def test_a_curvature_without_roots_is_solved_without_the_factor(gram):
