@@ -53,6 +53,8 @@ APART = {
 #: imports against the direction, inside functions, each for a reason that its file states
 KNOWN = {
     ("kernels/base.py", "gram"),  # kernel(X) is a convenience
+    ("gram/landmark_map.py", "solvers"),  # a map is made by a factorisation
+    ("gram/lowrank.py", "solvers"),  # so is a matrix of low rank
     ("selection/auto.py", "tables"),  # a frame with columns of several kinds
 }
 

@@ -165,7 +165,8 @@ FAMILIES = """
             continue
         y = np.arange(14) % 3 if is_classifier(kind()) else X[:, 0] + X[:, 1] ** 2
         model = kind().fit(X, y)
-        assert "NUMBA_DISABLE_JIT=1 forbids compiled code" in str(model.report_.plan), name
+        if name != "RandomFeatures":  # which has nothing that is compiled
+            assert "NUMBA_DISABLE_JIT=1 forbids compiled code" in str(model.report_.plan), name
         values = model.transform(X) if hasattr(model, "transform") else model.predict(X)
         assert np.isfinite(values).all()
     try:

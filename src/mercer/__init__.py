@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mercer.certify import certify  # at run time the module, which is called like the function
     from mercer.certify.smoothness import smoothness
     from mercer.estimators.fisher import KernelFisherDiscriminant
+    from mercer.estimators.landmark_features import LandmarkFeatures
     from mercer.estimators.least_squares import KernelLeastSquares
     from mercer.estimators.linear_perceptron import Perceptron
     from mercer.estimators.logistic import KernelLogisticRegression
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from mercer.estimators.ridge_cv import KernelRidgeCV
     from mercer.estimators.svc import SVC, NuSVC
     from mercer.estimators.svr import SVR, NuSVR
+    from mercer.features.random_features import RandomFeatures
+    from mercer.gram.lowrank import LowRank
     from mercer.kernels.columns.table import ColumnKernel
     from mercer.kernels.graphs.random_walk import RandomWalk
     from mercer.kernels.graphs.shortest_path import ShortestPath
@@ -91,7 +94,9 @@ _LATER = {
     "KernelPerceptron": "mercer.estimators.perceptron",
     "KernelRidge": "mercer.estimators.ridge",
     "KernelRidgeCV": "mercer.estimators.ridge_cv",
+    "LandmarkFeatures": "mercer.estimators.landmark_features",
     "LocalAlignment": "mercer.kernels.strings.alignment",
+    "LowRank": "mercer.gram.lowrank",
     "MailClassifier": "mercer.selection.mail",
     "Mismatch": "mercer.kernels.strings.mismatch",
     "NodeLabels": "mercer.kernels.graphs.weisfeiler_lehman",
@@ -101,6 +106,7 @@ _LATER = {
     "PartialTree": "mercer.kernels.trees.kernels",
     "ParzenClassifier": "mercer.estimators.parzen",
     "Perceptron": "mercer.estimators.linear_perceptron",
+    "RandomFeatures": "mercer.features.random_features",
     "RandomWalk": "mercer.kernels.graphs.random_walk",
     "SVC": "mercer.estimators.svc",
     "SVR": "mercer.estimators.svr",
@@ -171,9 +177,11 @@ __all__ = [
     "KernelPerceptron",
     "KernelRidge",
     "KernelRidgeCV",
+    "LandmarkFeatures",
     "Laplacian",
     "Linear",
     "LocalAlignment",
+    "LowRank",
     "MailClassifier",
     "Matern",
     "Min",
@@ -189,6 +197,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Radial",
+    "RandomFeatures",
     "RandomWalk",
     "RationalQuadratic",
     "SVC",

@@ -27,12 +27,14 @@ from mercer import (
     KernelPerceptron,
     KernelRidge,
     KernelRidgeCV,
+    LandmarkFeatures,
     MailClassifier,
     NuSVC,
     NuSVR,
     OneClassSVM,
     ParzenClassifier,
     Perceptron,
+    RandomFeatures,
 )
 from mercer.errors import InputError
 from mercer.persist import load, save
@@ -89,6 +91,7 @@ MODELS = {
     "KernelLogisticRegression": lambda: KernelLogisticRegression().fit(X, THREE),
     "KernelFisherDiscriminant": lambda: KernelFisherDiscriminant().fit(X, THREE),
     "KernelPCA": lambda: KernelPCA(n_components=2, fit_inverse_transform=True).fit(X),
+    "LandmarkFeatures": lambda: LandmarkFeatures(n_components=5).fit(X),
     "ParzenClassifier": lambda: ParzenClassifier().fit(X, THREE),
     "ParzenClassifier, two classes": lambda: ParzenClassifier(fit_offset=False).fit(X, TWO),
     "KernelPerceptron": lambda: KernelPerceptron().fit(X, TWO),
@@ -100,6 +103,7 @@ MODELS = {
     "AutoKernelClassifier": lambda: AutoKernelClassifier(kernel=SCALES).fit(X, TWO),
     "AutoKernelRegressor": lambda: AutoKernelRegressor(kernel=SCALES).fit(X, REAL),
     "MailClassifier": lambda: MailClassifier().fit(MAILS, ["spam"] * 8 + ["ham"] * 8),
+    "RandomFeatures": lambda: RandomFeatures(n_components=10).fit(X),
     "TableModel": lambda: TableModel(SVC(kernel=Gaussian(1.0))).fit(FRAME, TWO),
 }
 

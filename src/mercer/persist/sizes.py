@@ -58,6 +58,7 @@ _SHAPES: dict[str, dict[str, str]] = {
         "eigenvalues_": "F", "eigenvectors_": "nF", "residuals_": "F~", "explained_variance_": "F",
         "explained_variance_ratio_": "F", "_weight": "n", "scores_fit_": "nF", "dual_coef_": "nd",
     },
+    "LandmarkFeatures": {"components_": "n pts", "component_indices_": "n", "expansion_.coef": "nn"},
     "ParzenClassifier": {
         "priors_": "C", "squared_norms_": "C~", "_total": "C", "_square": "C", "_codes": "n<C",
         "_weight": "n", "_anchors": "n pts",
@@ -70,6 +71,7 @@ _SHAPES: dict[str, dict[str, str]] = {
     },
     "Perceptron": {"coef_": "Fd", "intercept_": "F", "_w": "dF", "_b": "F"},
     "MailClassifier": {"left_out_": "N~", "support_": "S<N", "dual_coef_": "S"},
+    "RandomFeatures": {"frequencies_": "Wd", "weights_": "W"},
     "LinearClassifierMixin": {"coef_": "*d"},
 }
 # fmt: on

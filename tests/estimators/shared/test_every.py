@@ -13,7 +13,17 @@ from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import mercer
-from mercer import SVC, Expansion, Gaussian, KernelPCA, NuSVC, OneClassSVM, Perceptron, config
+from mercer import (
+    SVC,
+    Expansion,
+    Gaussian,
+    KernelPCA,
+    LandmarkFeatures,
+    NuSVC,
+    OneClassSVM,
+    Perceptron,
+    config,
+)
 from mercer.errors import SlowPathWarning
 from mercer.report import Plan, Report
 
@@ -105,7 +115,7 @@ def test_the_expansion_is_what_was_learned(kind, X, rng):
     values = model.expansion_(new)
     if is_regressor(model):
         assert values == pytest.approx(model.predict(new))
-    elif kind is KernelPCA or kind.__name__ == "KernelFisherDiscriminant":
+    elif kind in (KernelPCA, LandmarkFeatures) or kind.__name__ == "KernelFisherDiscriminant":
         assert values == pytest.approx(model.transform(new), abs=1e-10)
     else:
         assert values == pytest.approx(model.decision_function(new), abs=1e-10)
@@ -212,7 +222,7 @@ def test_bad_numbers_are_refused(kind, X):
             make(kind).fit(broken, y)
         with pytest.raises(ValueError, match=r"NaN|inf"):
             outputs(fit(make(kind), X, y), broken)
-    if kind in (KernelPCA, OneClassSVM):
+    if kind in (KernelPCA, LandmarkFeatures, OneClassSVM):
         return  # they have no targets
     with pytest.raises(ValueError, match="inconsistent"):
         make(kind).fit(X, y[:-1])

@@ -230,8 +230,8 @@ def test_what_does_not_fit_is_refused():
 
 def test_blocks_follow_the_share_of_accepted_points(rng):
     """Proposals cost b² entries, accepted rows n entries each: few acceptances make small blocks."""
-    far = pivots._Run(Stored(np.eye(900)), 300, np.ones(900), 0)
-    near = pivots._Run(Stored(np.ones((900, 900)) + 1e-3 * np.eye(900)), 300, np.ones(900), 0)
+    far = pivots._Run(Stored(np.eye(900)), 300, np.ones(900), 0.0, 0)
+    near = pivots._Run(Stored(np.ones((900, 900)) + 1e-3 * np.eye(900)), 300, np.ones(900), 0.0, 0)
     for run in (far, near):
         run.add_block()
     assert far._block == 45 and near._block == 10  # one and a half times 30; a third

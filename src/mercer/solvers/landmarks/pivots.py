@@ -76,9 +76,12 @@ def pivoted_cholesky(
     *,
     random_state: Any = None,
     weight: np.ndarray | None = None,  # (n,) ≥ 0
+    least: float = 0.0,
     stopped: Callable[[], bool] = lambda: False,
 ) -> PivotedFactor:
-    """At most ``rank`` pivots of K and its factor; a point of weight 0 is never a pivot.
+    """At most ``rank`` pivots of K and its factor.
+
+    A point of weight 0 is never a pivot, nor one with no more left than the share ``least`` of k(x, x).
 
     ``stopped`` is asked after each block of pivots: when it says so, the factor is what there is by then.
 
@@ -104,7 +107,8 @@ def pivoted_cholesky(
         "lower the rank, use float32",
     )
     with single_threaded_blas():
-        run = _Run(K, rank, np.ones(n) if weight is None else weight, seed_of(random_state))
+        weight = np.ones(n) if weight is None else weight
+        run = _Run(K, rank, weight, least, seed_of(random_state))
         while goes_on := run.goes_on():
             if stopped():
                 break
@@ -119,11 +123,12 @@ def _largest_block(rank: int) -> int:
 class _Run:
     """The state of a run: F, d, and how many points the next block proposes."""
 
-    def __init__(self, K: BlockMatrix, rank: int, weight: np.ndarray, seed: int) -> None:
+    def __init__(self, K: BlockMatrix, rank: int, weight: np.ndarray, least: float, seed: int) -> None:
         n = K.shape[0]
         self._K = K
         self._rank = rank
         self._weight = np.asarray(weight, dtype=np.float64)
+        self._least = least
         self._random = np.random.default_rng(seed)
         self._diagonal = np.asarray(K.diag(), dtype=np.float64)
         _check_diagonal(self._diagonal)
@@ -163,13 +168,14 @@ class _Run:
         self._block = max(bounded, _SMALLEST_BLOCK)
 
     def _rounding(self, points: Any = slice(None)) -> np.ndarray:
-        """The residual that rounding alone makes.
+        """The residual that counts as nothing.
 
-        It is 4 units in the last place of k(x, x) for the values of K, and half a unit for each column of F,
-        of random sign.
+        Rounding makes 4 units in the last place of k(x, x) for the values of K, and half a unit for each
+        column of F, of random sign.
         """
         units = 4 + 0.5 * math.sqrt(len(self._pivots))
-        return units * float(np.finfo(self._K.dtype).eps) * self._diagonal[points]
+        share = max(units * float(np.finfo(self._K.dtype).eps), self._least)
+        return share * self._diagonal[points]
 
     def _mass(self) -> np.ndarray:  # (n,)
         """What the probability of a point is proportional to."""
