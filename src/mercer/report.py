@@ -37,6 +37,8 @@ class Method(StrEnum):
     LAZY = auto()
     #: products with the values of K that are not zero, which are stored
     SPARSE = auto()
+    #: blocks of points, one after the other, with a K that is computed anew for each of them
+    BLOCKS = auto()
     #: a system of the kernel's features, not of the points
     PRIMAL = auto()
     #: passes over K(X, Z), f being restricted to landmarks Z
@@ -71,6 +73,8 @@ class Plan:
     iterative: bool = False
     #: what the solver does, for the program; ``solver`` says it to people
     method: Method | None = None
+    #: of the factor of K that makes conjugate gradients take few iterations; 0 where there is none
+    rank: int = 0
     dtype: str = field(default_factory=lambda: settings().dtype)
     threads: int = field(default_factory=thread_count)
 
@@ -114,7 +118,7 @@ class Report:
     #: the value that was minimised
     objective: float | None = None
     #: how far above the minimum the objective is at most; None where there is nothing to minimise, NaN where
-    #: nobody knows: K is not known to be positive semi-definite
+    #: nobody knows: K is not known to be positive semi-definite, or blocks of it were all there was time for
     gap: float | None = None
     #: with landmarks, how far above the minimum over all functions, not only those on the landmarks, at most;
     #: None without landmarks, and where it would take too long to know
@@ -138,9 +142,10 @@ class Report:
         if self.objective is not None:
             parts.append(f"objective {self.objective:.10g}")
         if self.gap is not None and isnan(self.gap):
-            parts.append(
-                "how far above the minimum is unknown: the kernel is not known to be positive definite"
-            )
+            cause = "the kernel is not known to be positive definite"
+            if self.plan.method is Method.BLOCKS:
+                cause = "the run was stopped before a product with all of K could tell"
+            parts.append(f"how far above the minimum is unknown: {cause}")
         elif self.gap is not None:
             where = " on these landmarks" if self.plan.method is Method.LANDMARKS else ""
             parts.append(f"at most {self.gap:.2g} above the minimum{where}")

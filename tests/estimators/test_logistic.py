@@ -237,6 +237,33 @@ def test_report_and_plan(moons):
         KernelLogisticRegression().fit(X, y)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_kernel_matrix_that_does_not_fit_takes_few_products_with_a_factor(rng, classes, monkeypatch):
+    X = rng.normal(size=(600, 2))
+    y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=600), [0.0] if classes == 2 else [-0.5, 0.5])
+    model = KernelLogisticRegression(Gaussian(1.0), C=1e3)
+    stored = KernelLogisticRegression(Gaussian(1.0), C=1e3).fit(X, y)
+    with config(memory="2700KB", threads=1):
+        lazy = model.fit(X, y)
+    plan = lazy.report_.plan
+    assert plan.rank > 50 and f"a factor of K of rank {plan.rank} keeps the iterations few" in str(plan)
+    assert plan.memory <= 2.7e6
+    monkeypatch.setattr("mercer.estimators.logistic.usual_rank", lambda *_, **__: 0)
+    with config(memory="2700KB", threads=1):
+        slow = KernelLogisticRegression(Gaussian(1.0), C=1e3).fit(X, y)
+    assert "there is no memory for a factor of K" in str(slow.report_.plan)
+    assert lazy.n_products_ <= slow.n_products_ / 3
+    gap = lazy.report_.gap + stored.report_.gap
+    assert abs(lazy.report_.objective - stored.report_.objective) <= gap + 1e-12 * stored.report_.objective
+
+
+def test_time_that_ends_in_the_factor_is_told(rng):
+    X, y = rng.normal(size=(300, 2)), rng.integers(2, size=300)
+    with config(memory="300KB", threads=1), pytest.warns(ConvergenceWarning, match="ran out of max_time"):
+        model = KernelLogisticRegression(Gaussian(1.0), max_time=1e-9).fit(X, y)
+    assert model.report_.stopped == "max_time" and model.n_iter_ == 0
+
+
 @pytest.mark.parametrize(("classes", "dtype"), [(2, "float64"), (2, "float32"), (5, "float64")])
 def test_memory_is_what_the_plan_says(rng, classes, dtype):
     X, y = rng.normal(size=(1500, 3)), rng.integers(classes, size=1500)

@@ -441,6 +441,19 @@ def test_small_budgets_make_it_lazy(rng):
         KernelMachineClassifier().fit(big, np.arange(20_000) % 2)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_lazy_kernel_matrix_has_a_factor_beside_it(rng, loss):
+    X = rng.normal(size=(500, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=500) > 0
+    options = {"kernel": Gaussian(1.0), "loss": loss, "alpha": 1e-3, "tol": 1e-5}
+    stored = KernelMachineClassifier(**options).fit(X, y)
+    with config(memory="1900KB", threads=1):
+        lazy = KernelMachineClassifier(**options).fit(X, y)
+    assert lazy.report_.plan.rank > 50 and lazy.report_.plan.memory <= 1.9e6
+    gap = lazy.report_.gap + stored.report_.gap
+    assert abs(lazy.report_.objective - stored.report_.objective) <= gap + 1e-12 * stored.report_.objective
+
+
 # --- long runs -----------------------------------------------------------------------------------------
 
 

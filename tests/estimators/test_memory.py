@@ -96,6 +96,7 @@ def measure(parent):
     [
         ("KernelRidge(kernel=Gaussian(1.0))", REAL),
         ("KernelRidge(kernel=Gaussian(1.0), solver='cg')", REAL),
+        ("KernelRidge(kernel=Gaussian(1.0), solver='sketch', max_iter=1)", REAL),
         ("KernelRidgeCV(kernel=Gaussian(1.0))", REAL),
         ("KernelLogisticRegression(Gaussian(1.0))", TWO),
         ("KernelLogisticRegression(Gaussian(1.0))", THREE),

@@ -216,7 +216,8 @@ def test_a_small_budget_changes_the_plan(rng):
     with config(memory="12MiB", threads=2):
         model = KernelRidge(1e-2, kernel=Gaussian(1.0))
         plan = model.plan(X)
-        assert plan.solver == "conjugate gradients" and plan.iterative
+        assert plan.solver.startswith("conjugate gradients with a factor of rank ") and plan.iterative
+        assert 0 < plan.rank < 375 and plan.memory <= 12 * 2**20  # a quarter of n would take 4.5 MB
         assert "does not fit the memory budget" in plan.why[0]
         with pytest.raises(MemoryBudgetError, match="solver='cg'"):
             KernelRidge(1e-2, kernel=Gaussian(1.0), solver="cholesky").fit(X, y)
@@ -226,6 +227,69 @@ def test_a_small_budget_changes_the_plan(rng):
     assert lean.predict(X) == pytest.approx(full.predict(X), abs=1e-7)
     assert 0 <= lean.report_.gap <= 1e-12
     assert lean.report_.objective == pytest.approx(full.report_.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_factor_of_low_rank_makes_small_penalties_practical(rng, weighted):
+    X = rng.normal(size=(800, 3))
+    Y = np.column_stack([np.sin(X).sum(axis=1), X[:, 0]]) + 0.1 * rng.normal(size=(800, 2))
+    weight = rng.integers(0, 3, 800).astype(float) if weighted else None
+    options = {"alpha": [1e-4, 1e-2], "kernel": Gaussian(1.0)}
+    exact = KernelRidge(**options, solver="cholesky").fit(X, Y, weight)
+    with pytest.warns(ConvergenceWarning, match="did not converge after 300 iterations"):
+        KernelRidge(**options, solver="cg", rank=0, max_iter=300).fit(X, Y, weight)
+    model = KernelRidge(**options, solver="cg", rank=200).fit(X, Y, weight)
+    assert model.report_.converged and model.report_.iterations <= 100
+    # the gap bounds the squared distance on the points with a weight; others are between them
+    np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-5)
+    assert model.report_.plan.rank == 200 and "rank 200 keeps the iterations few" in str(model.report_.plan)
+    free = KernelRidge(**options, solver="cg", rank=0).plan(X, Y)
+    assert free.rank == 0 and free.solver == "conjugate gradients" and len(free.why) == 1
+    assert model.report_.memory - free.memory >= 8 * 800 * 200
+
+
+def test_a_factor_that_does_not_fit_is_refused_or_left_out_and_told(rng):
+    X, y = rng.normal(size=(3000, 3)), rng.normal(size=3000)
+    large = KernelRidge(1.0, kernel=Gaussian(1.0), solver="cg", rank=2000)
+    with (
+        config(memory="8MiB", threads=1),
+        pytest.raises(MemoryBudgetError, match="lower rank, use fewer points"),
+    ):
+        large.fit(X, y)
+    with config(memory="2600KB", threads=1):  # what vectors and tiles take
+        plan = KernelRidge(1.0, kernel=Gaussian(1.0)).plan(X)
+    assert plan.rank == 0 and "there is no memory for a factor of K" in str(plan)
+
+
+def test_float32_kernel_values_and_a_factor(rng):
+    X = rng.normal(size=(500, 3))
+    y = np.sin(X).sum(axis=1)
+    exact = KernelRidge(1e-2, kernel=Gaussian(1.0), solver="cholesky").fit(X, y)
+    with config(dtype="float32"):
+        model = KernelRidge(1e-2, kernel=Gaussian(1.0), solver="cg", tol=1e-5).fit(X, y)
+    assert model.report_.converged and model.report_.iterations < 60
+    # a residual of 1e-5 |y|, and products in float32
+    assert np.linalg.norm(model.predict(X) - exact.predict(X)) <= 1e-4 * np.linalg.norm(y)
+
+
+def test_blocks_of_points_on_request(rng, tmp_path):
+    X = rng.normal(size=(300, 2))
+    y = np.sin(X).sum(axis=1) + 0.1 * rng.normal(size=300)
+    weight = rng.integers(0, 3, 300).astype(float)
+    exact = KernelRidge(1.0, kernel=Gaussian(1.0), solver="cholesky").fit(X, y, weight)
+    model = KernelRidge(1.0, kernel=Gaussian(1.0), solver="sketch", tol=1e-5).fit(X, y, weight)
+    report = model.report_
+    assert report.plan.solver == "block sketch-and-project" and report.plan.method == "blocks"
+    assert report.converged and report.gap <= 1e-8 * (weight @ y**2)
+    assert model.predict(X) == pytest.approx(exact.predict(X), abs=1e-4)
+    assert report.objective - exact.report_.objective <= report.gap
+    with pytest.warns(ConvergenceWarning, match="did not converge after 1 iterations, gap "):
+        KernelRidge(1e-2, kernel=Gaussian(1.0), solver="sketch", max_iter=1).fit(X, y)
+    slow = KernelRidge(1e-2, kernel=Gaussian(1.0), solver="sketch", max_time=1e-9)
+    with pytest.warns(ConvergenceWarning, match="ran out of max_time=1e-09 seconds .*, gap unknown"):
+        slow.fit(X, y)
+    assert np.isnan(slow.report_.gap)
+    assert "unknown: the run was stopped before a product with all of K could tell" in str(slow.report_)
 
 
 def test_a_factor_in_float32_takes_half_the_memory_and_is_refined(rng):
@@ -467,8 +531,10 @@ def test_refusals(problem):
         ({"lam": -1.0}, "lam must be non-negative"),
         (
             {"solver": "svd"},
-            "solver must be one of 'auto', 'cholesky', 'mixed', 'primal', 'cg', 'sparse', got 'svd'",
+            "'auto', 'cholesky', 'mixed', 'primal', 'cg', 'sparse', 'sketch', got 'svd'",
         ),
+        ({"rank": -1}, "rank must be 'auto' or a whole number of at least 0, got -1"),
+        ({"rank": "all"}, "rank must be 'auto' or a whole number of at least 0, got 'all'"),
         ({"solver": "primal"}, "needs a kernel with explicit features, linear or polynomial, got Gaussian"),
         ({"max_time": 0}, "max_time must be positive"),
         ({"resume": "yes"}, "resume must be True or False"),

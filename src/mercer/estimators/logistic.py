@@ -2,6 +2,7 @@ r"""Kernel logistic regression as a scikit-learn classifier."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from mercer.estimators.shared.classes import KernelClassifierMixin, signs
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
+from mercer.estimators.shared.low_rank import factor_words, low_rank
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -26,6 +28,7 @@ from mercer.report import HOW, Journal, Method, Plan, Report
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.newton import restricted_newton
+from mercer.solvers.linear.precondition import factor_memory, usual_rank
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.descent import descend
 from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
@@ -258,7 +261,8 @@ class KernelLogisticRegression(
         }
         if self.solver == "gradient":
             return descend(K, risk, 1.0, accelerate=True, **options)
-        return newton(K, risk, 1.0, direct=plan.method is Method.CHOLESKY, **options)
+        near = low_rank(gram, plan.rank, control)
+        return newton(K, risk, 1.0, direct=plan.method is Method.CHOLESKY, near=near, **options)
 
     def _tell(self, journal: Journal, result: DescentResult, unit: float) -> None:
         if result.rounded and result.stopped == Stop.CONVERGED:
@@ -290,8 +294,14 @@ class KernelLogisticRegression(
             why = (
                 "the kernel matrix does not fit the memory budget: its values are computed for every product"
             )
-            memory, flops = vectors, 200 * (product + kernel)
-            return self._newton_plan(Method.LAZY, n, memory, flops, why)
+            if self.solver == "gradient":
+                return self._newton_plan(Method.LAZY, n, vectors, 500 * (product + kernel), why)
+            rank = usual_rank(n, (budget - vectors) // 2, item, n_outputs, is_repeated=True)
+            # some ten steps, each with an L of its own and six products
+            memory = vectors + factor_memory(n, rank, item, n_outputs) * bool(rank)
+            flops = 60 * (product + kernel) + 10.0 * n * (n_outputs * rank) ** 2
+            plan = self._newton_plan(Method.LAZY, n, memory, flops, why)
+            return replace(plan, rank=rank, why=(*plan.why, factor_words(rank)))
         if self.solver == "gradient":
             why = "the kernel matrix fits the memory budget"
             memory, flops = stored + vectors, 500 * product + kernel

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
+from mercer.data.scalars import is_number
 from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
@@ -20,13 +21,21 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.ridge_plans import WORDS, block_plan, dense_plan, lazy_plan
 from mercer.estimators.shared.sparse_plan import POINTS_WORTH_A_LOOK, sparse_plan
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
 from mercer.kernels.domain import Domain
 from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, choice, nonnegative, positive, whole
+from mercer.kernels.parameters import (
+    Parameter,
+    choice,
+    fixed,
+    nonnegative,
+    positive,
+    whole,
+)
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.config import config, memory_budget, settings, thread_count
@@ -37,6 +46,7 @@ from mercer.solvers.linear.near_inverse import near_inverse
 from mercer.solvers.linear.primal import primal_ridge
 from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
+from mercer.solvers.linear.sketch_project import blocks_per_pass, sketched_ridge
 
 __all__ = ["KernelRidge", "dense_plan"]
 
@@ -75,17 +85,21 @@ class KernelRidge(
     fit_intercept : whether there is a b, which is not penalised
     solver : "cholesky"; "mixed", a factor in float32 that conjugate gradients in float64 refine to ``tol``,
         in half the time and memory; "primal", on the features of a linear or polynomial kernel; "cg",
-        conjugate gradients, which never stores K; "sparse", the same on the values of K that are not zero,
-        for kernels that are zero beyond some distance (Wendland, B-splines, products with them); "auto" takes
-        the primal where there are so many fewer features than points that it is less work, "sparse" where
-        there are so few values, "mixed" for many points where α allows it or K fits the memory budget in
-        float32 only, and "cg" where it does not fit at all
+        conjugate gradients, which never stores K, with a factor of K of low rank that keeps the iterations
+        few; "sketch", block sketch-and-project, which never has more than a hundredth of the points in work:
+        some digits where "cg" takes too long; "sparse", conjugate gradients on the values of K that are not
+        zero, for kernels that are zero beyond some distance (Wendland, B-splines, products with them); "auto"
+        takes the primal where there are so many fewer features than points that it is less work, "sparse"
+        where there are so few values, "mixed" for many points where α allows it or K fits the memory budget
+        in float32 only, and "cg" where it does not fit at all
+    rank : for "cg", the rank of that factor, which takes n · rank numbers; "auto" is 20√n, 5000 at most, or
+        what half of the memory budget has room for; 0 for no factor
     landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
         learned from all of X; see `mercer.estimators.shared.landmarks`
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
-    tol : for "cg", "mixed" and "sparse", the residual relative to y; for landmarks its root, which makes the
-        gap about ``tol`` of the objective
-    max_iter : for these, iterations at most
+    tol : for "cg", "mixed", "sparse" and "sketch", the residual relative to y; for landmarks its root, which
+        makes the gap about ``tol`` of the objective
+    max_iter : for these, iterations at most; of "sketch" they are passes over all points
     max_time, progress, checkpoint, resume : for the iterations of these, control over a long run; see
         ``mercer.estimators.shared.iterative``
 
@@ -116,7 +130,13 @@ class KernelRidge(
         "alpha": nonnegative(1.0, per_column=1.0),
         "lam": nonnegative(None, per_column=1.0, optional=True),
         "fit_intercept": flag(True),
-        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg", "sparse")),
+        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg", "sparse", "sketch")),
+        "rank": fixed(
+            "auto",
+            "'auto' or a whole number of at least 0",
+            lambda v: v == "auto" if isinstance(v, str) else is_number(v) and v >= 0 and v == int(v),
+            "one of them",
+        ),
         "landmarks": LANDMARKS,
         "indefinite": INDEFINITE,
         "tol": positive(1e-10),
@@ -135,6 +155,7 @@ class KernelRidge(
         lam: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
+        rank: Any = "auto",
         landmarks: Any = None,
         indefinite: str = "refuse",
         tol: float = 1e-10,
@@ -152,6 +173,7 @@ class KernelRidge(
         self.lam = lam
         self.fit_intercept = fit_intercept
         self.solver = solver
+        self.rank = rank
         self.landmarks = landmarks
         self.indefinite = indefinite
         self.tol = tol
@@ -169,7 +191,9 @@ class KernelRidge(
         alphas = self._alphas(Y.shape[1], weight)
         plan = self._plan(X, Y.shape[1])
         plan.require_memory(
-            "use fewer points"
+            "lower rank, use fewer points"
+            if plan.rank
+            else "use fewer points"
             if plan.iterative
             else "use solver='cg', which never stores K, use fewer points"
         )
@@ -282,7 +306,7 @@ class KernelRidge(
                 Method.EIGENVALUES, n, 10.0, ("without a penalty K may be singular",), 2.2, n_outputs
             )
         if self._must_clip(X):
-            if self.solver in ("cg", "mixed", "sparse"):
+            if self.solver in ("cg", "mixed", "sparse", "sketch"):
                 raise InputError(
                     f"indefinite='clip' takes the eigenvalues of K, got solver={self.solver!r}, which does "
                     "not compute them: pass solver='auto'"
@@ -326,17 +350,10 @@ class KernelRidge(
             "cholesky": dense_plan(
                 Method.CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
-            "cg": Plan(
-                _WORDS[Method.LAZY],
-                n,
-                vectors + tiles,
-                50 * product,
-                ("K is computed anew in each iteration",),
-                iterative=True,
-                method=Method.LAZY,
-            ),
+            "cg": lazy_plan(n, vectors + tiles, product, self.rank, penalties),
+            "sketch": block_plan(n, vectors + tiles, product, penalties, n_outputs),
             "mixed": Plan(
-                _WORDS[Method.MIXED],
+                WORDS[Method.MIXED],
                 n,
                 4 * n * n + 2 * vectors + tiles,
                 float(n) ** 3 / 3 + 16 * product,  # a product in float64 counts twice
@@ -353,7 +370,7 @@ class KernelRidge(
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
             why = (f"the kernel has {p:,} features" + ", fewer than there are points" * (p < n),)
             plans["primal"] = Plan(
-                _WORDS[Method.PRIMAL], n, memory, 4.0 * n * p**2 + 9.0 * p**3, why, method=Method.PRIMAL
+                WORDS[Method.PRIMAL], n, memory, 4.0 * n * p**2 + 9.0 * p**3, why, method=Method.PRIMAL
             )
         return plans
 
@@ -373,7 +390,7 @@ class KernelRidge(
             dense_plan(Method.CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
         self._warn_if_lost(journal, X, alphas, weight)
         gram = Gram(self.kernel_, X, cache=0)
-        if plan.method in (Method.LAZY, Method.MIXED, Method.SPARSE):
+        if plan.method in (Method.LAZY, Method.MIXED, Method.SPARSE, Method.BLOCKS):
             return self._iterate(plan, gram, X, Y, alphas, weight, journal)
         if not alphas.all():
             if alphas.any():
@@ -421,28 +438,26 @@ class KernelRidge(
         weight: np.ndarray,
         journal: Journal,
     ) -> _Solution:
-        """By products with K alone; a factor in float32, or a sparse one, makes them fewer."""
+        """By products with K, which some factor of it makes fewer, or with its blocks."""
         near, K = None, gram
         if plan.method is Method.MIXED:
             with config(dtype="float32"):
                 single = Gram(self.kernel_, X, cache=0)
             near = single_inverse(single, weight, float(alphas.min()))
-        with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
+        steps = self.max_iter * (blocks_per_pass(len(Y)) if plan.method is Method.BLOCKS else 1)
+        with self._control(WORDS[plan.method], steps, X, Y, weight, self.kernel_) as control:
+            options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "control": control}
             if plan.method is Method.SPARSE:
                 K = gram.sparse()
                 near = near_inverse(K, weight, float(alphas.min()))
-            result = iterated_ridge(
-                K,
-                Y,
-                alphas,
-                weight,
-                self.fit_intercept,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                precondition=near,
-                control=control,
-            )
-        self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {result.gap:.2g}")
+            if plan.method is Method.BLOCKS:
+                result = sketched_ridge(gram, Y, alphas, weight, self.fit_intercept, **options)
+            else:
+                options |= {"rank": plan.rank, "precondition": near}
+                result = iterated_ridge(K, Y, alphas, weight, self.fit_intercept, **options)
+        assert result.gap is not None
+        how_far = "gap unknown" if np.isnan(result.gap) else f"gap {result.gap:.2g}"
+        self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
         facts = {name: getattr(result, name) for name in ("stopped", "iterations", "gap")}
         facts["time"] = control.total_seconds
         return _Solution(X, result.coef, result.intercept, result.objective, facts=facts)
@@ -454,26 +469,3 @@ _NEEDS = {
     "primal": "solver='primal' needs a kernel with explicit features, linear or polynomial",
     "sparse": "solver='sparse' needs a kernel that is zero beyond some distance, such as Wendland or BSpline",
 }
-_WORDS: dict[Method | None, str] = {
-    Method.CHOLESKY: "Cholesky factorisation",
-    Method.PRIMAL: "Cholesky factorisation in the features",
-    Method.LAZY: "conjugate gradients",
-    Method.MIXED: "Cholesky factorisation in float32, refined by conjugate gradients",
-    Method.EIGENVALUES: "eigenvalues of K",
-}
-
-
-def dense_plan(
-    how: Method | str,
-    n: int,
-    cubes: float,
-    why: tuple[str, ...],
-    matrices: float = 1.0,
-    n_outputs: int = 1,
-    extra: int = 0,
-) -> Plan:
-    """A plan that stores K: ``cubes`` · n³ operations in the memory of ``matrices`` n × n matrices."""
-    itemsize = np.dtype(settings().dtype).itemsize
-    memory = int(matrices * n * n * itemsize) + 8 * n * (6 * n_outputs + 12) + extra
-    method = how if isinstance(how, Method) else None
-    return Plan(_WORDS.get(method, str(how)), n, memory, cubes * float(n) ** 3, why, method=method)

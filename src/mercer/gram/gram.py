@@ -239,14 +239,15 @@ class Gram:
         y = self._backend.take(self._y, self._sides.right, j, "columns")
         self._scatter(Tile(x, y, (0, len(i)), (0, len(j))), out, np.arange(len(i)))
 
-    def combine(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,)
-        """Σᵣ coefᵣ K[:, indexᵣ] in float64, for solvers: columns are not stored, nothing is checked."""
-        total = np.zeros(self.shape[0])
+    def combine(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,) or (n, p)
+        """K[:, index] @ coef in float64, for solvers: columns are not stored, nothing is checked."""
+        total = np.zeros((self.shape[0], *coef.shape[1:]))
         for start, stop in cut(len(index), _COMBINED):
             y = self._backend.take(self._y, self._sides.right, index[start:stop], "columns")
-            out = np.zeros((self.shape[0], 1), self.dtype)
-            self._multiply(y, np.ascontiguousarray(coef[start:stop, None], dtype=self.dtype), out)
-            total += out[:, 0]
+            part = coef[start:stop].reshape(stop - start, -1)
+            out = np.zeros((self.shape[0], part.shape[1]), self.dtype)
+            self._multiply(y, np.ascontiguousarray(part, dtype=self.dtype), out)
+            total += out.reshape(total.shape)
         return total
 
     def sums(

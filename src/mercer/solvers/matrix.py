@@ -50,8 +50,8 @@ class WritableRows(KernelMatrix, Protocol):
     ) -> None:
         """K[index, start:stop] into out[places, start:stop]."""
 
-    def combine(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,)
-        """Σᵣ coefᵣ K[:, indexᵣ] in float64, without the columns."""
+    def combine(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:  # (n,) or (n, p)
+        """K[:, index] @ coef in float64, without the columns."""
 
     def restrict(self, index: np.ndarray) -> WritableRows:
         """The matrix of some of the points with each other."""

@@ -236,3 +236,14 @@ def test_blocks_follow_the_share_of_accepted_points(rng):
         run.add_block()
     assert far._block == 45 and near._block == 10  # one and a half times 30; a third
     assert len(far._pivots) > 25 and len(near._pivots) < 4
+
+
+def test_a_run_that_is_stopped_says_so(rng):
+    K = Gram(Gaussian(sigma=1.0), rng.normal(size=(100, 3)))
+    answers = iter([False, False, True])
+    found = pivoted_cholesky(K, 40, random_state=0, stopped=lambda: next(answers))
+    whole = pivoted_cholesky(K, 40, random_state=0)
+    assert found.is_cut and not found.ended_early and not whole.is_cut
+    count = len(found.pivots)
+    assert 0 < count < 40
+    np.testing.assert_array_equal(found.factor, whole.factor[:, :count])

@@ -15,6 +15,7 @@ from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
+from mercer.estimators.shared.low_rank import factor_words, low_rank
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
@@ -25,6 +26,7 @@ from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.certificate import RestrictedMinimum
 from mercer.solvers.landmarks.multipliers import restricted_risk
+from mercer.solvers.linear.precondition import factor_memory, usual_rank
 from mercer.solvers.result import Minimiser, Minimum, Stop
 from mercer.solvers.risk.certificate import RiskResult
 from mercer.solvers.risk.multipliers import regularised_risk
@@ -93,6 +95,7 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
         with self._control("machine", most, X, Y, weight, self.kernel_) as control:
             gram = Gram(self.kernel_, points, cache=0)
             K = gram if plan.method is Method.LAZY else gram.dense()
+            options["near"] = low_rank(gram, plan.rank, control)
 
             def solve(y: np.ndarray, part: Control) -> RiskResult | PenaltyResult:
                 if omega is None:  # ½ · 2α ‖f‖² = α ‖f‖²
@@ -216,7 +219,8 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
             why.append("the penalty is another function of ‖f‖²: its minimum is on the path")
         steps = runs * n_outputs * (8 if loss.smooth else 40)
         vectors = 8 * n * (_ARRAYS_PER_POINT + 3 * n_outputs)
-        stored, factor = np.dtype(settings().dtype).itemsize * n * n, 8 * n * n
+        item, rank = np.dtype(settings().dtype).itemsize, 0
+        stored, factor = item * n * n, 8 * n * n
         if stored + factor + vectors <= memory_budget():
             method, memory, flops = Method.CHOLESKY, stored + factor + vectors, steps * n**3 / 12
             why.append("K and a factor of it fit the memory budget")
@@ -224,6 +228,11 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
             method, memory, flops = Method.CONJUGATE, stored + vectors, steps * 600.0 * n * n
             why.append("K fits the memory budget, but not a factor of it beside it")
         else:
-            method, memory, flops = Method.LAZY, vectors, steps * 2000.0 * n * n
+            rank = usual_rank(n, (memory_budget() - vectors) // 2, item, is_repeated=True)
+            memory = vectors + factor_memory(n, rank, item) * bool(rank)
+            # each step has an L of its own and some twenty products
+            method, flops = Method.LAZY, steps * (400.0 * n * n + 1.0 * n * rank**2)
             why.append("K does not fit the memory budget: its values are computed for every product")
-        return Plan(f"{name} {HOW[method]}", n, memory, flops, tuple(why), iterative=True, method=method)
+            why.append(factor_words(rank))
+        words = f"{name} {HOW[method]}"
+        return Plan(words, n, memory, flops, tuple(why), iterative=True, method=method, rank=rank)

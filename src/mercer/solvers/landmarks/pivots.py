@@ -24,6 +24,7 @@ Comm. Pure Appl. Math. 78 (2025).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,8 @@ class PivotedFactor:
     residual: np.ndarray
     #: whether there are fewer pivots than asked for, because nothing is left of K beside rounding
     ended_early: bool
+    #: whether there are fewer because the run was stopped
+    is_cut: bool = False
 
     @property
     def tau(self) -> float:
@@ -74,10 +77,13 @@ def pivoted_cholesky(
     random_state: Any = None,
     weight: np.ndarray | None = None,  # (n,) ≥ 0
     least: float = 0.0,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> PivotedFactor:
     """At most ``rank`` pivots of K and its factor.
 
     A point of weight 0 is never a pivot, nor one with no more left than the share ``least`` of k(x, x).
+
+    ``stopped`` is asked after each block of pivots: when it says so, the factor is what there is by then.
 
     InputError where K shows itself to be indefinite.
 
@@ -103,9 +109,11 @@ def pivoted_cholesky(
     with single_threaded_blas():
         weight = np.ones(n) if weight is None else weight
         run = _Run(K, rank, weight, least, seed_of(random_state))
-        while run.goes_on():
+        while goes_on := run.goes_on():
+            if stopped():
+                break
             run.add_block()
-        return run.result()
+        return run.result(is_cut=goes_on)
 
 
 def _largest_block(rank: int) -> int:
@@ -138,10 +146,11 @@ class _Run:
         left = float(self._weight @ self._residual)
         return len(self._pivots) < self._rank and left > self._enough and bool(self._mass().any())
 
-    def result(self) -> PivotedFactor:
+    def result(self, is_cut: bool) -> PivotedFactor:
         count = len(self._pivots)
         pivots = np.array(self._pivots, dtype=np.int64)
-        return PivotedFactor(pivots, self._rows[:count].T, self._residual, count < self._rank)
+        ended_early = count < self._rank and not is_cut
+        return PivotedFactor(pivots, self._rows[:count].T, self._residual, ended_early, is_cut)
 
     def add_block(self) -> None:
         """Propose points, accept some, and bring F and the residuals up to date."""

@@ -13,7 +13,7 @@ Bureau of Standards 49 (1952), 409-436.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,10 +51,11 @@ def conjugate_gradient(
     *,
     tol: float = 1e-10,
     max_iter: int = 1000,
-    precondition: Multiply | None = None,
+    precondition: Multiply | Sequence[Multiply] | None = None,
     control: Control | None = None,
     start: Any = None,
     shifts: Any = 0.0,
+    facts: State | None = None,
 ) -> ConjugateResult:
     """Solve (A + σI) x = rhs for a symmetric positive definite A + σI.
 
@@ -64,10 +65,12 @@ def conjugate_gradient(
     rhs : y, or several as columns
     tol : ‖y - Ax‖ / ‖y‖ allowed, in every column
     max_iter : iterations at most, of one product each
-    precondition : V ↦ P V with P near A⁻¹, symmetric positive definite
+    precondition : V ↦ P V with P near A⁻¹, symmetric positive definite; or one for each column, where columns
+        that have the same are taken together
     control : progress, time limit, checkpoints
     start : x to start from; zeros by default
     shifts : σ, or one for each column
+    facts : what else a checkpoint is to hold
 
     >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
     >>> result = conjugate_gradient(lambda V: A @ V, [1.0, 2.0])
@@ -96,7 +99,9 @@ def conjugate_gradient(
             stopped = control.stopped or Stop.MAX_ITER
         else:
             system.step(np.flatnonzero(~(done | system.rounded)))
-            control.step(system.snapshot(), residual=float((np.linalg.norm(system.R, axis=0) / scale).max()))
+            control.step(
+                system.snapshot(facts or {}), residual=float((np.linalg.norm(system.R, axis=0) / scale).max())
+            )
     residual = system.true_residual()
     return ConjugateResult(
         solution=system.X.reshape(rhs.shape),
@@ -117,7 +122,7 @@ class _System:
         multiply: Multiply,
         y: np.ndarray,
         flat: bool,
-        precondition: Multiply | None,
+        precondition: Multiply | Sequence[Multiply] | None,
         shifts: np.ndarray,  # (m,)
     ) -> None:
         self.multiply = multiply
@@ -139,11 +144,21 @@ class _System:
     def restart(self, R: np.ndarray) -> None:
         """From the steepest direction."""
         self.R = R
-        self.P = self.preconditioned(R)
+        self.P = self.preconditioned(R, np.arange(R.shape[1]))
         self.size = (R * self.P).sum(axis=0)
 
-    def preconditioned(self, R: np.ndarray) -> np.ndarray:
-        return R if self.precondition is None else self.product(self.precondition, R)
+    def preconditioned(self, R: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """P R, R being the residuals of some of the columns."""
+        if self.precondition is None:
+            return R
+        if callable(self.precondition):
+            return self.product(self.precondition, R)
+        out = np.empty_like(R)
+        chosen = [self.precondition[column] for column in columns]
+        for near in dict.fromkeys(chosen):
+            mine = [i for i, other in enumerate(chosen) if other == near]
+            out[:, mine] = self.product(near, np.ascontiguousarray(R[:, mine]))
+        return out
 
     def product(self, operator: Multiply, V: np.ndarray) -> np.ndarray:
         out = np.asarray(operator(V[:, 0] if self.flat else V), dtype=np.float64).reshape(V.shape)
@@ -172,7 +187,7 @@ class _System:
         X[:, open_] += t * P
         R[:, open_] -= t * AP
         new = np.ascontiguousarray(R[:, open_])
-        Z = self.preconditioned(new)
+        Z = self.preconditioned(new, open_)
         size[open_] = (new * Z).sum(axis=0)
         old = self.size[open_]
         D[:, open_] = Z + np.divide(size[open_], old, out=np.zeros_like(old), where=old > 0) * P
@@ -194,14 +209,15 @@ class _System:
         self.restart(R)
         return False
 
-    def snapshot(self) -> Callable[[], State]:
-        names = ("X", "R", "P", "size", "rounded", "checked", "iterations", "products")
-        state = {name: getattr(self, name) for name in names}
+    _NAMES = ("X", "R", "P", "size", "rounded", "checked", "iterations", "products")
+
+    def snapshot(self, facts: State) -> Callable[[], State]:
+        state = facts | {name: getattr(self, name) for name in self._NAMES}
         return lambda: state
 
     def restore(self, state: State) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
+        for name in self._NAMES:
+            setattr(self, name, state[name])
 
 
 class Products:

@@ -8,8 +8,6 @@ Every form is free of overflow: exponentials have arguments ≤ 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from scipy.special import expit
 
@@ -93,15 +91,9 @@ class SoftmaxRisk:
         P[self._rows, self.codes] = -P.sum(axis=1)
         return self.weight[:, None] * P
 
-    def curvature(self, F: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def curvature(self, F: np.ndarray) -> SoftmaxCurvature:
         """V ↦ w P∘(V - ⟨P, V⟩), row by row."""
-        P = softmax(F)
-        weighted = self.weight[:, None] * P
-
-        def multiply(V: np.ndarray) -> np.ndarray:
-            return weighted * (V - np.einsum("ij,ij->i", P, V)[:, None])
-
-        return multiply
+        return SoftmaxCurvature(softmax(F), self.weight)
 
     def excess(self, F: np.ndarray, e: np.ndarray, s: np.ndarray) -> float:
         """A bound of R(F + Δ) - R(F) - ⟨s, Δ⟩ for |Δ| ≤ e, s the gradient at F.
@@ -115,6 +107,40 @@ class SoftmaxRisk:
     def smoothness(self) -> float:
         """A bound of the curvature everywhere: w/2 (Böhning, 1992)."""
         return float(self.weight.max()) / 2
+
+
+class SoftmaxCurvature:
+    """H, row by row w (diag(p) - ppᵀ) = SSᵀ for S = √w diag(√p) (I - √p√pᵀ), with √p√pᵀ a projection.
+
+    >>> H = SoftmaxCurvature(np.array([[0.5, 0.5]]), np.ones(1))
+    >>> V = np.array([[1.0, 0.0]])
+    >>> H(V), H.root(H.root_transposed(V)), H.entry(0, 1)
+    (array([[ 0.25, -0.25]]), array([[ 0.25, -0.25]]), array([-0.25]))
+    """
+
+    def __init__(self, P: np.ndarray, weight: np.ndarray) -> None:  # (n, m), (n,)
+        self.P = P
+        self.weighted = weight[:, None] * P
+
+    def __call__(self, V: np.ndarray) -> np.ndarray:  # (n, m)
+        """H V."""
+        return self.weighted * (V - np.einsum("ij,ij->i", self.P, V)[:, None])
+
+    def entry(self, a: int, b: int) -> np.ndarray:  # (n,)
+        """H of two functions with each other, at every point."""
+        return self.weighted[:, a] * (float(a == b) - self.P[:, b])
+
+    def root(self, V: np.ndarray) -> np.ndarray:  # (n, m)
+        """S V."""
+        return np.sqrt(self.weighted) * self._projected(V)
+
+    def root_transposed(self, V: np.ndarray) -> np.ndarray:  # (n, m)
+        """Sᵀ V."""
+        return self._projected(np.sqrt(self.weighted) * V)
+
+    def _projected(self, V: np.ndarray) -> np.ndarray:
+        q = np.sqrt(self.P)
+        return V - q * np.einsum("ij,ij->i", q, V)[:, None]
 
 
 def softmax(F: np.ndarray) -> np.ndarray:  # (n, m)

@@ -31,6 +31,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
+from mercer.solvers.landmarks.pivots import PivotedFactor
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.certificate import DualityGap, RiskResult, WeightedRisk
 from mercer.solvers.risk.newton import best_intercept, newton
@@ -108,6 +109,7 @@ def multipliers(
     control: Control | None = None,
     direct: bool | None = None,
     rounding: float = 0.0,
+    near: PivotedFactor | None = None,
 ) -> RiskResult:
     r"""Minimise Σ wᵢ L(yᵢ, Fᵢ) + (penalty/2) αᵀKα, F = Kα + b, for any convex loss with a proximal map.
 
@@ -125,6 +127,7 @@ def multipliers(
     control : progress, time limit, checkpoints
     direct : whether Newton steps may factorise; see `newton`
     rounding : τ, where K is known to within τ √(KᵢᵢKⱼⱼ) only; the gap that is stated then holds for both
+    near : a factor of K of low rank, for Newton steps that do not factorise; see `newton`
 
     The median, as the b that minimises Σ |y - b|, with no room for f:
 
@@ -152,14 +155,20 @@ def multipliers(
             stopped, rounded = Stop.CONVERGED, True
         elif at.iterations >= max_iter or control.stopped:
             stopped = control.stopped or Stop.MAX_ITER
-        elif (following := _iterate(K, certificate, at, most, control, direct)) is not None:
+        elif (following := _iterate(K, certificate, at, most, control, direct, near)) is not None:
             at = following
             control.step(at.saved(certificate), gap=certificate.gap, objective=certificate.primal_value)
     return certificate.result(tol, at.iterations, stopped, rounded)
 
 
 def _iterate(
-    K: Any, certificate: DualityGap, at: _State, most: float, control: Control, direct: bool | None
+    K: Any,
+    certificate: DualityGap,
+    at: _State,
+    most: float,
+    control: Control,
+    direct: bool | None,
+    near: PivotedFactor | None,
 ) -> _State | None:
     """The next state, or None if the run is to stop: the checkpoint is then that before this iteration."""
     penalty = certificate.penalty
@@ -176,6 +185,7 @@ def _iterate(
         start=(at.coef, at.b),
         control=control.inner(),
         direct=direct,
+        near=near,
     )
     s = envelope.multipliers(inner.values, -penalty * inner.coef)
     certificate.add(s, inner.coef, inner.values, float(inner.intercept))

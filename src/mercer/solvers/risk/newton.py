@@ -11,7 +11,7 @@ Step      (λI + H̃K) δ = -r,   H̃ = H - H1(1ᵀH1)⁺1ᵀH:   H is the secon
           where δ₀ = -r/λ for hᵢkᵢᵢ ≤ λ, else 0: any choice gives the same δ, this one without cancellation
           Otherwise by conjugate gradients in the inner product uᵀKv, where λI + H̃K is self-adjoint, as
           accurately as the step deserves; they are also tried first where Cholesky costs more than a few
-          products.
+          products. With a factor of K of low rank at hand, by those of ``preconditioned``.
 Search    along F + tΔF by the derivative in t, without a product; t = 1 near the end
 Cost      per step three products with K and |{h > 0}|³/3 multiplications, or a product per inner iteration
 
@@ -36,6 +36,7 @@ from mercer.errors import InputError
 from mercer.runtime.config import memory_budget
 from mercer.runtime.threads import run as on_threads
 from mercer.solvers.control import Control, State
+from mercer.solvers.landmarks.pivots import PivotedFactor
 from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.conjugate import kernel_conjugate_gradient
 from mercer.solvers.result import Stop
@@ -49,6 +50,7 @@ from mercer.solvers.risk.objective import (
     line_search,
     shift_hessian,
 )
+from mercer.solvers.risk.preconditioned import RootedCurvature, newton_step
 
 __all__ = ["NewtonResult", "Risk", "best_intercept", "newton", "require_solvable"]
 
@@ -74,6 +76,7 @@ def newton(
     control: Control | None = None,
     direct: bool | None = None,
     rounding: float = 0.0,
+    near: PivotedFactor | None = None,
 ) -> NewtonResult:
     r"""Minimise R(Kα + b) + (penalty/2) Σ αᵀKα, the sum over the functions.
 
@@ -91,6 +94,8 @@ def newton(
     direct : whether Cholesky factorisations, of an n × n array of float64, may be made; by default where K is
         an array and they fit the memory budget beside it
     rounding : τ, where K is known to within τ √(KᵢᵢKⱼⱼ) only; the gap that is stated then holds for both
+    near : a factor of K of low rank, to have fewer products where steps are not direct; of several functions
+        it takes a curvature with roots (`RootedCurvature`)
 
     The mean of (1, 2, 6), as the b that minimises ½ Σ (F - y)², with no room for f:
 
@@ -116,7 +121,7 @@ def newton(
     array([0.3333, 0.6667, 2.    ])
     """
     control = Control() if control is None else control
-    run = _Run(K, risk, penalty, fit_intercept, n_functions, control, direct, rounding)
+    run = _Run(K, risk, penalty, fit_intercept, n_functions, control, direct, rounding, near)
     if control.restored is not None:
         point = run.restore(control.restored)
     else:
@@ -175,9 +180,11 @@ class _Run(Objective):
         control: Control,
         direct: bool | None,
         rounding: float,
+        near: PivotedFactor | None,
     ) -> None:
         super().__init__(K, risk, penalty, fit_intercept, n_functions, rounding)
         self.K = K
+        self.near = near
         self.control = control
         self.diagonal = K.diagonal().astype(np.float64) if isinstance(K, np.ndarray) else np.empty(0)
         self.iterations = 0
@@ -296,6 +303,7 @@ class _Run(Objective):
     ) -> tuple[np.ndarray, np.ndarray, Any] | None:
         apply = H if self.m is not None else lambda V: H * V
         ones = np.ones_like(point.F)
+        inverse: np.ndarray | None = None
         if self.fit_intercept:
             inverse = np.linalg.pinv(shift_hessian(H, ones), rcond=1e-12, hermitian=True)
 
@@ -308,19 +316,33 @@ class _Run(Objective):
         # accurate enough for fast convergence, and not beyond what the stopping rule asks for
         enough_to_stop = 0.1 * min(1.0, math.sqrt(tol / size)) if size > 0 else 1.0
         forcing = max(self.accuracy * min(0.25, math.sqrt(size)), min(enough_to_stop, self.accuracy))
-        delta, K_delta, enough = kernel_conjugate_gradient(
-            self.product,
-            shifted if self.fit_intercept else apply,
-            self.penalty,
-            -point.r,
-            -point.Kr,
-            tol=forcing,
-            max_iter=limit,
-            stopped=self.cut,
-        )
+        if self.near is not None and isinstance(H, np.ndarray | RootedCurvature):
+            delta, K_delta, enough = newton_step(
+                self.product,
+                H,
+                self.near,
+                self.penalty,
+                point.r,
+                point.Kr,
+                shift_inverse=inverse,
+                tol=forcing,
+                max_iter=limit,
+                stopped=self.cut,
+            )
+        else:
+            delta, K_delta, enough = kernel_conjugate_gradient(
+                self.product,
+                shifted if self.fit_intercept else apply,
+                self.penalty,
+                -point.r,
+                -point.Kr,
+                tol=forcing,
+                max_iter=limit,
+                stopped=self.cut,
+            )
         if not enough and self.direct and not self.is_cut:
             return None
-        if not self.fit_intercept:
+        if inverse is None:
             return delta, K_delta, 0.0
         beta = -(inverse @ apply(K_delta).sum(axis=0).reshape(-1)).reshape(point.F.shape[1:])
         return delta, K_delta, beta

@@ -30,6 +30,7 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
+from mercer.solvers.landmarks.pivots import PivotedFactor
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
 from mercer.solvers.risk.multipliers import regularised_risk
@@ -165,6 +166,7 @@ def any_penalty(
     control: Control | None = None,
     direct: bool | None = None,
     rounding: float = 0.0,
+    near: PivotedFactor | None = None,
 ) -> PenaltyResult:
     """Minimise Σ wᵢ L(yᵢ, Fᵢ) + factor · Ω(αᵀKα), F = Kα + b.
 
@@ -173,7 +175,7 @@ def any_penalty(
     omega : Ω, a Penalty
     factor : of Ω, > 0
     max_iter : points of the path at most
-    K, loss, y, weight, fit_intercept, tol, control, direct, rounding : see `multipliers`
+    K, loss, y, weight, fit_intercept, tol, control, direct, rounding, near : see `multipliers`
 
     ½ (f - 2)² + ‖f‖, in one dimension where ‖f‖ = |f|, has its minimum at f = 1; with 3‖f‖ it is at f = 0:
 
@@ -219,6 +221,7 @@ def any_penalty(
                 control=control.inner(),
                 direct=direct,
                 rounding=rounding,
+                near=near,
             )
             path.add(following, result)
             if not control.stopped:

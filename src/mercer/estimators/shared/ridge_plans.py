@@ -1,0 +1,74 @@
+"""What the solvers of kernel ridge regression take, and what they are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.shared.low_rank import factor_words
+from mercer.report import Method, Plan
+from mercer.runtime.config import memory_budget, settings
+from mercer.solvers.linear.precondition import factor_memory, usual_rank
+from mercer.solvers.linear.sketch_project import BLOCK_RANK, block_size
+
+__all__ = ["WORDS", "block_plan", "dense_plan", "lazy_plan"]
+
+#: of K with vectors, until the residual is 1e-10 of y: what α and the spectrum of K make of it
+_TYPICAL_PRODUCTS = 60
+#: of block sketch-and-project, for the two or three digits that a prediction needs
+_TYPICAL_PASSES = 50
+WORDS: dict[Method | None, str] = {
+    Method.CHOLESKY: "Cholesky factorisation",
+    Method.PRIMAL: "Cholesky factorisation in the features",
+    Method.LAZY: "conjugate gradients",
+    Method.MIXED: "Cholesky factorisation in float32, refined by conjugate gradients",
+    Method.EIGENVALUES: "eigenvalues of K",
+    Method.SPARSE: "conjugate gradients on the values of K that are not zero",
+    Method.BLOCKS: "block sketch-and-project",
+}
+
+
+def dense_plan(
+    how: Method | str,
+    n: int,
+    cubes: float,
+    why: tuple[str, ...],
+    matrices: float = 1.0,
+    n_outputs: int = 1,
+    extra: int = 0,
+) -> Plan:
+    """A plan that stores K: ``cubes`` · n³ operations in the memory of ``matrices`` n × n matrices."""
+    itemsize = np.dtype(settings().dtype).itemsize
+    memory = int(matrices * n * n * itemsize) + 8 * n * (6 * n_outputs + 12) + extra
+    method = how if isinstance(how, Method) else None
+    return Plan(WORDS.get(method, str(how)), n, memory, cubes * float(n) ** 3, why, method=method)
+
+
+def lazy_plan(n: int, memory: int, product: float, chosen_rank: Any, penalties: int) -> Plan:
+    """Conjugate gradients, which share the memory with the factor that makes them quick.
+
+    ``memory`` is what they take by themselves, ``product`` the work of a product with K.
+    """
+    item = np.dtype(settings().dtype).itemsize
+    if chosen_rank == "auto":
+        rank = usual_rank(n, (memory_budget() - memory) // 2, item, systems=penalties)
+    else:
+        rank = min(int(chosen_rank), n)
+    why, flops = ["K is computed anew in each iteration"], _TYPICAL_PRODUCTS * product
+    if rank:
+        memory += factor_memory(n, rank, item, systems=penalties)
+        flops += (1.0 + penalties) * n * rank**2 + penalties / 3 * float(rank) ** 3
+    if rank or chosen_rank == "auto":
+        why.append(factor_words(rank))
+    words = WORDS[Method.LAZY] + f" with a factor of rank {rank:,}" * bool(rank)
+    return Plan(words, n, memory, flops, tuple(why), iterative=True, method=Method.LAZY, rank=rank)
+
+
+def block_plan(n: int, memory: int, product: float, systems: int, n_outputs: int) -> Plan:
+    """Block sketch-and-project; the arguments as in `lazy_plan`."""
+    block, item = block_size(n), np.dtype(settings().dtype).itemsize
+    memory += factor_memory(block, min(BLOCK_RANK, block), item, systems=systems) + 8 * 12 * n * n_outputs
+    why = ("it was asked for: a pass over all blocks is the work of one product with K",)
+    words, flops = WORDS[Method.BLOCKS], _TYPICAL_PASSES * product
+    return Plan(words, n, memory, flops, why, iterative=True, method=Method.BLOCKS)
