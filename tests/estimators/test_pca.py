@@ -400,7 +400,9 @@ def test_plan_and_report(X, rng):
         plan = KernelPCA(n_components=10, gamma=1.0).plan(many)
         assert plan.iterative and plan.memory < 1.2e9
         assert "half of K is kept in float32" in str(plan)
-        with pytest.raises(MemoryBudgetError, match="ask for fewer components, or use fewer points"):
+        with pytest.raises(
+            MemoryBudgetError, match="ask for fewer components, use landmarks or fewer points"
+        ):
             KernelPCA(gamma=1.0).fit(many)
     with config(memory="200MB"):
         assert "its values are computed for every product" in str(

@@ -28,6 +28,7 @@ from mercer import (
     KernelRidge,
     KernelRidgeCV,
     LandmarkFeatures,
+    Landmarks,
     MailClassifier,
     NuSVC,
     NuSVR,
@@ -43,9 +44,9 @@ from mercer.tables import TableFeatures, TableModel
 
 from .conftest import assert_says_the_same
 
-#: records of a training or a search, from which nothing is computed; and γ of the last fit, which is used for
-#: a warm start where it fits
-FREE = {"history_", "mistake_indices_", "trials_", "left_out_", "_last"}
+#: records of a training or a search, from which nothing is computed; γ of the last fit, which is used for a
+#: warm start where it fits; and what an Expansion has prepared, which is not saved
+FREE = {"history_", "mistake_indices_", "trials_", "left_out_", "_last", "_kept"}
 
 #: what every refusal says, or what the parts of a model themselves refuse
 SENTENCE = (
@@ -104,6 +105,19 @@ MODELS = {
     "AutoKernelRegressor": lambda: AutoKernelRegressor(kernel=SCALES).fit(X, REAL),
     "MailClassifier": lambda: MailClassifier().fit(MAILS, ["spam"] * 8 + ["ham"] * 8),
     "RandomFeatures": lambda: RandomFeatures(n_components=10).fit(X),
+    "KernelRidge, landmarks": lambda: KernelRidge(landmarks=Landmarks(6, "pivoted")).fit(X, X),
+    "KernelRidgeCV, landmarks": lambda: KernelRidgeCV(landmarks=6, kernel=[Gaussian(1.0), Gaussian(2.0)]).fit(
+        X, REAL
+    ),
+    "KernelLeastSquares, landmarks": lambda: KernelLeastSquares(landmarks=6).fit(X, REAL),
+    "KernelLogisticRegression, landmarks": lambda: KernelLogisticRegression(landmarks=[1, 5, 9]).fit(
+        X, THREE
+    ),
+    "KernelFisherDiscriminant, landmarks": lambda: KernelFisherDiscriminant(landmarks=6).fit(X, THREE),
+    "KernelPCA, landmarks": lambda: KernelPCA(2, landmarks=X[:6]).fit(X),
+    "KernelPCA, landmarks and a map": lambda: KernelPCA(2, landmarks=6, inverse="ridge").fit(X),
+    "KernelMachineClassifier, landmarks": lambda: KernelMachineClassifier(landmarks=6).fit(X, THREE),
+    "KernelMachineRegressor, landmarks": lambda: KernelMachineRegressor(landmarks=6).fit(X, X),
     "TableModel": lambda: TableModel(SVC(kernel=Gaussian(1.0))).fit(FRAME, TWO),
 }
 
@@ -193,6 +207,18 @@ def test_models_whose_function_is_of_other_points_come_back(name, path):
     model = MODELS[name]()
     save(model, path)
     assert_says_the_same(model, load(path), FLAT)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if "landmarks" in name])
+def test_models_on_landmarks_come_back(name, path):
+    """Their functions have fewer anchors than there were points."""
+    model = MODELS[name]()
+    save(model, path)
+    again = load(path)
+    assert len(again.expansion_) <= 6
+    assert_says_the_same(model, again, X)
+    if name.startswith("KernelPCA"):
+        np.testing.assert_array_equal(*(m.inverse_transform(model.transform(X)) for m in (model, again)))
 
 
 def forged(model, path, name, value):

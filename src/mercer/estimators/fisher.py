@@ -14,12 +14,14 @@ from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.classes import KernelClassifierMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, positive, whole
-from mercer.report import Journal, Plan
+from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import settings
+from mercer.solvers.landmarks.fisher import restricted_fisher
 from mercer.solvers.spectral.fisher import PATH, FisherResult, fisher
 from mercer.solvers.spectral.gaussians import class_gaussians, linear_scores, log_priors
 
@@ -28,6 +30,7 @@ __all__ = ["KernelFisherDiscriminant"]
 
 class KernelFisherDiscriminant(
     DefiniteMixin,
+    LandmarkMixin,
     KernelMixin,
     KernelClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -52,6 +55,9 @@ class KernelFisherDiscriminant(
     priors : (classes,) probabilities of the classes, in the order of ``classes_``; by default their shares of
         the weight
     class_weight : None, "balanced" or {label: weight}
+    landmarks : None, a number, "auto", points or their positions: the directions are then sought among the
+        functions on these few points, from all of X, and α, if it is to be chosen, by all points left out in
+        turn; see `mercer.estimators.shared.landmarks`
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
 
     Attributes
@@ -80,6 +86,7 @@ class KernelFisherDiscriminant(
     _declared: ClassVar[dict[str, Parameter]] = {
         "alpha": positive("auto", words=("auto",)),
         "n_components": whole(None, optional=True),
+        "landmarks": LANDMARKS,
         "indefinite": INDEFINITE,
     }
 
@@ -94,6 +101,7 @@ class KernelFisherDiscriminant(
         n_components: int | None = None,
         priors: Any = None,
         class_weight: Any = None,
+        landmarks: Any = None,
         indefinite: str = "refuse",
     ) -> None:
         self.kernel = kernel
@@ -104,6 +112,7 @@ class KernelFisherDiscriminant(
         self.n_components = n_components
         self.priors = priors
         self.class_weight = class_weight
+        self.landmarks = landmarks
         self.indefinite = indefinite
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
@@ -125,22 +134,10 @@ class KernelFisherDiscriminant(
             )
         self.priors_ = self._check_priors(share / share.sum())
         plan = self._plan(X, most)
-        plan.require_memory("use fewer points")
-        self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
+        plan.require_memory("use landmarks, or fewer points")
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
-        origin = origin_of(self.kernel_, X, is_free=True)
-        points = moved(X, origin)
-        warn_if_lost(journal, self.kernel_, points, type(self).__name__)
-        result = fisher(
-            Gram(self.kernel_, points, cache=0),
-            codes,
-            len(self.classes_),
-            alpha=alpha,
-            weight=weight,
-            copies=copies,
-            clip=self._must_clip(X),
-        )
-        self._meet(result.lowest, X, journal)
+        learn = self._on_landmarks if plan.method is Method.LANDMARKS else self._on_points
+        points, origin, result = learn(X, codes, weight, copies, alpha, journal)
         if alpha is not None and result.alpha > alpha:
             journal.warn(
                 f"alpha={alpha!r} is below the rounding of the kernel matrix: {result.alpha:.3g} is used; "
@@ -175,6 +172,51 @@ class KernelFisherDiscriminant(
         return len(self.ratios_)
 
     # --- the steps of fit --------------------------------------------------------------------------------
+
+    def _on_points(
+        self,
+        X: Points,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        copies: np.ndarray,
+        alpha: float | None,
+        journal: Journal,
+    ) -> tuple[Points, np.ndarray | None, FisherResult]:
+        """The functions on all points, these as they were moved, and by what."""
+        self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
+        origin = origin_of(self.kernel_, X, is_free=True)
+        points = moved(X, origin)
+        warn_if_lost(journal, self.kernel_, points, type(self).__name__)
+        result = fisher(
+            Gram(self.kernel_, points, cache=0),
+            codes,
+            len(self.classes_),
+            alpha=alpha,
+            weight=weight,
+            copies=copies,
+            clip=self._must_clip(X),
+        )
+        self._meet(result.lowest, X, journal)
+        return points, origin, result
+
+    def _on_landmarks(
+        self,
+        X: Points,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        copies: np.ndarray,
+        alpha: float | None,
+        journal: Journal,
+    ) -> tuple[Points, None, FisherResult]:
+        """The functions on landmarks, from all points."""
+        Z = self._landmark_points(X, weight, squared=True)
+        self._require_definite(Z, centred=True)
+        warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
+        problem = Restricted(self.kernel_, X, Z, fit_intercept=True)
+        size = float(problem.diagonal.max())
+        classes = len(self.classes_)
+        result = restricted_fisher(problem.features, codes, classes, weight, copies, size, alpha=alpha)
+        return problem.points, None, result
 
     def _check_priors(self, share: np.ndarray) -> np.ndarray:  # (classes,)
         if self.priors is None:
@@ -223,6 +265,11 @@ class KernelFisherDiscriminant(
         return max(1, len(np.unique(y)) - 1)
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
+        # Φ̃ᵀWΦ̃ takes 2 n M² with its triangular solves, the errors of a path and those left out 2 n M² each.
+        squares = 6 if isinstance(self.alpha, str) else 4
+        return self._with_landmarks(X, self._exact_plan(X, n_outputs), squares / 2 + 1, n_outputs, squares)
+
+    def _exact_plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)
         d = getattr(X, "shape", (n, 1))[-1]
         q = max(n_outputs, 1)

@@ -12,18 +12,20 @@ from mercer.data.types import Points, Targets, Weights
 from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Method, Plan
+from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import minimum_norm
 
 __all__ = ["KernelLeastSquares"]
 
 
-class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseEstimator):
+class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, LandmarkMixin, KernelMixin, BaseEstimator):
     r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)²; among all such f the one of least norm ‖f‖.
 
     The limit of kernel ridge for α → 0. K may be singular: eigenvalues up to ``rcond`` times the largest
@@ -35,6 +37,8 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
     fit_intercept : whether there is a b
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
     rcond : eigenvalues of K up to rcond · λmax count as zero; by default n ε
+    landmarks : None, a number, "auto", points or their positions: f is then the one of least error, and among
+        these of least norm, of the functions on these few points; see `mercer.estimators.shared.landmarks`
 
     Attributes
     ----------
@@ -61,6 +65,7 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
             "such as 1e-10",
             optional=True,
         ),
+        "landmarks": LANDMARKS,
     }
 
     def __init__(
@@ -73,6 +78,7 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
         fit_intercept: bool = True,
         indefinite: str = "refuse",
         rcond: float | None = None,
+        landmarks: Any = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -81,13 +87,18 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
         self.fit_intercept = fit_intercept
         self.indefinite = indefinite
         self.rcond = rcond
+        self.landmarks = landmarks
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
         plan = self._plan(X, 1 if y.ndim == 1 else y.shape[1])
-        plan.require_memory("use KernelRidge with a small alpha, which iterates where K does not fit")
+        plan.require_memory(
+            "use landmarks, or KernelRidge with a small alpha, which iterates where K does not fit"
+        )
+        if plan.method is Method.LANDMARKS:
+            return self._fit_landmarks(plan, X, y, weight, journal)
         present = np.flatnonzero(weight)
         points, Y, weight = data.take(X, present), y[present], weight[present]
         Y = Y.astype(np.float64).reshape(len(Y), -1)
@@ -103,6 +114,21 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, KernelMixin, BaseE
         self.report_ = journal.report(plan)
         return self
 
+    def _fit_landmarks(
+        self, plan: Plan, X: Points, y: np.ndarray, weight: np.ndarray, journal: Journal
+    ) -> Self:
+        """On landmarks, from all of X: f restricted to them."""
+        Z = self._landmark_points(X, weight, squared=True)
+        self._require_definite(Z, self.fit_intercept)
+        warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
+        problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        path = RestrictedPath(problem.features, y.astype(np.float64).reshape(len(y), -1), weight)
+        coef, intercept, self.rank_ = path.minimum_norm(self.rcond)
+        self._keep(problem.points, coef, intercept, y.ndim == 1, None)
+        self.report_ = journal.report(plan)
+        return self
+
     def _plan(self, X: Points, n_outputs: int) -> Plan:
         why = ("K may be singular: its eigenvalues tell",)
-        return dense_plan(Method.EIGENVALUES, data.n_points(X), 10.0, why, 2.2, n_outputs)
+        exact = dense_plan(Method.EIGENVALUES, data.n_points(X), 10.0, why, 2.2, n_outputs)
+        return self._with_landmarks(X, exact, 2, n_outputs, squares=2)

@@ -2,51 +2,43 @@ r"""Kernel principal components as a scikit-learn transformer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.data import points as data
 from mercer.data.types import Points, Seed, Targets, Weights
-from mercer.errors import InputError, warn_user
 from mercer.estimators.shared.base import KernelMixin, check_weights, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
 from mercer.estimators.shared.origin import expanded, mean_of, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.preimages import PreimageMixin, require_map
+from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.base import Kernel
-from mercer.kernels.domain import Domain
-from mercer.kernels.formula.calculus import differentiate, evaluate
-from mercer.kernels.formula.expression import Number
-from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, whole
-from mercer.kernels.vectors.dotproduct import Linear
-from mercer.report import Journal, Plan
-from mercer.runtime.config import memory_budget, settings
-from mercer.solvers.control import Control
-from mercer.solvers.result import Stop
+from mercer.report import Journal, Method, Plan
+from mercer.runtime.config import settings
+from mercer.solvers.landmarks.components import RestrictedComponents
 from mercer.solvers.spectral.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
-from mercer.solvers.spectral.preimage import PreimageResult, fixed_point, ridge_map
 
 __all__ = ["KernelPCA"]
 
-_Radial = Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]]
-
-_NEAREST = 8  # training points that a pre-image may start from
 _ALIASES = {"arpack": "lanczos"}
 _STORES = {
     "dense": "K fits, and is multiplied from memory",
     "half": "half of K is kept in float32, and multiplied from memory; the last products are exact",
     "nothing": "K does not fit the memory budget: its values are computed for every product",
 }
+
+_NOTHING_VARIES = (
+    "the points do not vary in feature space: every score is zero; give points that differ, or take another "
+    "kernel"
+)
 
 
 def _is_count_or_share(value: object) -> bool:
@@ -58,8 +50,10 @@ def _is_count_or_share(value: object) -> bool:
 
 
 class KernelPCA(
+    PreimageMixin,
     IterativeMixin,
     DefiniteMixin,
+    LandmarkMixin,
     KernelMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -82,6 +76,9 @@ class KernelPCA(
         exactly for the linear kernel, else by fixed point
     eigen_solver : "dense", "lanczos" (or "arpack"), "randomized" (only the eigenvalues are right to ``tol``),
         or "auto"
+    landmarks : None, a number, "auto", points or their positions: the v_c are then sought among the functions
+        on these few points, from all of X, by the eigenvalues of a matrix of their number; see
+        `mercer.estimators.shared.landmarks`
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
     tol : residual of an iterative eigensolver relative to the eigenvalue, by default 1e-8 (1e-6 where K is
         too large to be kept in double precision); steps of the fixed point relative to the spread of the
@@ -94,10 +91,12 @@ class KernelPCA(
     Attributes
     ----------
     eigenvalues_ : (components,) of the centred kernel matrix, largest first
-    eigenvectors_ : (n, components) of unit length; the sign is such that the largest score is positive
+    eigenvectors_ : (n, components) of unit length; the sign is such that the largest score is positive; not
+        there with landmarks, where ``transform(X)`` gives √eigenvalue times as much
     residuals_ : (components,) each eigenvalue is within this of a true one
     explained_variance_ : (components,) eigenvalues / (n - 1), the variance of the scores, as in PCA
-    explained_variance_ratio_ : (components,) the share of the total variance in feature space
+    explained_variance_ratio_ : (components,) the share of the total variance in feature space, of which
+        landmarks may explain a part only
     expansion_ : the functions f_c, a column of ``coef`` each; ``expansion_(X)`` is ``transform(X)``
     kernel_, report_, n_iter_, n_features_in_, feature_names_in_
 
@@ -124,6 +123,7 @@ class KernelPCA(
         "fit_inverse_transform": flag(False),
         "inverse": choice("auto", ("auto", "fixed_point", "ridge")),
         "eigen_solver": choice("auto", ("auto", "dense", "lanczos", "randomized", "arpack")),
+        "landmarks": LANDMARKS,
         "indefinite": INDEFINITE,
         "tol": nonnegative(None, optional=True),
         "max_iter": whole(None, optional=True),
@@ -142,6 +142,7 @@ class KernelPCA(
         fit_inverse_transform: bool = False,
         inverse: str = "auto",
         eigen_solver: str = "auto",
+        landmarks: Any = None,
         indefinite: str = "refuse",
         tol: float | None = None,
         max_iter: int | None = None,
@@ -160,6 +161,7 @@ class KernelPCA(
         self.fit_inverse_transform = fit_inverse_transform
         self.inverse = inverse
         self.eigen_solver = eigen_solver
+        self.landmarks = landmarks
         self.indefinite = indefinite
         self.tol = tol
         self.max_iter = max_iter
@@ -193,16 +195,24 @@ class KernelPCA(
     def _fit(self, X: Points, sample_weight: Weights) -> np.ndarray | None:
         """Fit; the scores of the training points where they are known."""
         journal = Journal()
-        for name in ("dual_coef_", "scores_fit_"):  # of an earlier fit
-            if hasattr(self, name):
-                delattr(self, name)
+        for name in (
+            "dual_coef_",
+            "scores_fit_",
+            "eigenvectors_",
+            "_mean_coef",
+            "_weight",
+        ):  # of an earlier fit
+            self.__dict__.pop(name, None)
         X = self._validate_fit(X, sample_weight=sample_weight)
         weight = check_weights(sample_weight, X)
         how, plan = self._scheme(X), self._plan(X, 1)
-        plan.require_memory("ask for fewer components, or use fewer points")
-        self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
+        plan.require_memory("ask for fewer components, use landmarks or fewer points")
         if self._is_learned():
-            _require_map(self.kernel_)
+            require_map(self.kernel_)
+        if plan.method is Method.LANDMARKS:
+            self._fit_landmarks(plan, X, weight, journal)
+            return None
+        self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
         seed = 0 if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1)
         max_iter = 300 if self.max_iter is None else int(self.max_iter)
         origin = origin_of(self.kernel_, X, is_free=True)
@@ -218,14 +228,11 @@ class KernelPCA(
                 control=control,
                 plan=how,
             )
-        kept = self._select(result)
+        kept = self._select(result.values, result.zero, result.trace)
         if result.lowest < -max(result.zero, 1e-12 * abs(float(result.values[0]))):
             self._meet(result.lowest, X, journal)
         if kept == 1 and result.values[0] <= result.zero:
-            journal.warn(
-                "the points do not vary in feature space: every score is zero; give points that differ, or "
-                "take another kernel"
-            )
+            journal.warn(_NOTHING_VARIES)
         worst = float((result.residuals / max(float(result.values[0]), 1e-300)).max())
         stopped, iterations = result.stopped, result.iterations
         scores = self._keep(points, result, kept, weight, origin)
@@ -238,6 +245,41 @@ class KernelPCA(
         self.n_iter_ = max(1, iterations)
         self.report_ = journal.report(plan, stopped, iterations=iterations, time=control.total_seconds)
         return scores
+
+    def _fit_landmarks(self, plan: Plan, X: Points, weight: np.ndarray, journal: Journal) -> None:
+        """On landmarks, from all of X: the components among the functions on them."""
+        Z = self._landmark_points(X, weight, squared=True)
+        self._require_definite(Z, centred=True)
+        warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
+        problem = Restricted(self.kernel_, X, Z, fit_intercept=True)
+        found = RestrictedComponents(problem.features, weight)
+        total = problem.variance(weight, found.mean)
+        count = self._count(len(found.values))
+        if isinstance(self.n_components, Integral) and count < int(self.n_components):
+            journal.warn(
+                f"{count:,} components are all that these landmarks have, n_components={self.n_components!r} "
+                "were asked for: take more landmarks"
+            )
+        kept = self._select(found.values[:count], found.zero, total)
+        if not found.values[0] > 0:
+            journal.warn(_NOTHING_VARIES)
+        coef, intercept = found.functions(kept)
+        self.residuals_ = found.residuals[:kept]
+        self._keep_values(found.values[:kept], total, found.zero, weight)
+        self._mean_coef = found.mean_coef
+        self.expansion_ = Expansion(self.kernel_, problem.points, coef, intercept)
+        self._centroid = mean_of(X, weight) if self.kernel_.domain.is_vectors else None
+        if self._is_learned():
+            self._learn_restricted_inverse(X, weight)
+        self.n_iter_ = 1
+        self.report_ = journal.report(plan)
+
+    def _keep_values(self, values: np.ndarray, total: float, zero: float, weight: np.ndarray) -> None:
+        """What is known from the eigenvalues that are kept, and the sum of all of them."""
+        n = float(weight.sum())
+        self.eigenvalues_ = values
+        self.explained_variance_ = values / (n - 1 if n > 1 else n)
+        self.explained_variance_ratio_ = values / total if total > zero else np.zeros(len(values))
 
     def _keep(
         self, points: Points, result: EigenResult, kept: int, weight: np.ndarray, origin: np.ndarray | None
@@ -252,15 +294,10 @@ class KernelPCA(
         largest = (sizes >= (1 - 1e-6) * sizes.max(axis=0)).argmax(axis=0)  # the first of those that tie
         sign = np.where(scores[largest, np.arange(kept)] < 0, -1.0, 1.0)
         del scores, sizes
-        total, n = result.trace, float(weight.sum())
-        n = n - 1 if n > 1 else n
         self._weight = weight
-        self.eigenvalues_ = values
+        self._keep_values(values, result.trace, result.zero, weight)
         self.eigenvectors_ = np.multiply(U, sign, order="C")
         self.residuals_ = result.residuals[:kept]
-        self.explained_variance_ = values / n
-        share = total > result.zero
-        self.explained_variance_ratio_ = values / total if share else np.zeros(kept)
         coef = self.eigenvectors_ * inverse
         coef *= root
         intercept = -result.means[:kept] * sign * inverse
@@ -272,14 +309,14 @@ class KernelPCA(
         trained /= root
         return trained
 
-    def _select(self, result: EigenResult) -> int:
+    def _select(self, values: np.ndarray, zero: float, total: float) -> int:
         """How many of the components that were computed are kept."""
         if isinstance(self.n_components, Integral):
-            return len(result.values)
-        positive = max(1, int((result.values > result.zero).sum()))
+            return len(values)
+        positive = max(1, int((values > zero).sum()))
         if self.n_components is None:
             return positive
-        share = np.cumsum(np.maximum(result.values[:positive], 0.0)) / max(result.trace, 1e-300)
+        share = np.cumsum(np.maximum(values[:positive], 0.0)) / max(total, 1e-300)
         return min(positive, int(np.searchsorted(share, self.n_components - 1e-12)) + 1)
 
     def _count(self, n: int) -> int:
@@ -298,7 +335,14 @@ class KernelPCA(
             is_slow=is_slow,
         )
 
-    def _plan(self, X: Points, n_outputs: int) -> Plan:
+    def _plan(self, X: Any, n_outputs: int) -> Plan:
+        # A map back has as many targets as X has columns. It takes an A of its own, n M² products and solves.
+        learned = self._is_learned()
+        targets = X.shape[1] if learned and len(getattr(X, "shape", ())) == 2 else n_outputs
+        passes, squares = (6, 4) if learned else (3, 2)
+        return self._with_landmarks(X, self._exact_plan(X), passes, targets, squares)
+
+    def _exact_plan(self, X: Points) -> Plan:
         n, how = data.n_points(X), self._scheme(X)
         k, d = self._count(n), getattr(X, "shape", (n, 1))[-1]
         memory, flops, why = how.memory, 2.0 * n * n * (d + 10), []
@@ -323,157 +367,3 @@ class KernelPCA(
             flops += n**3 / 3
             why.append("a map back is learned, by one Cholesky factorisation")
         return Plan(name, n, int(memory), flops, tuple(why), iterative=how.solver != "dense")
-
-    # --- the way back ------------------------------------------------------------------------------------
-
-    def inverse_transform(self, X: Points) -> np.ndarray:  # (n, features)
-        """Points whose scores are (nearest to) the rows of X."""
-        check_is_fitted(self)
-        scores = check_array(X, dtype=np.float64)
-        if scores.shape[1] != self._n_features_out:
-            raise InputError(
-                f"inverse_transform takes scores of {self._n_features_out} components, got "
-                f"{scores.shape[1]} columns: pass what transform returns"
-            )
-        has_map = hasattr(self, "dual_coef_")
-        if self.inverse == "ridge" and not has_map:
-            raise InputError(
-                "inverse='ridge' needs the map back that fit learns, and this model was fitted without: fit "
-                "again with inverse='ridge'"
-            )
-        if has_map and self.inverse != "fixed_point":
-            return Gram(self.kernel_, scores, self.scores_fit_, cache=0) @ self.dual_coef_
-        _require_vectors(self.kernel_, "inverse_transform")
-        if isinstance(self.kernel_, Linear) and self.inverse == "auto":
-            anchors, coef = self.expansion_.anchors, self.expansion_.coef
-            return np.asarray(self._mean() + scores @ np.asarray(anchors.T @ coef).T)
-        radial = _radial(self.kernel_)
-        if radial is None:
-            raise InputError(
-                "inverse_transform by fixed point needs a kernel of the distance ‖x - x'‖ such as Gaussian, "
-                f"got {self.kernel_!r}: fit with fit_inverse_transform=True to learn a map back"
-            )
-        return self._fixed_point(scores, radial)
-
-    def _is_learned(self) -> bool:
-        return self.inverse == "ridge" or (bool(self.fit_inverse_transform) and self.inverse == "auto")
-
-    def _learn_inverse(self, X: Any, scores: np.ndarray, weight: np.ndarray) -> None:
-        K = Gram(self.kernel_, scores, cache=0).dense()
-        targets = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-        self.dual_coef_ = ridge_map(np.asarray(K, dtype=np.float64), targets, float(self.alpha), weight)
-        self.scores_fit_ = scores
-
-    def _mean(self) -> np.ndarray:  # (d,)
-        """The weighted mean of the training points."""
-        return mean_of(self.expansion_.anchors, self._weight) if self._centroid is None else self._centroid
-
-    def _fixed_point(self, scores: np.ndarray, radial: _Radial) -> np.ndarray:
-        """Pre-images, for as many rows at a time as their coefficients and candidates fit half the budget."""
-        n, d = self.expansion_.anchors.shape
-        rows = max(1, memory_budget() // (2 * 8 * (5 * n + 5 * (_NEAREST + 1) * d)))
-        parts = [slice(start, start + rows) for start in range(0, len(scores), rows)]
-        total = None if len(parts) == 1 else len(scores)
-        results = []
-        with Control("pre-images", total, max_time=self.max_time, progress=self.progress) as control:
-            for part in parts:
-                inner = control if len(parts) == 1 else control.inner()
-                results.append(self._fixed_point_of(scores[part], radial, inner))
-                if inner is not control:
-                    control.step(steps=len(scores[part]))
-        converged = np.concatenate([result.converged for result in results])
-        if not converged.all():
-            causes = {result.stopped for result in results if not result.converged.all()}
-            cause = ", ".join(sorted("degenerate" if cause == Stop.CONVERGED else cause for cause in causes))
-            warn_user(
-                f"{int((~converged).sum())} of {len(scores)} pre-images did not converge ({cause}) in "
-                f"{max(result.iterations for result in results)} steps: they are the best so far; raise "
-                "max_iter or max_time, or use inverse='ridge'",
-                ConvergenceWarning,
-            )
-        return np.concatenate([result.points for result in results])
-
-    def _fixed_point_of(self, scores: np.ndarray, radial: _Radial, control: Control) -> PreimageResult:
-        anchors = self.expansion_.anchors
-        near, squared = self._nearest(scores)
-        points = anchors[near.ravel()]
-        points = points.toarray() if sparse.issparse(points) else points
-        points = np.asarray(points, dtype=np.float64).reshape(*near.shape, -1)
-        closeness = 1 / (squared + 1e-12 * (1 + squared[:, -1:]))
-        closeness /= closeness.sum(axis=1, keepdims=True)
-        first = (closeness[:, :, None] * points).sum(axis=1, keepdims=True)
-        coef = scores @ self.expansion_.coef.T
-        coef += self._weight / self._weight.sum()
-        return fixed_point(
-            anchors,
-            coef,
-            radial,
-            np.concatenate([first, points], axis=1),
-            tol=1e-8 if self.tol is None else float(self.tol),
-            max_iter=1000 if self.max_iter is None else int(self.max_iter),
-            control=control,
-        )
-
-    def _nearest(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (m, count) each
-        """The training points whose scores are nearest, and the squares of their distances."""
-        root = np.sqrt(self._weight)
-        trained = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
-        trained /= np.where(root > 0, root, 1.0)[:, None]
-        distance = scores @ trained.T
-        distance *= -2
-        distance += (trained**2).sum(axis=1)
-        distance += (scores**2).sum(axis=1)[:, None]
-        distance[:, root <= 0] = np.inf
-        count = min(_NEAREST, int((root > 0).sum()))
-        near = np.argsort(distance, axis=1, kind="stable")[:, :count].copy()
-        return near, np.maximum(np.take_along_axis(distance, near, axis=1), 0.0)
-
-
-def _require_vectors(kernel: Kernel, what: str) -> None:
-    """Refuse kernels whose points cannot be averaged."""
-    if not kernel.domain.is_vectors:
-        raise InputError(
-            f"{what} gives points as vectors, got the kernel {kernel!r}, which compares other "
-            "things: there is no pre-image of strings, of tables or of rows of a precomputed matrix; take a "
-            "kernel on vectors"
-        )
-
-
-def _require_map(kernel: Kernel) -> None:
-    """Refuse kernels that the scores of a learned map back cannot be compared with."""
-    _require_vectors(kernel, "the learned map back")
-    views = (getattr(leaf, "view", None) for leaf in kernel.expression().leaves())
-    if kernel.domain is Domain.NONNEGATIVE or any(view is not None and view.steps for view in views):
-        raise InputError(
-            f"the learned map back compares scores by the kernel itself, got {kernel!r}, which is for the "
-            "columns of X or for values ≥ 0: use inverse='fixed_point', or a kernel with one length scale"
-        )
-
-
-def _radial(kernel: Kernel) -> _Radial | None:
-    """Z, X ↦ κ(‖z - x‖²) and -κ'(‖z - x‖²), columns perhaps scaled; None for kernels that are not radial."""
-    expression = kernel.expression()
-    quantities = {leaf for leaf in expression.leaves() if not isinstance(leaf, Number | ParameterLeaf)}
-    sqdist = quantities.pop() if len(quantities) == 1 else None
-    if not isinstance(sqdist, Quantity) or sqdist.kind != "sqdist":
-        return None
-    if not all(isinstance(step, Scaling) for step in sqdist.view.steps):
-        return None
-    slope, view = differentiate(expression, sqdist), sqdist.view
-
-    def radial(Z: np.ndarray, X: Any) -> tuple[np.ndarray, np.ndarray]:  # (m, n) each
-        Z, X = view(Z), view(X)
-        norms = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-        product = np.asarray(X @ Z.T).T
-        squared = np.maximum(np.einsum("ij,ij->i", Z, Z)[:, None] + norms - 2 * product, 0.0)
-        known = {sqdist: squared}
-
-        def leaf_value(leaf: Any) -> Any:
-            return known[leaf] if leaf == sqdist else leaf.value
-
-        with np.errstate(all="ignore"):  # a slope may be infinite at distance 0: there is no step from there
-            values, slopes = evaluate(expression, leaf_value), evaluate(slope, leaf_value)
-        known.clear()  # ``evaluate`` may keep ``leaf_value`` until the garbage collector comes
-        return np.broadcast_to(values, squared.shape), np.broadcast_to(-np.asarray(slopes), squared.shape)
-
-    return radial

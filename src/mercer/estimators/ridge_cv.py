@@ -2,6 +2,8 @@ r"""Kernel ridge with the penalty, and the kernel, chosen by exact leave-one-out
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,14 +17,16 @@ from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel
 from mercer.kernels.parameters import Parameter, choice, fixed
-from mercer.report import Journal, Plan, Report
+from mercer.report import Journal, Method, Plan, Report
 from mercer.solvers.control import Control
+from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import ridge_path
 from mercer.solvers.result import Stop
 
@@ -41,7 +45,9 @@ def _is_path(value: object) -> bool:
     return bool(((entries > 0) & np.isfinite(entries)).all())
 
 
-class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeMixin, BaseEstimator):
+class KernelRidgeCV(
+    KernelRegressorMixin, DefiniteMixin, LandmarkMixin, KernelMixin, IterativeMixin, BaseEstimator
+):
     r"""Kernel ridge over a path of penalties α and a list of kernels, the best by leave-one-out error.
 
     The errors are exact, those of n fits without one point each, and the whole path takes one reduction of K
@@ -57,6 +63,9 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
     fit_intercept : whether there is a b, which is not penalised
     scoring : "squared" or "absolute": what is averaged (with the weights) over the errors left out
     alpha_per_target : whether each target takes its own α, else one serves all; the kernel is one for all
+    landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
+        the same for every kernel, learned from all of X, of which one point is left out at a time; see
+        `mercer.estimators.shared.landmarks`
     max_time, progress, checkpoint, resume : control over a long list: see `estimators.shared.iterative`
 
     Attributes
@@ -93,6 +102,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         "fit_intercept": flag(True),
         "scoring": choice("squared", ("squared", "absolute")),
         "alpha_per_target": flag(False),
+        "landmarks": LANDMARKS,
         **IterativeMixin.CONTROL,
     }
 
@@ -108,6 +118,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         fit_intercept: bool = True,
         scoring: str = "squared",
         alpha_per_target: bool = False,
+        landmarks: Any = None,
         max_time: float | None = None,
         progress: Any = None,
         checkpoint: Any = None,
@@ -122,6 +133,7 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         self.fit_intercept = fit_intercept
         self.scoring = scoring
         self.alpha_per_target = alpha_per_target
+        self.landmarks = landmarks
         self.max_time = max_time
         self.progress = progress
         self.checkpoint = checkpoint
@@ -131,40 +143,44 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         """Choose on the points X, their targets y, (n,) or (n, targets), and their weights."""
         journal = Journal()
         X, y, weight = self._validate_weighted(X, y, sample_weight, multi_output=True, y_numeric=True)
-        present = np.flatnonzero(weight)
-        points, Y = data.take(X, present), y[present].astype(np.float64)
-        if weight.sum() < 2 and len(present) < 2:
+        if weight.sum() < 2 and np.count_nonzero(weight) < 2:
             raise InputError(
-                f"leaving one out takes at least two points with a weight, got n_samples={len(present)}: "
-                "add points, or use KernelRidge"
+                "leaving one out takes at least two points with a weight, got n_samples="
+                f"{np.count_nonzero(weight)}: add points, or use KernelRidge"
             )
-        Y = Y.reshape(len(Y), -1)
+        points, Y = X, y.astype(np.float64).reshape(len(y), -1)
         plan = self._plan(X, Y.shape[1])
-        plan.require_memory("use KernelRidge on the whole and choose alpha on fewer points")
-        kernels = self._candidates(points, None if sample_weight is None else weight[present])
-        weight = weight[present]
-        for kernel in kernels:
-            self._require_definite(points, self.fit_intercept, kernel)
-        origins = [origin_of(kernel, points, self.fit_intercept) for kernel in kernels]
-        places = [moved(points, origin) for origin in origins]
-        alphas = self._path(Gram(kernels[0], places[0], cache=0), weight)
-        search = _Search(Y, alphas, weight, self.fit_intercept, self.scoring, self.alpha_per_target)
+        plan.require_memory("use landmarks, or KernelRidge on the whole and choose alpha on fewer points")
+        on_landmarks = plan.method is Method.LANDMARKS
+        Z = self._landmark_points(X, weight, squared=True) if on_landmarks else None
+        if not (on_landmarks and weight.all()):  # In a container of the model's own, as anchors have to be.
+            present = np.flatnonzero(weight)  # A point of weight zero is as if it were not there.
+            points, Y, weight = data.take(X, present), Y[present], weight[present]
+        kernels = self._candidates(points, None if sample_weight is None else weight)
+        problem = (
+            self._on_landmarks(kernels, points, weight, Z)
+            if on_landmarks
+            else self._on_points(kernels, points, weight)
+        )
+        search = _Search(Y, problem.alphas, weight, self.fit_intercept, self.scoring, self.alpha_per_target)
         control = self._control("kernels", len(kernels), points, Y, weight, kernels)
         with control:
-            stopped = search.run(kernels, places, control)
+            stopped = search.run(len(kernels), lambda i: problem.trial(search, i), control)
         self._warn_if_stopped(journal, stopped, search.done, f"of {len(kernels)} kernels")
-        self._choose(kernels, places, origins, search, y.ndim == 1)
-        warn_if_lost(journal, self.kernel_, places[search.kernel], type(self).__name__)
-        self._warn_at_the_ends(journal, alphas)
+        self._choose(kernels, problem, search, y.ndim == 1)
+        self._n_fit = len(Y)
+        warn_if_lost(journal, self.kernel_, problem.places[search.kernel], type(self).__name__)
+        self._warn_at_the_ends(journal, problem.alphas)
         left = int(np.isinf(search.scores).any(axis=2).sum())
         # of the default path the smallest may be below rounding
-        if left > (0 if self.alphas is not None or self.lams is not None else len(alphas) // 2):
+        if left > (0 if self.alphas is not None or self.lams is not None else len(problem.alphas) // 2):
             journal.warn(
-                f"{left} of {search.scores.shape[0] * len(alphas)} pairs of kernel and penalty left out: "
-                "there K is not positive definite, or K + αI singular to rounding"
+                f"{left} of {search.scores.shape[0] * len(problem.alphas)} pairs of kernel and penalty left "
+                "out: there K is not positive definite, or K + αI singular to rounding"
             )
+        objective = None if np.isnan(search.objective) else search.objective
         self.report_: Report = journal.report(
-            plan, stopped, iterations=search.done, objective=None, time=control.total_seconds
+            plan, stopped, iterations=search.done, objective=objective, time=control.total_seconds
         )
         return self
 
@@ -191,15 +207,48 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
             )
         return [kernel.__sklearn_clone__().resolve(X, weight) for kernel in given]
 
-    def _path(self, gram: Gram, weight: np.ndarray) -> np.ndarray:
+    def _on_points(self, kernels: list[Kernel], points: Points, weight: np.ndarray) -> _Problem:
+        """f on all of the points."""
+        for kernel in kernels:
+            self._require_definite(points, self.fit_intercept, kernel)
+        origins = [origin_of(kernel, points, self.fit_intercept) for kernel in kernels]
+        places = [moved(points, origin) for origin in origins]
+        gram = Gram(kernels[0], places[0], cache=0)
+
+        def trace() -> float:
+            whole = float(weight @ gram.diag().astype(np.float64))
+            # The intercept takes the mean away from K.
+            mean = float(weight @ (gram @ weight)) / float(weight.sum()) if self.fit_intercept else 0.0
+            return whole - mean
+
+        def trial(search: _Search, i: int) -> _Trial:
+            return search.exact(Gram(kernels[i], places[i], cache=0).dense())
+
+        return _Problem(places, origins, self._path(weight, trace), trial)
+
+    def _on_landmarks(self, kernels: list[Kernel], points: Points, weight: np.ndarray, Z: Any) -> _Problem:
+        """f on landmarks Z, the same for every kernel, from all of the points."""
+        for kernel in kernels:
+            self._require_definite(Z, self.fit_intercept, kernel)
+        first = [Restricted(kernels[0], points, Z, self.fit_intercept)]
+
+        def trace() -> float:
+            none = None if self.fit_intercept else np.zeros(first[0].features.basis.size)
+            return first[0].variance(weight, none)
+
+        def trial(search: _Search, i: int) -> _Trial:
+            mine = first.pop() if i == 0 else Restricted(kernels[i], points, Z, self.fit_intercept)
+            return search.restricted(mine)
+
+        return _Problem([Z] * len(kernels), [None] * len(kernels), self._path(weight, trace), trial, True)
+
+    def _path(self, weight: np.ndarray, trace: Callable[[], float]) -> np.ndarray:
         if self.lams is not None:
             return np.asarray(self.lams, dtype=np.float64) * weight.sum()
         if self.alphas is not None:
             return np.asarray(self.alphas, dtype=np.float64)
-        trace = float(weight @ gram.diag().astype(np.float64))
-        if self.fit_intercept:  # the intercept takes the mean away from K
-            trace -= float(weight @ (gram @ weight)) / float(weight.sum())
-        return np.logspace(-8, 1, _COUNT) * (trace if trace > 0 else 1.0)
+        size = trace()
+        return np.logspace(-8, 1, _COUNT) * (size if size > 0 else 1.0)
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
         count = len(self.kernel) if isinstance(self.kernel, list | tuple) else 1
@@ -207,14 +256,17 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
         why = ("one reduction of K serves every penalty and leaves out every point",)
         # besides K: blocks of some columns, and the solutions of a few penalties
         extra = 8 * n * (64 * 14 + 24 * n_outputs)
-        return dense_plan("reduction of K to a band", n, 16 / 3 * count, why, 1.0, n_outputs, extra)
+        exact = dense_plan("reduction of K to a band", n, 16 / 3 * count, why, 1.0, n_outputs, extra)
+        # A pass for each of: the trace, Φ̃ᵀWΦ̃ (2 n M² with its triangular solves), its right-hand side, the
+        # scores and the errors (2 n M² each).
+        return self._with_landmarks(X, exact, 5 * count, n_outputs, squares=6 * count)
 
-    def _choose(
-        self, kernels: list[Kernel], places: list[Any], origins: list[Any], search: _Search, is_vector: bool
-    ) -> None:
+    def _choose(self, kernels: list[Kernel], problem: _Problem, search: _Search, is_vector: bool) -> None:
         best = search.kernel
         self.kernel_ = kernels[best]
-        self._keep(places[best], search.coef, search.intercept, is_vector, origins[best])
+        self._keep(problem.places[best], search.coef, search.intercept, is_vector, problem.origins[best])
+        if problem.on_landmarks:  # without those that are combinations of others, whose coefficients are 0
+            self.expansion_ = self.expansion_.prune()
         self.path_ = Bunch(kernels=kernels[: search.done], alphas=search.alphas, scores=search.scores)
         self.alpha_ = search.chosen if self.alpha_per_target and not is_vector else float(search.chosen[0])
         self.best_score_ = float(search.best)
@@ -231,6 +283,32 @@ class KernelRidgeCV(KernelRegressorMixin, DefiniteMixin, KernelMixin, IterativeM
                 "may "
                 "hold a better one"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What the kernels are tried on."""
+
+    #: of each kernel: the points that f is an expansion on, and by what they were moved
+    places: list[Any]
+    origins: list[Any]
+    alphas: np.ndarray
+    trial: Callable[[_Search, int], _Trial]
+    on_landmarks: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """What one kernel gives: the scores of all penalties, and f of the best of them."""
+
+    scores: np.ndarray  # (alphas, targets)
+    score: np.ndarray  # (targets,)
+    alpha: np.ndarray  # (targets,)
+    coef: np.ndarray
+    intercept: np.ndarray
+    errors: np.ndarray  # (n, targets)
+    #: the minimum, summed over the targets; NaN where it is not computed
+    objective: float = np.nan
 
 
 class _Search:
@@ -255,16 +333,17 @@ class _Search:
         self.intercept: np.ndarray = np.zeros(Y.shape[1])
         self.errors: np.ndarray = Y.copy()
         self.scores = np.empty((0, len(alphas), Y.shape[1]))
+        self.objective = np.nan
 
-    def run(self, kernels: list[Kernel], places: list[Any], control: Control) -> Stop:
-        """Try the kernels one by one, each on its points; it has converged when all were."""
+    def run(self, count: int, trial: Callable[[int], _Trial], control: Control) -> Stop:
+        """Try the kernels one by one; it has converged when all were."""
         if control.restored is not None:
             for name, value in control.restored.items():
                 setattr(self, name, value)
-        for kernel, points in list(zip(kernels, places, strict=True))[self.done :]:
-            self._try(Gram(kernel, points, cache=0).dense())
+        for i in range(self.done, count):
+            self._offer(trial(i))
             control.step(self._state, best=float(self.best))
-            if control.stopped and self.done < len(kernels):
+            if control.stopped and self.done < count:
                 break
         if not np.isfinite(self.best):
             raise InputError(
@@ -272,10 +351,18 @@ class _Search:
                 "kernel "
                 "that is positive definite (mercer.certify tells)"
             )
-        return Stop.CONVERGED if self.done == len(kernels) else control.stopped or Stop.INTERRUPTED
+        return Stop.CONVERGED if self.done == count else control.stopped or Stop.INTERRUPTED
 
-    def _try(self, K: np.ndarray) -> None:
-        """One kernel: every penalty."""
+    def _offer(self, found: _Trial) -> None:
+        if found.score.mean() < self.best:
+            self.best, self.kernel = float(found.score.mean()), self.done
+            self.chosen, self.coef, self.intercept = found.alpha, found.coef, found.intercept
+            self.errors, self.objective = found.errors, found.objective
+        self.scores = np.concatenate([self.scores, found.scores[None]])
+        self.done += 1
+
+    def exact(self, K: np.ndarray) -> _Trial:
+        """One kernel, on all points: every penalty."""
         scores = np.full((len(self.alphas), self.Y.shape[1]), np.inf)
         share = self.weight / self.weight.sum()
         mine = _Best(self.Y.shape, self.per_target)
@@ -285,19 +372,25 @@ class _Search:
             sizes = point.errors**2 if self.scoring == "squared" else np.abs(point.errors)
             scores[j] = share @ sizes
             mine.offer(scores[j], float(self.alphas[j]), point)
-        if mine.score.mean() < self.best:
-            self.best, self.kernel = float(mine.score.mean()), self.done
-            self.chosen, self.coef, self.intercept, self.errors = (
-                mine.alpha,
-                mine.coef,
-                mine.intercept,
-                mine.errors,
-            )
-        self.scores = np.concatenate([self.scores, scores[None]])
-        self.done += 1
+        return _Trial(scores, mine.score, mine.alpha, mine.coef, mine.intercept, mine.errors)
+
+    def restricted(self, problem: Restricted) -> _Trial:
+        """One kernel, on landmarks: every penalty; the errors only where its best beats the others."""
+        path = RestrictedPath(problem.features, self.Y, self.weight)
+        scores = path.scores(self.alphas, self.scoring)
+        scores[self.alphas < path.zero] = np.inf  # below the rounding of what α is added to
+        targets = np.arange(scores.shape[1])
+        best = (
+            scores.argmin(axis=0) if self.per_target else np.full(len(targets), scores.mean(axis=1).argmin())
+        )
+        score, alpha = scores[best, targets], self.alphas[best]
+        coef, intercept = path.solve(alpha)
+        errors = path.left_out(alpha)[1] if score.mean() < self.best else np.empty_like(self.Y)
+        objective = float(path.objective(alpha).sum())
+        return _Trial(scores, score, alpha, problem.spread(coef), intercept, errors, objective)
 
     def _state(self) -> dict[str, Any]:
-        names = ("done", "best", "kernel", "chosen", "coef", "intercept", "errors", "scores")
+        names = ("done", "best", "kernel", "chosen", "coef", "intercept", "errors", "scores", "objective")
         return {name: getattr(self, name) for name in names}
 
 

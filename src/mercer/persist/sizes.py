@@ -47,7 +47,7 @@ _SHAPES: dict[str, dict[str, str]] = {
         "_left_out.weight": "n",
     },
     "KernelRidgeCV": {
-        "loo_residuals_": "n(F)~", "alpha_": "F or number", "path_.alphas": "A", "path_.scores": "KAF~",
+        "loo_residuals_": "N(F)~", "alpha_": "F or number", "path_.alphas": "A", "path_.scores": "KAF~",
         "path_.kernels": "K items",
     },
     "KernelFisherDiscriminant": {
@@ -56,7 +56,8 @@ _SHAPES: dict[str, dict[str, str]] = {
     },
     "KernelPCA": {
         "eigenvalues_": "F", "eigenvectors_": "nF", "residuals_": "F~", "explained_variance_": "F",
-        "explained_variance_ratio_": "F", "_weight": "n", "scores_fit_": "nF", "dual_coef_": "nd",
+        "explained_variance_ratio_": "F", "_weight": "n", "scores_fit_": "RF", "dual_coef_": "Rd",
+        "_mean_coef": "n", "_centroid": "d",
     },
     "LandmarkFeatures": {"components_": "n pts", "component_indices_": "n", "expansion_.coef": "nn"},
     "ParzenClassifier": {
@@ -174,6 +175,8 @@ class _Sizes:
         shape, seen = found.get("shape_fit_"), found.get("_seen")
         if isinstance(shape, tuple) and shape:
             self.known["N"] = int(shape[0])
+        if isinstance(found.get("_n_fit"), int):
+            self.known["N"] = found["_n_fit"]
         if isinstance(seen, int):
             self.known["T"] = seen
 

@@ -148,7 +148,7 @@ def test_points_that_coincide():
 
 def test_targets_are_an_orthonormal_basis(rng):
     codes, weight = rng.integers(0, 4, 50), rng.uniform(0, 2, 50)
-    Z = module._targets(codes, 4, weight)
+    Z = module.class_targets(codes, 4, weight)
     assert Z.shape == (50, 3)
     assert pytest.approx(np.eye(3), abs=1e-12) == Z.T @ Z
     assert np.sqrt(weight) @ Z == pytest.approx(np.zeros(3), abs=1e-12)

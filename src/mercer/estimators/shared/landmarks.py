@@ -43,6 +43,10 @@ __all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "Restricted"]
 _LONG = 60.0
 #: "auto" takes 20 √n landmarks, and never more than these.
 _PER_ROOT, _MOST = 20.0, 200_000
+#: and never more than these where n M² products are added up: about where passes alone would take less time.
+_MOST_SQUARED = 4_000
+#: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
+_MATRICES, _MATRICES_SQUARED = 3, 6
 #: Points up to which one product with the matrix of all of them is a second's work, and gives the bound.
 _BOUND_POINTS = 20_000
 #: Candidates per landmark among which pivots are chosen.
@@ -120,24 +124,33 @@ class LandmarkMixin:
     landmarks: Any
     kernel_: Kernel
 
-    def _with_landmarks(self, X: Points, exact: Plan, passes: float, n_outputs: int) -> Plan:
-        """The exact plan, or one on landmarks; ``passes`` over the rows that a fit takes, about."""
+    def _with_landmarks(
+        self, X: Points, exact: Plan, passes: float, n_outputs: int, squares: float = 0.0
+    ) -> Plan:
+        """The exact plan, or one on landmarks; ``passes`` over the rows that a fit takes, about.
+
+        ``squares``: for solvers that take the eigenvalues of Φ̃ᵀWΦ̃, how many times n M² operations they take.
+        """
         if self.landmarks is None:
             return exact
         n = data.n_points(X)
+
+        def plan(M: int, why: str) -> Plan:
+            return landmark_plan(X, M, passes, n_outputs, why, squares)
+
         if isinstance(self.landmarks, str):
             if exact.memory <= memory_budget() and exact.seconds <= _LONG:
                 return exact
             slow = f"would take about {exact.seconds:.2g} s"
             why = slow if exact.memory <= memory_budget() else "does not fit the memory budget"
-            return landmark_plan(X, _automatic(n), passes, n_outputs, f"the exact solution {why}")
-        return landmark_plan(X, _number_of(self.landmarks, n), passes, n_outputs, "landmarks are asked for")
+            return plan(_automatic(n, squares > 0), f"the exact solution {why}")
+        return plan(_number_of(self.landmarks, n), "landmarks are asked for")
 
-    def _landmark_points(self, X: Any, weight: np.ndarray) -> Any:
-        """The landmarks themselves."""
+    def _landmark_points(self, X: Any, weight: np.ndarray, squared: bool = False) -> Any:
+        """The landmarks themselves; ``squared``: for a solver that takes eigenvalues."""
         given, n = self.landmarks, data.n_points(X)
         if isinstance(given, str):
-            given = _automatic(n)
+            given = _automatic(n, squared)
         if isinstance(given, int | np.integer):
             given = Landmarks(int(given))
         if isinstance(given, Landmarks):
@@ -166,28 +179,38 @@ def _number_of(given: Any, n: int) -> int:
     return min(int(given), n) if isinstance(given, int | np.integer) else data.n_points(given)
 
 
-def _automatic(n: int) -> int:
-    """20 √n, as far as three matrices of that order fit a half of the memory budget."""
-    fits = math.isqrt(memory_budget() // (2 * 3 * 8))
-    return int(max(1, min(n, _PER_ROOT * math.sqrt(n), fits, _MOST)))
+def _automatic(n: int, squared: bool = False) -> int:
+    """20 √n, as far as the matrices of that order fit a half of the memory budget."""
+    most, matrices = (_MOST_SQUARED, _MATRICES_SQUARED) if squared else (_MOST, _MATRICES)
+    fits = math.isqrt(memory_budget() // (2 * matrices * 8))
+    return int(max(1, min(n, _PER_ROOT * math.sqrt(n), fits, most)))
 
 
-def landmark_plan(X: Any, M: int, passes: float, n_outputs: int, why: str) -> Plan:
+def landmark_plan(X: Any, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
     """What it takes to learn on M landmarks."""
     n, threads = data.n_points(X), thread_count()
     width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 20
     item = np.dtype(settings().dtype).itemsize
+    matrices, block = _MATRICES_SQUARED if squares else _MATRICES, min(2**20, n * M)
     memory = (
-        3 * 8 * M * M + (threads + 4) * item * 2**20 + 8 * n * (3 + 5 * n_outputs) + 64 * 8 * M * n_outputs
+        matrices * 8 * M * M
+        + (threads + 4) * item * block
+        + 8 * n * (3 + 5 * n_outputs)
+        + 64 * 8 * M * n_outputs
     )
     flops = passes * n * M * (2.0 * width + 40 + 4 * n_outputs) + 20.0 * float(M) ** 3
+    if squares:  # Three blocks of rows of each thread: values, features, and their squares.
+        memory += 3 * threads * 8 * block + item * 4 * block
+        flops += squares * n * float(M) ** 2
+    how = "eigenvalues of the features" if squares else "conjugate gradients"
+    rows = f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored"
     return Plan(
-        f"conjugate gradients on {M:,} landmarks",
+        f"{how} on {M:,} landmarks",
         n,
         int(memory),
         flops,
-        (why, f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored"),
-        iterative=True,
+        (why, rows),
+        iterative=not squares,
         method=Method.LANDMARKS,
     )
 
@@ -204,6 +227,8 @@ class Restricted:
         if len(kept) < len(own):
             note(f"{len(kept):,} of {len(own):,} landmarks are used: the others are combinations of these")
         self.kernel, self.X = kernel, X
+        #: which of the landmarks are used, in the order of ``points``
+        self.kept, self.n_landmarks = kept, len(own)
         self.points = data.take(Z, kept)
         self.rows = RowBlocks(kernel, X, self.points)
         self.features = Features(self.rows, basis, fit_intercept)
@@ -213,6 +238,19 @@ class Restricted:
             math.sqrt(float(self.diagonal.max(initial=0.0))),
             np.sqrt(own.diagonal()[kept]),
         )
+
+    def spread(self, coef: np.ndarray) -> np.ndarray:  # (used, m) → (landmarks, m)
+        """Coefficients of all landmarks, 0 of those that are not used."""
+        out = np.zeros((self.n_landmarks, coef.shape[1]))
+        out[self.kept] = coef
+        return out
+
+    def variance(self, weight: np.ndarray, mean: np.ndarray | None = None) -> float:  # (n,), (M,)
+        """Σᵢ wᵢ ‖Φ(xᵢ) - φ̄‖² in all of feature space, φ̄ the mean of the features on the landmarks."""
+        total = float(weight.sum())
+        if mean is None:
+            mean = self.features.basis.features(self.rows.adjoint(weight[:, None]))[:, 0] / total
+        return float(weight @ self.diagonal) - total * float(mean @ mean)
 
     def bound(self, result: RestrictedMinimum, penalty: float) -> float | None:
         """How far above the minimum over all functions, for few points: by one product with all of K."""

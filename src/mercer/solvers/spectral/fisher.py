@@ -45,7 +45,15 @@ from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
 
-__all__ = ["FisherResult", "fisher"]
+__all__ = [
+    "PATH",
+    "FisherResult",
+    "class_targets",
+    "fisher",
+    "require_spread",
+    "smallest_penalty",
+    "turned",
+]
 
 _STRIP = 64  # rows worked on together
 #: A direction whose scatter between classes is less than this part of all scatter is rounding.
@@ -95,9 +103,9 @@ def fisher(
     """
     weight = np.ones(K.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
     copies = np.maximum(1.0 if copies is None else np.asarray(copies, dtype=np.float64), 1.0)
-    Z = _targets(codes, n_classes, weight)
+    Z = class_targets(codes, n_classes, weight)
     points = _Points(K, weight, copies)
-    least = 4 * points.eps * points.size
+    least = smallest_penalty(points.eps, points.size)
     inverse = None
     if alpha is not None:
         alpha = max(alpha, least)
@@ -118,12 +126,34 @@ class _Points:
         self.eps = float(np.finfo(K.dtype).eps)
         trace = float(self.M.trace())
         # An indefinite K may have trace 0.
-        if not max(trace, float(np.linalg.norm(self.M))) > 32 * self.eps * self.size * self.total:
-            raise InputError(
-                f"the points do not vary in feature space, their variance is {trace / self.total:.3g} beside "
-                f"squared norms of {self.size:.3g}: give points that differ (or centre them), or take "
-                "another kernel"
-            )
+        require_spread(trace, max(trace, float(np.linalg.norm(self.M))), self.size, self.total, self.eps)
+
+
+def require_spread(trace: float, spread: float, size: float, total: float, eps: float) -> None:
+    """Refuse points whose scatter is no more than the rounding of kernel values up to ``size``."""
+    if not spread > 32 * eps * size * total:
+        raise InputError(
+            f"the points do not vary in feature space, their variance is {trace / total:.3g} beside "
+            f"squared norms of {size:.3g}: give points that differ (or centre them), or take "
+            "another kernel"
+        )
+
+
+def smallest_penalty(eps: float, size: float) -> float:
+    """The α below which it would weigh the rounding of kernel values up to ``size``."""
+    return 4 * eps * size
+
+
+def turned(H: np.ndarray, total: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """θ (q, q), the factors (q,), the ratios of the directions that are kept, and which they are (q,)."""
+    small, theta = np.linalg.eigh((H + H.T) / 2)
+    small = np.clip(small, np.finfo(float).tiny, 1.0)
+    factor = np.sqrt(total / (small * np.maximum(1 - small, 1e-300)))
+    kept = 1 - small > _NO_RATIO
+    kept[0] = True
+    if small[0] >= 1 - _NO_RATIO:
+        factor[0] = 0.0  # no class mean differs from another
+    return theta, factor, ((1 - small) / small)[kept], kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,13 +214,7 @@ def _discriminants(points: _Points, Z: np.ndarray, inverse: _Inverse) -> FisherR
     A -= np.outer(unit, unit @ A)  # exactly centred: the functions then do not feel rounding along the mean
     penalty = total * inverse.alpha
     H = penalty * (Z.T @ A)
-    small, theta = np.linalg.eigh((H + H.T) / 2)
-    small = np.clip(small, np.finfo(float).tiny, 1.0)
-    factor = np.sqrt(total / (small * np.maximum(1 - small, 1e-300)))
-    kept = 1 - small > _NO_RATIO
-    kept[0] = True
-    if small[0] >= 1 - _NO_RATIO:
-        factor[0] = 0.0  # no class mean differs from another
+    theta, factor, ratios, kept = turned(H, total)
     A, targets = A @ theta, Z @ theta
     residual = _left_out(A, inverse.diagonal, penalty, points)
     safe = np.where(root > 0, root, 1.0)[:, None]
@@ -203,7 +227,7 @@ def _discriminants(points: _Points, Z: np.ndarray, inverse: _Inverse) -> FisherR
     return FisherResult(
         coef=root[:, None] * A,
         intercept=-(points.h @ A) / np.sqrt(total),
-        ratios=((1 - small) / small)[kept],
+        ratios=ratios,
         left_out=values,
         fitted=fitted,
         alpha=inverse.alpha,
@@ -213,7 +237,7 @@ def _discriminants(points: _Points, Z: np.ndarray, inverse: _Inverse) -> FisherR
     )
 
 
-def _targets(codes: np.ndarray, n_classes: int, weight: np.ndarray) -> np.ndarray:  # (n, classes - 1)
+def class_targets(codes: np.ndarray, n_classes: int, weight: np.ndarray) -> np.ndarray:  # (n, classes - 1)
     """√w times the indicators of the classes, in an orthonormal basis orthogonal to √w."""
     share = np.bincount(codes, weight, minlength=n_classes)
     present = np.flatnonzero(share > 0)  # a class may have weight zero
