@@ -526,3 +526,10 @@ def test_no_margin_because_time_ran_out(rng):
         NuSVC(nu=0.3, max_time=1e-9).fit(X, y)
     (told,) = [str(w.message) for w in record]
     assert "ran out of max_time=1e-09" in told and "without a margin between the classes yet" in told
+
+
+def test_the_plan_of_many_points_names_another_way():
+    """The exact solution stays what is computed; the plan says what there is instead."""
+    many = SVC(gamma=1.0).plan(np.zeros((100_000, 1)))
+    assert "KernelMachineClassifier or -Regressor with landmarks=" in str(many)
+    assert "landmarks" not in str(SVC(gamma=1.0).plan(np.zeros((1000, 1))))

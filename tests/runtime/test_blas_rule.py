@@ -26,7 +26,8 @@ from mercer.runtime.threads import LARGE, blas_threads, large_lapack, run, singl
 from mercer.selection import AutoKernelRegressor
 from mercer.selection.evidence import learn
 
-ESTIMATORS = [getattr(mercer, name) for name, home in mercer._LATER.items() if ".estimators." in home]
+HOMES = {n: home for n, home in mercer._LATER.items() if ".estimators." in home and ".shared." not in home}
+ESTIMATORS = [getattr(mercer, name) for name in HOMES]
 
 
 def is_ours(library):

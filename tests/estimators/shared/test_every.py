@@ -27,8 +27,8 @@ from mercer import (
 from mercer.errors import SlowPathWarning
 from mercer.report import Plan, Report
 
-PUBLIC = [getattr(mercer, name) for name, home in mercer._LATER.items() if ".estimators." in home]
-ESTIMATORS = [kind for kind in PUBLIC if kind is not mercer.Landmarks]
+HOMES = {n: home for n, home in mercer._LATER.items() if ".estimators." in home and ".shared." not in home}
+ESTIMATORS = [getattr(mercer, name) for name in HOMES]
 KERNELS = [kind for kind in ESTIMATORS if kind is not Perceptron]  # the primal perceptron has no kernel
 ITERATIVE = [kind for kind in ESTIMATORS if "checkpoint" in inspect.signature(kind).parameters]
 NAMES = ["a", "b", "c"]

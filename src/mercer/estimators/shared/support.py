@@ -43,6 +43,12 @@ __all__ = ["Dual", "Setup", "SupportMixin", "unit_of", "unit_penalty"]
 _FLOAT64_IS_CHEAP_BELOW = 1000
 #: Rows that the store of a solver holds at least, however small the budget.
 _FEWEST_ROWS = 8
+#: Points from which on the exact solution takes minutes or hours, with the square of their number and more.
+_MANY_POINTS = 100_000
+_LONG_WAY = (
+    "from 100,000 points on the exact solution takes long: KernelMachineClassifier or -Regressor with landmarks= "
+    "minimises the same loss on few of the points"
+)
 #: Numbers of float64 that the plan counts for each variable of a solver.
 _NUMBERS_PER_VARIABLE = 12
 #: The working set, in variables, that a small budget makes no smaller.
@@ -256,7 +262,8 @@ class SupportMixin(IterativeMixin, KernelMixin):
             name += f" of {dual.problems} problems that share rows"
         kept = f"room for {rows:,} of {n:,} rows of the kernel matrix"
         flops = (2.0 * width + 40.0) * n * n / 2
-        plan = Plan(name, n, memory, flops, (why, kept), iterative=True, dtype=dtype)
+        reasons = (why, kept, *([_LONG_WAY] if n >= _MANY_POINTS else []))
+        plan = Plan(name, n, memory, flops, reasons, iterative=True, dtype=dtype)
         if rows * row > budget // 2 and rows == least:
             raise MemoryBudgetError(
                 f"{least} rows of the kernel matrix of {n:,} points need more than half of the memory "
