@@ -46,8 +46,8 @@ _FEWEST_ROWS = 8
 #: Points from which on the exact solution takes minutes or hours, with the square of their number and more.
 _MANY_POINTS = 100_000
 _LONG_WAY = (
-    "from 100,000 points on the exact solution takes long: KernelMachineClassifier or -Regressor with landmarks= "
-    "minimises the same loss on few of the points"
+    "from 100,000 points on the exact solution takes long: KernelMachineClassifier or -Regressor with "
+    "landmarks= minimises the same loss on few of the points"
 )
 #: Numbers of float64 that the plan counts for each variable of a solver.
 _NUMBERS_PER_VARIABLE = 12
