@@ -100,7 +100,7 @@ def _is_landmarks(value: object) -> bool:
         return False
     if isinstance(value, int | np.integer):
         return bool(value >= 1)
-    return isinstance(value, Landmarks) or hasattr(value, "__len__")
+    return isinstance(value, Landmarks) or (hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0)
 
 
 #: the declared parameter

@@ -7,7 +7,8 @@ Rounding  values of K are off by at most τ √(k(x, x) k(z, z)), so that the co
               e = τ maxₓ √k(x, x) Σⱼ |βⱼ| √k(zⱼ, zⱼ)
           and the computed Φᵀs by at most  ε = ‖T⁻¹‖ τ Σᵢ |sᵢ| √k(xᵢ, xᵢ) √(Σⱼ k(zⱼ, zⱼ)). For the true J
               J - min J ≤ (‖λw + Φᵀs‖ + ε)² / (2λ) + max [R(F - Δ) - R(F) + ⟨s, Δ⟩] over all |Δᵢ| ≤ e
-          and for the computed one the last term is replaced by e Σ |sᵢ|. The stated gap holds for both.
+          and for the computed one the last term is replaced by e Σ |sᵢ|. The stated gap holds for both. Where
+          R ≥ lowest, it is never more than J - lowest, and what rounding may do to R beside.
 Beyond    the minimum over all functions of the RKHS is at least -R*(s) - sᵀKs/(2λ): what was said holds for
           it too, with (sᵀKs - ‖Φᵀs‖²) / (2λ) added, K being the matrix of all points.
 """
@@ -106,16 +107,16 @@ def gaps(
     s: np.ndarray,  # (n, m) = ∇R(F)
     adjoint: np.ndarray,  # (M + 1, m) = Φ̃ᵀs
     accuracy: Accuracy,
-) -> tuple[float, float]:
-    """The gap at (u, F), as if there were no rounding, and with it."""
+) -> tuple[float, float, float]:
+    """The gap at (u, F), as if there were no rounding, and with it; and what the rounding of F does to it."""
     M = features.basis.size
     length = float(np.linalg.norm(penalty * u[:M] + adjoint[:M]))
     plain = length**2 / (2 * penalty)
     if accuracy.values == 0.0:
-        return plain, plain
+        return plain, plain, 0.0
     beta, _ = features.split(u)
     e = np.broadcast_to(accuracy.of_values(beta), F.shape)
     is_flat = not (isinstance(risk, SquaredRisk) or hasattr(risk, "n_classes"))
     given = [array[:, 0] if is_flat else array for array in (F, e, s)]
     apart = max(risk.excess(*given), float((np.abs(s) * e).sum()))
-    return plain, (length + accuracy.of_features(features.basis, s)) ** 2 / (2 * penalty) + apart
+    return plain, (length + accuracy.of_features(features.basis, s)) ** 2 / (2 * penalty) + apart, apart

@@ -173,10 +173,10 @@ class _Run:
         value = float(self.risk.value(self.given(F)))
         objective = value + 0.5 * float((self.diagonal * u * u).sum())
         self.last = u
-        self.plain_gap, gap = gaps(features, self.risk, self.penalty, u, F, s, adjoint, self.accuracy)
+        self.plain_gap, gap, apart = gaps(features, self.risk, self.penalty, u, F, s, adjoint, self.accuracy)
         if features.fit_intercept and not is_best(self.given(s), b[0] if self.is_single else b, self.scale):
             gap = math.inf
-        gap = min(gap, objective - getattr(self.risk, "lowest", -math.inf))
+        gap = min(gap, objective - getattr(self.risk, "lowest", -math.inf) + 2 * apart)
         beta, intercept = features.split(u)
         return RestrictedMinimum(
             coef=beta,
@@ -305,13 +305,12 @@ class _Run:
     # --- checkpoints -----------------------------------------------------------------------------------
 
     def note_progress(self, before: _Point, after: _Point | None) -> None:
-        """Whether steps still lower J, or halve the gap; where it is small and they do not, it is rounding."""
+        """Whether steps still lower J, or halve the gap; where they do not, it is rounding."""
         fallen = 0.0 if after is None else before.objective - after.objective
         is_lower = fallen > _UNITS * float(np.finfo(self.features.K.dtype).eps) * abs(before.objective)
         is_better = after is not None and (is_lower or after.gap <= 0.5 * before.gap)
         self.waited = 0 if is_better else self.waited + 1
-        is_small = before.gap <= _CLOSE * abs(before.objective)
-        self.is_stuck = after is None or (is_small and self.waited >= _STEPS_WITHOUT_PROGRESS)
+        self.is_stuck = after is None or self.waited >= _STEPS_WITHOUT_PROGRESS
 
     def snapshot(self, point: _Point) -> Callable[[], State]:
         facts: State = {
@@ -320,6 +319,7 @@ class _Run:
             "iterations": self.iterations,
             "waited": self.waited,
             "products": self.products,
+            "passes": self.features.passes,
         }
         return lambda: facts
 
@@ -327,5 +327,6 @@ class _Run:
         self.iterations, self.waited = int(state["iterations"]), int(state["waited"])
         if state["made_at"].size:
             self.precondition(self.at(state["made_at"]))
-        self.products = int(state["products"])
-        return self.at(state["u"])
+        point = self.at(state["u"])
+        self.products, self.features.passes = int(state["products"]), int(state["passes"])
+        return point
