@@ -23,8 +23,9 @@ __all__ = ["Features", "Passes"]
 _SAMPLED = 10
 #: Multiplications of matrix products in the time of one operation of a kernel's formula, about.
 _PRODUCT_SPEED = 8.0
-#: A diagonal that is not positive by rounding alone becomes so.
-_JITTER = 1e-13
+#: Units of the precision of K, relative to each diagonal entry, that are added before a factorisation: a
+#: matrix that is not positive definite by rounding alone becomes so.
+_UNITS = 512.0
 
 
 class Passes(Protocol):
@@ -151,7 +152,7 @@ class Features:
 
     def inverse(self, square: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
         """V ↦ (Φ̃ᵀWΦ̃ + penalty)⁻¹V, of a square that was computed; it is overwritten."""
-        size = float(square.diagonal().max(initial=0.0))
-        square[np.diag_indices(self.size)] += self.penalty(penalty)[:, 0] + _JITTER * size
+        rounding = _UNITS * float(np.finfo(self.K.dtype).eps) * square.diagonal()
+        square[np.diag_indices(self.size)] += self.penalty(penalty)[:, 0] + rounding
         factor = factorise(square)
         return lambda V: solve(factor, V)

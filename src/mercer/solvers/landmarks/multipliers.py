@@ -162,9 +162,9 @@ class _Certified:
         gradient = envelope.gradient(inner.values[:, 0])
         s = dual.feasible(envelope.multipliers(inner.values[:, 0], gradient))
         adjoint = features.adjoint(s[:, None])
-        e = accuracy.of_values(inner.coef)[0]
+        e = np.broadcast_to(accuracy.of_values(inner.coef), F.shape)
         # As in `certificate`: what the rounding of K may do to P, and to the length of Φᵀs.
-        apart = 2 * e * float(risk.weight @ np.abs(risk.loss.derivative(risk.y, F)) + np.abs(s).sum())
+        apart = risk.excess(F, e, s) + float(np.abs(s) @ e)
         length = float(np.linalg.norm(adjoint[:M])) + accuracy.of_features(features.basis, s[:, None])
         objective = risk.value(F) + half_square
         gap = max(objective - (dual.dual_risk(s) - length**2 / (2 * penalty)), 0.0) + apart

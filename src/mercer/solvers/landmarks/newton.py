@@ -244,7 +244,7 @@ class _Run:
             Hp = multiply(p)
             self.products += 1
             bend = float((p * Hp).sum())
-            if not bend > 0:
+            if not (bend > 0 and old > 0):  # Numbers too small to tell.
                 break
             t = old / bend
             delta, residual = delta + t * p, residual - t * Hp
@@ -284,7 +284,8 @@ class _Run:
             is_dear = self.features.square_cost(weight, rows) > passes
             if not change or (change <= _CHANGED * self.weight.sum() and is_dear):
                 return
-        self.is_exact = self.is_single and (rows is None or len(rows) == np.count_nonzero(weight))
+        is_whole = rows is None or len(rows) == np.count_nonzero(weight)
+        self.is_exact = self.is_single and is_whole and self.features.K.dtype == np.float64
         square = self.features.square(weight, rows)
         # A curvature that is zero everywhere leaves b alone: this keeps the matrix positive definite.
         if self.features.fit_intercept:
