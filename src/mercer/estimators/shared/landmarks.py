@@ -211,6 +211,7 @@ class Restricted:
             rounding_of(kernel, X, settings().dtype),
             math.sqrt(float(self.diagonal.max(initial=0.0))),
             np.sqrt(own.diagonal()[kept]),
+            rounding_of(kernel, X, "float64"),
         )
 
     def bound(self, result: RestrictedMinimum, penalty: float) -> float | None:

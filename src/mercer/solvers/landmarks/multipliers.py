@@ -165,6 +165,7 @@ class _Certified:
         e = np.broadcast_to(accuracy.of_values(inner.coef), F.shape)
         # As in `certificate`: what the rounding of K may do to P, and to the length of Φᵀs.
         apart = risk.excess(F, e, s) + float(np.abs(s) @ e)
+        apart += 0.5 * penalty * accuracy.of_square(inner.coef)
         length = float(np.linalg.norm(adjoint[:M])) + accuracy.of_features(features.basis, s[:, None])
         objective = risk.value(F) + half_square
         gap = max(objective - (dual.dual_risk(s) - length**2 / (2 * penalty)), 0.0) + apart
