@@ -64,7 +64,10 @@ def test_every_verb_against_the_dense_matrix(rng, tmp_path, few_rows, kind, dtyp
             own = Gram(kernel, X, cache=0).diag()
         n, M = exact.shape
         V, G, weight = rng.normal(size=(M, 2)), rng.normal(size=(n, 3)), rng.uniform(size=n)
-        near = {"rel": 0, "abs": 10 * n * float(np.finfo(dtype).eps) * max(1.0, float(np.abs(exact).max()) ** 2)}
+        near = {
+            "rel": 0,
+            "abs": 10 * n * float(np.finfo(dtype).eps) * max(1.0, float(np.abs(exact).max()) ** 2),
+        }
         assert K.shape == (n, M) and K.dtype == dtype and K.cost > 0
         assert K.values(V) == pytest.approx(exact @ V, **near) and K.values(V).dtype == np.float64
         assert K.diag() == pytest.approx(own, **near)

@@ -144,7 +144,11 @@ def test_in_float32_too(seed):
 
 def test_ridge_on_one_landmark_against_fractions():
     """min over β of Σ (yᵢ - xᵢβ)² + αβ² is Σ yᵢ² - (Σ xᵢyᵢ)²/(Σ xᵢ² + α), k(x, 1) being x."""
-    x, y, alpha = [Fraction(1, 2), Fraction(3), Fraction(-5, 4)], [Fraction(1), Fraction(2), Fraction(7)], Fraction(1, 8)
+    x, y, alpha = (
+        [Fraction(1, 2), Fraction(3), Fraction(-5, 4)],
+        [Fraction(1), Fraction(2), Fraction(7)],
+        Fraction(1, 8),
+    )
     inner = sum(a * b for a, b in zip(x, y, strict=True))
     least = sum(b * b for b in y) - inner**2 / (sum(a * a for a in x) + alpha)
     restricted = Restricted(Linear(), np.array([[float(a)] for a in x]), np.array([[1.0]]), False)

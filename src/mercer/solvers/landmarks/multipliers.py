@@ -87,14 +87,15 @@ def restricted_risk(
         )
         found = _Certified.of(features, risk, dual, envelope, penalty, inner, accuracy)
         is_better = best is None or found.gap < 0.7 * best.gap
-        waited = 0 if is_better else state.waited + 1
+        is_rounded = inner.stopped == Stop.ROUNDING  # A larger σ would only make it worse.
+        waited = 0 if is_better else state.waited + 1 + is_rounded
         best = found if best is None or found.gap < best.gap else best
         if control.stopped:
             continue
         state = _State(
             u=found.u,
             s=found.result.dual[:, 0],
-            sigma=min(state.sigma * growth(inner.iterations), most),
+            sigma=state.sigma if is_rounded else min(state.sigma * growth(inner.iterations), most),
             iterations=state.iterations + 1,
             waited=waited,
         )
