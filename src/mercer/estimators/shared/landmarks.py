@@ -105,7 +105,7 @@ def _is_landmarks(value: object) -> bool:
         return False
     if isinstance(value, int | np.integer):
         return bool(value >= 1)
-    return isinstance(value, Landmarks) or hasattr(value, "__len__")
+    return isinstance(value, Landmarks) or (hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0)
 
 
 #: the declared parameter
@@ -237,6 +237,7 @@ class Restricted:
             rounding_of(kernel, X, settings().dtype),
             math.sqrt(float(self.diagonal.max(initial=0.0))),
             np.sqrt(own.diagonal()[kept]),
+            rounding_of(kernel, X, "float64"),
         )
 
     def spread(self, coef: np.ndarray) -> np.ndarray:  # (used, m) → (landmarks, m)

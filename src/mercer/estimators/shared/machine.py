@@ -207,7 +207,7 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
     def _plan(self, X: Points, n_outputs: int, loss: Loss | None = None) -> Plan:
         loss = self._make_loss() if loss is None else loss
         exact = self._exact_plan(X, n_outputs, loss)
-        return self._with_landmarks(X, exact, n_outputs * (40 if loss.smooth else 400), n_outputs)
+        return self._with_landmarks(X, exact, n_outputs * (40 if loss.smooth else 150), n_outputs)
 
     def _exact_plan(self, X: Points, n_outputs: int, loss: Loss | None = None) -> Plan:
         loss = self._make_loss() if loss is None else loss

@@ -83,8 +83,9 @@ def independent(K: np.ndarray, precision: Any) -> tuple[np.ndarray, Basis]:
     kept = pivots[:rank].astype(np.int64) - 1
     T = np.triu(factor[:rank, :rank])
     left_out = np.setdiff1d(np.arange(len(K)), kept)
-    rest = K[left_out, left_out] - (solve_triangular(T, K[np.ix_(kept, left_out)], trans=1) ** 2).sum(axis=0)
-    if (rest < -100 * units * largest).any():
+    explained = solve_triangular(T, K[np.ix_(kept, left_out)], trans=1)
+    rest = K[np.ix_(left_out, left_out)] - explained.T @ explained
+    if (np.abs(rest) > 100 * units * largest).any():
         raise InputError(
             "the kernel matrix of the landmarks is not positive semi-definite: it has a negative eigenvalue "
             "beyond rounding; take a positive definite kernel (mercer.certify tells)"

@@ -7,7 +7,9 @@ Rounding  values of K are off by at most τ √(k(x, x) k(z, z)), so that the co
               e = τ maxₓ √k(x, x) Σⱼ |βⱼ| √k(zⱼ, zⱼ)
           and the computed Φᵀs by at most  ε = ‖T⁻¹‖ τ Σᵢ |sᵢ| √k(xᵢ, xᵢ) √(Σⱼ k(zⱼ, zⱼ)). For the true J
               J - min J ≤ (‖λw + Φᵀs‖ + ε)² / (2λ) + max [R(F - Δ) - R(F) + ⟨s, Δ⟩] over all |Δᵢ| ≤ e
-          and for the computed one the last term is replaced by e Σ |sᵢ|. The stated gap holds for both.
+          and for the computed one the last term is replaced by e Σ |sᵢ|. The stated gap holds for both, with
+          (λ/2) (τ + M units) (Σⱼ |βⱼ| √k(zⱼ, zⱼ))² added for what is between ‖w‖² and ‖f‖² = βᵀK_MM β. Where
+          R ≥ lowest, it is never more than J - lowest, and what rounding may do to R beside.
 Beyond    the minimum over all functions of the RKHS is at least -R*(s) - sᵀKs/(2λ): what was said holds for
           it too, with (sᵀKs - ‖Φᵀs‖²) / (2λ) added, K being the matrix of all points.
 """
@@ -55,11 +57,21 @@ class Accuracy:
     largest: float = 1.0
     #: (M,) √k(z, z)
     landmarks: np.ndarray | float = 1.0
+    #: τ of K(Z, Z), which is computed in float64
+    own: float = 0.0
 
     def of_values(self, beta: np.ndarray) -> np.ndarray:  # (m,)
         """e, for each function."""
         sizes = np.broadcast_to(self.landmarks, len(beta))
         return self.values * self.largest * (sizes @ np.abs(beta))
+
+    def of_square(self, beta: np.ndarray) -> float:
+        """By how much ‖w‖² and βᵀK_MM β may differ, summed over the functions."""
+        if self.values == 0.0:
+            return 0.0
+        sizes = np.broadcast_to(self.landmarks, len(beta))
+        factor = self.own + len(beta) * float(np.finfo(np.float64).eps)
+        return factor * float(((sizes @ np.abs(beta)) ** 2).sum())
 
     def of_features(self, basis: Basis, s: np.ndarray) -> float:
         """ε, for all functions together."""
@@ -106,16 +118,17 @@ def gaps(
     s: np.ndarray,  # (n, m) = ∇R(F)
     adjoint: np.ndarray,  # (M + 1, m) = Φ̃ᵀs
     accuracy: Accuracy,
-) -> tuple[float, float]:
-    """The gap at (u, F), as if there were no rounding, and with it."""
+) -> tuple[float, float, float]:
+    """The gap at (u, F), as if there were no rounding, and with it; and what the rounding of F does to it."""
     M = features.basis.size
     length = float(np.linalg.norm(penalty * u[:M] + adjoint[:M]))
     plain = length**2 / (2 * penalty)
     if accuracy.values == 0.0:
-        return plain, plain
+        return plain, plain, 0.0
     beta, _ = features.split(u)
     e = np.broadcast_to(accuracy.of_values(beta), F.shape)
     is_flat = not (isinstance(risk, SquaredRisk) or hasattr(risk, "n_classes"))
     given = [array[:, 0] if is_flat else array for array in (F, e, s)]
     apart = max(risk.excess(*given), float((np.abs(s) * e).sum()))
-    return plain, (length + accuracy.of_features(features.basis, s)) ** 2 / (2 * penalty) + apart
+    apart += 0.5 * penalty * accuracy.of_square(beta)
+    return plain, (length + accuracy.of_features(features.basis, s)) ** 2 / (2 * penalty) + apart, apart

@@ -21,8 +21,11 @@ __all__ = ["Features", "Passes"]
 
 #: Rows per landmark whose square is near enough to that of all rows for a preconditioner.
 _SAMPLED = 10
-#: A diagonal that is not positive by rounding alone becomes so.
-_JITTER = 1e-13
+#: Multiplications of matrix products in the time of one operation of a kernel's formula, about.
+_PRODUCT_SPEED = 8.0
+#: Units of the precision of K, relative to each diagonal entry, that are added before a factorisation: a
+#: matrix that is not positive definite by rounding alone becomes so.
+_UNITS = 512.0
 
 
 class Passes(Protocol):
@@ -141,9 +144,15 @@ class Features:
             total[-1, :-1], total[-1, -1] = first, chosen.sum()
         return np.asfortranarray(scale * total)
 
+    def square_cost(self, weight: np.ndarray, rows: np.ndarray | None) -> float:
+        """What a square and its factor cost, in passes."""
+        M, count = self.basis.size, self.n if rows is None else len(rows)
+        products = 2.0 * count * M * M + M**3 / 3  # the triangular solves, and the square
+        return (count * M * self.K.cost + products / _PRODUCT_SPEED) / (self.n * M * (self.K.cost + 4.0))
+
     def inverse(self, square: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
         """V ↦ (Φ̃ᵀWΦ̃ + penalty)⁻¹V, of a square that was computed; it is overwritten."""
-        size = float(square.diagonal().max(initial=0.0))
-        square[np.diag_indices(self.size)] += self.penalty(penalty)[:, 0] + _JITTER * size
+        rounding = _UNITS * float(np.finfo(self.K.dtype).eps) * square.diagonal()
+        square[np.diag_indices(self.size)] += self.penalty(penalty)[:, 0] + rounding
         factor = factorise(square)
         return lambda V: solve(factor, V)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -43,19 +43,26 @@ def restricted_risk(
     max_iter: int = 100,
     control: Control | None = None,
     accuracy: Accuracy | None = None,
-    trace: float = math.inf,
+    trace: float = 0.0,
 ) -> RestrictedMinimum:
-    """Minimise P: by Newton's method where L is smooth, else by multipliers. ``trace`` is Σ wᵢ k(xᵢ, xᵢ)."""
+    """Minimise P: by Newton's method where L is smooth, else by multipliers.
+
+    ``trace`` is Σ wᵢ k(xᵢ, xᵢ), or 0 where that is not known.
+    """
     control, accuracy = Control() if control is None else control, accuracy or Accuracy()
     risk = WeightedRisk(loss, y, weight)
     dual = Multipliers(risk, features.fit_intercept)
+    risk.lowest = dual.dual_risk(np.zeros_like(weight))
     if loss.smooth:
         return restricted_newton(
             features, risk, penalty, tol=tol, max_iter=max_iter, control=control, accuracy=accuracy
         )
     sigma, most = widths(risk, penalty, trace)
-    state = _State.begin(features, risk, sigma) if control.restored is None else _State(**control.restored)
-    best, found = None, None
+    best: _Certified | None = None
+    if control.restored is None:
+        state = _State.begin(features, risk, sigma)
+    else:
+        state, best = _restore(control.restored, features)
     while True:
         if best is not None and best.gap <= tol * max(abs(best.objective), best.half_square):
             stopped = Stop.CONVERGED
@@ -80,18 +87,19 @@ def restricted_risk(
         )
         found = _Certified.of(features, risk, dual, envelope, penalty, inner, accuracy)
         is_better = best is None or found.gap < 0.7 * best.gap
-        waited = 0 if is_better else state.waited + 1
+        is_rounded = inner.stopped == Stop.ROUNDING  # A larger σ would only make it worse.
+        waited = 0 if is_better else state.waited + 1 + is_rounded
         best = found if best is None or found.gap < best.gap else best
         if control.stopped:
             continue
         state = _State(
             u=found.u,
             s=found.result.dual[:, 0],
-            sigma=min(state.sigma * growth(inner.iterations), most),
+            sigma=state.sigma if is_rounded else min(state.sigma * growth(inner.iterations), most),
             iterations=state.iterations + 1,
             waited=waited,
         )
-        control.step(state.saved(), gap=best.gap, objective=best.objective)
+        control.step(_saved(state, best, features), gap=best.gap, objective=best.objective)
     assert best is not None
     if stopped == Stop.CONVERGED and best.gap > max(tol, _CLOSE) * abs(best.objective):
         stopped = Stop.ROUNDING
@@ -114,9 +122,6 @@ class _State:
         if features.fit_intercept:
             u[-1] = best_intercept(risk, np.zeros(n), 0.0)
         return cls(u, np.zeros(n), sigma, 0, 0)
-
-    def saved(self) -> Callable[[], State]:
-        return lambda: dict(vars(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +163,14 @@ class _Certified:
         gradient = envelope.gradient(inner.values[:, 0])
         s = dual.feasible(envelope.multipliers(inner.values[:, 0], gradient))
         adjoint = features.adjoint(s[:, None])
-        e = accuracy.of_values(inner.coef)[0]
+        e = np.broadcast_to(accuracy.of_values(inner.coef), F.shape)
         # As in `certificate`: what the rounding of K may do to P, and to the length of Φᵀs.
-        apart = 2 * e * float(risk.weight @ np.abs(risk.loss.derivative(risk.y, F)) + np.abs(s).sum())
+        apart = risk.excess(F, e, s) + float(np.abs(s) @ e)
+        apart += 0.5 * penalty * accuracy.of_square(inner.coef)
         length = float(np.linalg.norm(adjoint[:M])) + accuracy.of_features(features.basis, s[:, None])
         objective = risk.value(F) + half_square
         gap = max(objective - (dual.dual_risk(s) - length**2 / (2 * penalty)), 0.0) + apart
+        gap = min(gap, objective - risk.lowest + apart)
         result = replace(
             inner,
             intercept=b,
@@ -175,3 +182,25 @@ class _Certified:
         )
         u = np.vstack([w, b[None]]) if features.fit_intercept else w
         return cls(u, result, half_square)
+
+
+# --- checkpoints -----------------------------------------------------------------------------------------
+
+
+def _saved(state: _State, best: _Certified, features: Features) -> Callable[[], State]:
+    facts: State = {
+        **vars(state),
+        "passes": features.passes,
+        "best_u": best.u,
+        "best_half_square": best.half_square,
+        **{f"result_{name}": value for name, value in vars(best.result).items()},
+    }
+    return lambda: facts
+
+
+def _restore(facts: State, features: Features) -> tuple[_State, _Certified]:
+    features.passes = int(facts["passes"])
+    result = {name: facts[f"result_{name}"] for name in (field.name for field in fields(RestrictedMinimum))}
+    found = RestrictedMinimum(**{**result, "stopped": Stop(result["stopped"])})
+    state = _State(**{field.name: facts[field.name] for field in fields(_State)})
+    return state, _Certified(facts["best_u"], found, float(facts["best_half_square"]))

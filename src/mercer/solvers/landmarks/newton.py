@@ -32,11 +32,15 @@ __all__ = ["restricted_newton"]
 
 #: Products with the Hessian in a step, at most.
 _PRODUCTS = 100
-#: A change of the curvature, as a part of it, from which on the preconditioner, a few passes, is made anew.
+#: A change of the curvature, as a part of it, from which on the preconditioner is made anew.
 _CHANGED = 0.3
+#: Products that a step takes, about, with a preconditioner of another curvature.
+_FEW_PRODUCTS = 4
 #: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.
 _CLOSE = 1e-3
-#: Steps in a row that do not halve the gap, after which rounding is blamed.
+#: A change of J by fewer units of the precision of K, relative to J, may be rounding.
+_UNITS = 16.0
+#: Steps in a row that neither lower J nor halve the gap, after which rounding is blamed.
 _STEPS_WITHOUT_PROGRESS = 4
 
 
@@ -123,6 +127,8 @@ class _Run:
         self.is_exact = False
         #: where the preconditioner was made, and of which curvatures
         self.made_at, self.weight = np.empty((0, 0)), np.empty(0)
+        #: products that the last step took
+        self.products = 0
         self.near: Callable[[np.ndarray], np.ndarray] | None = None
         #: the u that was certified last, and its gap without any rounding
         self.last, self.plain_gap = np.empty(0), math.inf
@@ -167,10 +173,10 @@ class _Run:
         value = float(self.risk.value(self.given(F)))
         objective = value + 0.5 * float((self.diagonal * u * u).sum())
         self.last = u
-        self.plain_gap, gap = gaps(features, self.risk, self.penalty, u, F, s, adjoint, self.accuracy)
+        self.plain_gap, gap, apart = gaps(features, self.risk, self.penalty, u, F, s, adjoint, self.accuracy)
         if features.fit_intercept and not is_best(self.given(s), b[0] if self.is_single else b, self.scale):
             gap = math.inf
-        gap = min(gap, objective - getattr(self.risk, "lowest", -math.inf))
+        gap = min(gap, objective - getattr(self.risk, "lowest", -math.inf) + 2 * apart)
         beta, intercept = features.split(u)
         return RestrictedMinimum(
             coef=beta,
@@ -223,21 +229,22 @@ class _Run:
         multiply = self.hessian(point)
         self.precondition(point)
         assert self.near is not None
+        self.products = 0
         if self.is_exact and self.made_at is point.u:  # The factor is that of the system itself.
             return self.near(-point.g)
-        delta, products = np.zeros_like(point.u), 0
+        delta = np.zeros_like(point.u)
         residual = -point.g
         z = self.near(residual)
         p, old = z, float((residual * z).sum())
         first = float(np.linalg.norm(residual[: self.features.basis.size]))
-        while products < _PRODUCTS:
-            if products and self.control.stopped:
+        while self.products < _PRODUCTS:
+            if self.products and self.control.stopped:
                 self.is_cut = True
                 break
             Hp = multiply(p)
-            products += 1
+            self.products += 1
             bend = float((p * Hp).sum())
-            if not bend > 0:
+            if not (bend > 0 and old > 0):  # Numbers too small to tell.
                 break
             t = old / bend
             delta, residual = delta + t * p, residual - t * Hp
@@ -271,10 +278,14 @@ class _Run:
         """
         h = self.curvature(point)
         weight = h[:, 0] if h is not None else self.own_curvature(point)
-        if self.near is not None and np.abs(weight - self.weight).sum() <= _CHANGED * self.weight.sum():
-            return
         rows = self.features.sample(weight)
-        self.is_exact = self.is_single and (rows is None or len(rows) == np.count_nonzero(weight))
+        if self.near is not None:
+            change, passes = float(np.abs(weight - self.weight).sum()), max(self.products, _FEW_PRODUCTS)
+            is_dear = self.features.square_cost(weight, rows) > passes
+            if not change or (change <= _CHANGED * self.weight.sum() and is_dear):
+                return
+        is_whole = rows is None or len(rows) == np.count_nonzero(weight)
+        self.is_exact = self.is_single and is_whole and self.features.K.dtype == np.float64
         square = self.features.square(weight, rows)
         # A curvature that is zero everywhere leaves b alone: this keeps the matrix positive definite.
         if self.features.fit_intercept:
@@ -295,10 +306,12 @@ class _Run:
     # --- checkpoints -----------------------------------------------------------------------------------
 
     def note_progress(self, before: _Point, after: _Point | None) -> None:
-        """Whether steps still halve the gap; where the gap is small and they do not, it is rounding."""
-        self.waited = 0 if after is not None and after.gap <= 0.5 * before.gap else self.waited + 1
-        is_small = before.gap <= _CLOSE * abs(before.objective)
-        self.is_stuck = after is None or (is_small and self.waited >= _STEPS_WITHOUT_PROGRESS)
+        """Whether steps still lower J, or halve the gap; where they do not, it is rounding."""
+        fallen = 0.0 if after is None else before.objective - after.objective
+        is_lower = fallen > _UNITS * float(np.finfo(self.features.K.dtype).eps) * abs(before.objective)
+        is_better = after is not None and (is_lower or after.gap <= 0.5 * before.gap)
+        self.waited = 0 if is_better else self.waited + 1
+        self.is_stuck = after is None or self.waited >= _STEPS_WITHOUT_PROGRESS
 
     def snapshot(self, point: _Point) -> Callable[[], State]:
         facts: State = {
@@ -306,6 +319,8 @@ class _Run:
             "made_at": self.made_at,
             "iterations": self.iterations,
             "waited": self.waited,
+            "products": self.products,
+            "passes": self.features.passes,
         }
         return lambda: facts
 
@@ -313,4 +328,6 @@ class _Run:
         self.iterations, self.waited = int(state["iterations"]), int(state["waited"])
         if state["made_at"].size:
             self.precondition(self.at(state["made_at"]))
-        return self.at(state["u"])
+        point = self.at(state["u"])
+        self.products, self.features.passes = int(state["products"]), int(state["passes"])
+        return point

@@ -19,8 +19,12 @@ from mercer.solvers.control import Control
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, gaps
 from mercer.solvers.landmarks.features import Features
 from mercer.solvers.linear.conjugate import conjugate_gradient
+from mercer.solvers.result import Stop
 
 __all__ = ["restricted_ridge"]
+
+#: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.
+_CLOSE = 1e-3
 
 
 def restricted_ridge(
@@ -55,17 +59,20 @@ def restricted_ridge(
     risk = SquaredRisk(Y, weight)
     s = risk.gradient(F)
     adjoint = features.adjoint(s)
-    _, gap = gaps(features, risk, 2 * alpha, u, F, s, adjoint, accuracy or Accuracy())
+    _, gap, apart = gaps(features, risk, 2 * alpha, u, F, s, adjoint, accuracy or Accuracy())
     coef, intercept = features.split(u)
+    objective = risk.value(F) + alpha * float((u[:M] ** 2).sum())
+    gap = min(gap, objective + 2 * apart)
+    is_lost = found.stopped == Stop.CONVERGED and gap > max(tol**2, _CLOSE) * objective
     return RestrictedMinimum(
         coef=coef,
         intercept=intercept,
         values=F,
         dual=s,
         dual_square=float((adjoint[:M] ** 2).sum()),
-        objective=risk.value(F) + alpha * float((u[:M] ** 2).sum()),
+        objective=objective,
         gap=gap,
         passes=features.passes,
         iterations=found.iterations,
-        stopped=found.stopped,
+        stopped=Stop.ROUNDING if is_lost else found.stopped,
     )

@@ -56,6 +56,9 @@ class WeightedRisk:
     (4.0, array([2., 6.]))
     """
 
+    #: a number with R(F) ≥ lowest, where one is known
+    lowest = -math.inf
+
     def __init__(self, loss: Loss, y: np.ndarray, weight: np.ndarray) -> None:
         self.loss = loss
         self.y = y

@@ -1,0 +1,163 @@
+"""The stated gap is never below the true one, nor the bound below the way to the minimum without landmarks.
+
+No minimum has to be known for that: every function g is a witness, as J - gap ≤ min J ≤ J(g). Witnesses are what
+the exact solvers find on K = ΦΦᵀ, and on all points; their objectives, and that of the function itself, are
+computed here in extended precision from the formulas of kernels and losses.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer import Gaussian, Linear, Polynomial, config
+from mercer.errors import InputError
+from mercer.estimators.shared.landmarks import Restricted
+from mercer.losses import as_loss
+from mercer.solvers.landmarks.multipliers import restricted_risk
+from mercer.solvers.landmarks.ridge import restricted_ridge
+from mercer.solvers.risk.multipliers import regularised_risk
+
+Long = np.longdouble
+
+KERNELS = [
+    (Gaussian(1.0), lambda X, Z: np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2) / 2)),
+    (Linear(), lambda X, Z: X @ Z.T),
+    (Polynomial(3), lambda X, Z: (X @ Z.T + 1) ** 3),
+]
+LOSSES = {
+    "hinge": lambda y, f: np.maximum(0, 1 - y * f),
+    "squared_hinge": lambda y, f: np.maximum(0, 1 - y * f) ** 2,
+    "logistic": lambda y, f: np.logaddexp(0, -y * f),
+    "squared": lambda y, f: (y - f) ** 2,
+    "absolute": lambda y, f: abs(y - f),
+    "quantile": lambda y, f: np.where(y > f, Long(0.9) * (y - f), Long(0.1) * (f - y)),
+    "epsilon_insensitive": lambda y, f: np.maximum(0, abs(y - f) - Long(0.1)),
+    "squared_epsilon_insensitive": lambda y, f: np.maximum(0, abs(y - f) - Long(0.1)) ** 2,
+}
+MARGINS = ("hinge", "squared_hinge", "logistic")
+
+
+@dataclass
+class Problem:
+    """Anything that a user may bring: duplicates, columns of all sizes, zero weights, one point, M > n."""
+
+    kernel: Any
+    formula: Any
+    name: str
+    X: np.ndarray
+    Z: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    penalty: float
+    fit_intercept: bool
+
+    @classmethod
+    def draw(cls, seed):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.choice([2, 3, 10, 40, 80])), int(rng.integers(1, 5))
+        X = rng.normal(size=(n, d)) * 10 ** rng.uniform(-2, 1.5, size=d if rng.random() < 0.5 else 1)
+        X += 100.0 * (rng.random() < 0.2)
+        X = X[rng.integers(0, n, n)] if rng.random() < 0.3 else X
+        X = X.astype(np.float32).astype(np.float64)  # the same points in both precisions
+        M = int(rng.integers(1, 21))
+        Z = X[rng.integers(0, n, M)] if rng.random() < 0.5 else X[rng.permutation(n)[:M]]
+        name = sorted(LOSSES)[seed % len(LOSSES)]
+        y = rng.normal(size=n) * 10 ** rng.uniform(-3, 3)
+        if name in MARGINS:
+            y = rng.choice([-1.0, 1.0], n)
+            y[:2] = 1.0, -1.0
+        weight = rng.choice([0.0, 1.0, 2.0, 0.5], n) if rng.random() < 0.4 else np.ones(n)
+        weight[:2] = 1.0
+        kernel, formula = KERNELS[rng.choice(3, p=[0.6, 0.2, 0.2])]
+        return cls(kernel, formula, name, X, Z, y, weight, 10 ** rng.uniform(-8, 4), rng.random() < 0.6)
+
+    @property
+    def loss(self):
+        return as_loss(self.name, epsilon=0.1, quantile=0.9)
+
+    def K(self, X, Z):
+        return self.formula(X.astype(Long), Z.astype(Long))
+
+    def objective(self, Z, coef, b):
+        coef = coef.astype(Long)
+        F = self.K(self.X, Z) @ coef + Long(b)
+        risk = (self.weight * LOSSES[self.name](self.y.astype(Long), F)).sum()
+        return risk + Long(self.penalty) / 2 * (coef @ self.K(Z, Z) @ coef)
+
+    def witnesses(self, restricted):
+        """J of the best functions that another solver finds: on the landmarks, and on all points."""
+        options = {"fit_intercept": self.fit_intercept, "tol": 1e-9}
+        given = (self.loss, self.y, self.weight, self.penalty)
+        Z, T = restricted.points, restricted.features.basis.T
+        Phi = np.linalg.solve(T.T, self.K(self.X, Z).astype(np.float64).T).T
+        on, out = np.inf, np.inf
+        try:
+            found = regularised_risk(Phi @ Phi.T, *given, **options)
+            on = self.objective(Z, np.linalg.solve(T, Phi.T @ found.coef), found.intercept)
+            found = regularised_risk(self.K(self.X, self.X).astype(np.float64), *given, **options)
+            out = self.objective(self.X, found.coef, found.intercept)
+        except InputError:  # Numbers that the exact solvers refuse witness nothing.
+            pass
+        return on, min(on, out)
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_true_gap_lies_below_the_stated_one(seed):
+    problem = Problem.draw(seed)
+    restricted = Restricted(problem.kernel, problem.X, problem.Z, problem.fit_intercept)
+    given = (problem.loss, problem.y, problem.weight, problem.penalty)
+    trace = float(problem.weight @ restricted.diagonal)
+    result = restricted_risk(restricted.features, *given, accuracy=restricted.accuracy, trace=trace)
+    J = problem.objective(restricted.points, result.coef[:, 0], result.intercept[0])
+    on, out = problem.witnesses(restricted)
+    bound = restricted.bound(result, problem.penalty)
+    # The sum of J itself has a rounding of its own, of n terms.
+    rounding = 1e-13 * abs(J) + 1e-200
+    for value in (J, result.objective):
+        assert value - result.gap <= on + rounding
+        assert value - bound <= out + rounding
+    assert 0 <= result.gap <= bound
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("seed", range(200, 260))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_in_float32_too(seed):
+    """There errors are counted as if they were independent, one unit for each value: eight are allowed for."""
+    problem = Problem.draw(seed)
+    given = (problem.loss, problem.y, problem.weight, problem.penalty)
+    with config(dtype="float32"):
+        restricted = Restricted(problem.kernel, problem.X, problem.Z, problem.fit_intercept)
+        trace = float(problem.weight @ restricted.diagonal)
+        result = restricted_risk(restricted.features, *given, accuracy=restricted.accuracy, trace=trace)
+    J = problem.objective(restricted.points, result.coef[:, 0], result.intercept[0])
+    on, _ = problem.witnesses(restricted)
+    e = 8 * restricted.accuracy.of_values(result.coef)[0]
+    assert J - result.gap <= on + e * float(np.abs(result.dual).sum() + problem.weight.sum()) + 1e-6 * abs(J)
+    assert np.isfinite(result.coef).all() and np.isfinite(result.gap)
+
+
+def test_ridge_on_one_landmark_against_fractions():
+    """min over β of Σ (yᵢ - xᵢβ)² + αβ² is Σ yᵢ² - (Σ xᵢyᵢ)²/(Σ xᵢ² + α), k(x, 1) being x."""
+    x, y, alpha = (
+        [Fraction(1, 2), Fraction(3), Fraction(-5, 4)],
+        [Fraction(1), Fraction(2), Fraction(7)],
+        Fraction(1, 8),
+    )
+    inner = sum(a * b for a, b in zip(x, y, strict=True))
+    least = sum(b * b for b in y) - inner**2 / (sum(a * a for a in x) + alpha)
+    restricted = Restricted(Linear(), np.array([[float(a)] for a in x]), np.array([[1.0]]), False)
+    Y = np.array([[float(b)] for b in y])
+    result = restricted_ridge(
+        restricted.features, Y, float(alpha), np.ones(3), accuracy=restricted.accuracy, max_iter=1, tol=1e-14
+    )
+    assert float(least) == pytest.approx(result.objective, rel=1e-14)
+    assert result.objective - float(least) <= result.gap <= 1e-12 * float(least)
+    # A run that is cut short says how far it is.
+    far = restricted_ridge(restricted.features, 1e3 * Y, float(alpha), np.ones(3), max_iter=0)
+    assert far.stopped == "max_iter" and far.objective - 1e6 * float(least) <= far.gap

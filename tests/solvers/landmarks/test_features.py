@@ -1,0 +1,62 @@
+"""The linear model in the features, against Φ made of a stored matrix."""
+
+import numpy as np
+import pytest
+
+#: Condition numbers of T are at most 1e3 here: 1e-11 leaves room for 1e5 units in the last place.
+NEAR = {"rel": 1e-10, "abs": 1e-10}
+
+
+@pytest.fixture(params=[True, False], ids=["intercept", "no intercept"])
+def problem(rng, features_of, gaussian, request):
+    X = rng.normal(size=(50, 3))
+    features, Phi = features_of(gaussian(X, X[:6]), gaussian(X[:6], X[:6]), request.param)
+    return features, np.column_stack([Phi, np.ones(50)]) if request.param else Phi
+
+
+def test_verbs_are_products_with_the_features(rng, problem):
+    features, Phi = problem
+    u, G = rng.normal(size=(features.size, 2)), rng.normal(size=(50, 2))
+    assert features.values(u) == pytest.approx(Phi @ u, **NEAR)
+    assert features.adjoint(G) == pytest.approx(Phi.T @ G, **NEAR)
+    total, sums = features.apply(u, lambda rows, F: (F * G[rows], (F * F).sum()))
+    assert total == pytest.approx(Phi.T @ (G * (Phi @ u)), **NEAR)
+    assert sums == pytest.approx([((Phi @ u) ** 2).sum()], **NEAR)
+    assert features.passes == 3
+
+
+@pytest.mark.parametrize("zeros", [0, 30])
+def test_squares_and_their_inverses(rng, problem, zeros):
+    features, Phi = problem
+    weight = rng.uniform(0.1, 1.0, size=50)
+    weight[:zeros] = 0.0
+    exact = Phi.T @ (weight[:, None] * Phi)
+    assert np.tril(features.square(weight)) == pytest.approx(np.tril(exact), **NEAR)
+    some = np.arange(25, 50)  # These stand for all of them.
+    scaled = Phi[some].T @ (weight[some, None] * Phi[some]) * weight.sum() / weight[some].sum()
+    assert np.tril(features.square(weight, some)) == pytest.approx(np.tril(scaled), **NEAR)
+    penalty = np.diag(features.penalty(0.3)[:, 0])
+    solve = features.inverse(features.square(weight), 0.3)
+    V = rng.normal(size=(features.size, 2))
+    assert solve(V) == pytest.approx(np.linalg.solve(exact + penalty, V), rel=1e-8)
+    assert features.penalty(0.3)[-1] == (0.0 if features.fit_intercept else 0.3)
+
+
+def test_samples_are_of_rows_with_a_weight(rng, problem):
+    features, _ = problem
+    assert features.sample(np.ones(50)) is None  # 50 rows for 6 landmarks: all of them.
+    features.n = 1000
+    weight = np.zeros(1000)
+    weight[100:150] = 1.0
+    assert np.array_equal(features.sample(weight), np.arange(100, 150))
+    chosen = features.sample(np.ones(1000))
+    assert len(chosen) == 60 == len(set(chosen)) and np.array_equal(chosen, features.sample(np.ones(1000)))
+
+
+def test_float32_squares_of_nearly_dependent_features_are_factorised(rng, features_of, gaussian):
+    """Φᵀ Φ is singular to float32: no penalty to speak of, duplicates of nearly all rows."""
+    X = 0.05 * rng.normal(size=(300, 1))
+    Z = np.linspace(-0.1, 0.1, 12)[:, None]
+    features, _ = features_of(gaussian(X, Z), gaussian(Z, Z), True, "float32")
+    solve = features.inverse(features.square(np.ones(300)), 1e-12)
+    assert np.isfinite(solve(np.ones((features.size, 1)))).all()
