@@ -1,6 +1,7 @@
 """Passes over the rows of K(X, Z) against the dense matrix, for all kinds of points, and for any threads."""
 
 import tracemalloc
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -133,12 +134,12 @@ def test_the_places_of_blocks_do_not_depend_on_threads_and_cover_every_row_once(
             groups = K._groups()
         places = [block for group in groups for block in group]
         assert places[0][0] == 0 and places[-1][1] == 100_001 and len(groups) <= 64
-        assert all(a[1] == b[0] for a, b in zip(places[:-1], places[1:], strict=True))
+        assert all(a[1] == b[0] for a, b in pairwise(places))
         assert max(stop - start for start, stop in places) <= K.height == 2**20 // 300
 
 
 def test_memory_is_that_of_blocks_and_not_of_the_matrix(rng):
-    """K takes 122 MiB; blocks of two threads, that of a square, and sums of 64 tasks take below half of it."""
+    """K takes 122 MiB; blocks of two threads, that of a square, and sums of tasks take below half of it."""
     X, Z = rng.normal(size=(80_000, 2)), rng.normal(size=(200, 2))
     with config(threads=2):
         K = RowBlocks(Gaussian(1.0), X, Z)

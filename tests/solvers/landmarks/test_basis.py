@@ -14,7 +14,8 @@ def test_duplicates_and_combinations_are_left_out(rng):
     kept, basis = independent(K, np.float64)
     assert len(kept) == 4 == basis.size == len(set(kept))
     # Backward error of a Cholesky factor: M units, relative to the diagonal.
-    assert basis.T.T @ basis.T == pytest.approx(K[np.ix_(kept, kept)], abs=1e-13 * K.max())
+    square = basis.T.T @ basis.T
+    assert square == pytest.approx(K[np.ix_(kept, kept)], abs=1e-13 * K.max())
     assert np.allclose(np.tril(basis.T, -1), 0.0)
 
 
@@ -31,7 +32,7 @@ def test_in_float32_near_duplicates_are_left_out_that_float64_can_tell():
 
 def test_solves_are_those_of_the_triangle(rng):
     A = rng.normal(size=(6, 6))
-    kept, basis = independent(A @ A.T, np.float64)
+    _, basis = independent(A @ A.T, np.float64)
     w = rng.normal(size=(6, 2))
     assert basis.T @ basis.coefficients(w) == pytest.approx(w, abs=1e-12)
     assert basis.T.T @ basis.features(w) == pytest.approx(w, abs=1e-12)
@@ -55,7 +56,7 @@ def test_one_landmark():
     ],
 )
 def test_indefinite_matrices_are_refused(K):
-    with pytest.raises(InputError, match="not positive semi-definite.*take a positive definite kernel"):
+    with pytest.raises(InputError, match=r"not positive semi-definite.*take a positive definite kernel"):
         independent(np.array(K), np.float64)
 
 

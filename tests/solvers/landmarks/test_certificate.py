@@ -1,8 +1,8 @@
 """The stated gap is never below the true one, nor the bound below the way to the minimum without landmarks.
 
-No minimum has to be known for that: every function g is a witness, as J - gap ≤ min J ≤ J(g). Witnesses are what
-the exact solvers find on K = ΦΦᵀ, and on all points; their objectives, and that of the function itself, are
-computed here in extended precision from the formulas of kernels and losses.
+No minimum has to be known for that: every function g is a witness, as J - gap ≤ min J ≤ J(g). Witnesses are
+what the exact solvers find on K = ΦΦᵀ, and on all points; their objectives, and that of the function itself,
+are computed here in extended precision from the formulas of kernels and losses.
 """
 
 from dataclasses import dataclass
@@ -128,7 +128,7 @@ def test_the_true_gap_lies_below_the_stated_one(seed):
 @pytest.mark.parametrize("seed", range(200, 260))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_in_float32_too(seed):
-    """There errors are counted as if they were independent, one unit for each value: eight are allowed for."""
+    """There errors count as if they were independent, one unit for each value: eight are allowed for."""
     problem = Problem.draw(seed)
     given = (problem.loss, problem.y, problem.weight, problem.penalty)
     with config(dtype="float32"):

@@ -136,3 +136,13 @@ def test_resumed_equals_uninterrupted(data, features_of, gaussian, tmp_path, mon
         rest = solve(100, checkpoint=path, resume=True)
         assert np.array_equal(rest.coef, whole.coef) and np.array_equal(rest.intercept, whole.intercept)
         assert (rest.gap, rest.iterations, rest.passes) == (whole.gap, whole.iterations, whole.passes)
+
+
+def test_losses_that_are_straight_where_the_run_starts(data, features_of, gaussian):
+    """Huber's loss of large targets has no curvature at 0: steps of -g/λ say nothing, λ being 1e-8."""
+    X, y = data
+    features, Phi = features_of(gaussian(X, X[:6]), gaussian(X[:6], X[:6]))
+    risk = WeightedRisk(as_loss("huber"), 500.0 * y, np.ones(150))
+    found = restricted_newton(features, risk, 1e-8, tol=1e-8)
+    exact = newton(Phi @ Phi.T, risk, 1e-8, tol=1e-8)
+    assert found.stopped == "converged" and found.objective == pytest.approx(exact.objective, rel=1e-7)

@@ -68,7 +68,7 @@ def independent(K: np.ndarray, precision: Any) -> tuple[np.ndarray, Basis]:
 
     >>> kept, basis = independent(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]), np.float64)
     >>> kept, basis.T
-    (array([2, 0]), array([[2., 0.],
+    (array([2, 1]), array([[2., 0.],
            [0., 1.]]))
     """
     largest = float(K.diagonal().max(initial=0.0))

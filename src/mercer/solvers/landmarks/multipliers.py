@@ -8,7 +8,6 @@ Stop      when gap = P - D ≤ tol · max(|P|, λ‖w‖²/2), D(s) = -Σ wᵢ L
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
@@ -164,13 +163,15 @@ class _Certified:
         s = dual.feasible(envelope.multipliers(inner.values[:, 0], gradient))
         adjoint = features.adjoint(s[:, None])
         e = np.broadcast_to(accuracy.of_values(inner.coef), F.shape)
-        # As in `certificate`: what the rounding of K may do to P, and to the length of Φᵀs.
-        apart = risk.excess(F, e, s) + float(np.abs(s) @ e)
-        apart += 0.5 * penalty * accuracy.of_square(inner.coef)
-        length = float(np.linalg.norm(adjoint[:M])) + accuracy.of_features(features.basis, s[:, None])
+        # P - D = R(F) + R*(s) - ⟨s, Φw⟩ + ‖λw + Φᵀs‖²/(2λ), and rounding as in `certificate`.
+        rest = max(risk.value(F) - dual.dual_risk(s) - float(s @ (F - b[0])), 0.0)
+        length = float(np.linalg.norm(penalty * w + adjoint[:M]))
+        length += accuracy.of_features(features.basis, s[:, None])
+        excess, moved = risk.excess(F, e, s), float(np.abs(s) @ e)
+        between = 0.5 * penalty * accuracy.of_square(inner.coef)
         objective = risk.value(F) + half_square
-        gap = max(objective - (dual.dual_risk(s) - length**2 / (2 * penalty)), 0.0) + apart
-        gap = min(gap, objective - risk.lowest + apart)
+        gap = rest + length**2 / (2 * penalty) + max(excess, moved) + between
+        gap = min(gap, objective - risk.lowest + excess + moved + between)
         result = replace(
             inner,
             intercept=b,

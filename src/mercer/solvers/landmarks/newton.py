@@ -34,6 +34,8 @@ __all__ = ["restricted_newton"]
 _PRODUCTS = 100
 #: A change of the curvature, as a part of it, from which on the preconditioner is made anew.
 _CHANGED = 0.3
+#: A part of a step that is so short tells that H is not what it was taken for.
+_SHORT = 1e-4
 #: Products that a step takes, about, with a preconditioner of another curvature.
 _FEW_PRODUCTS = 4
 #: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.
@@ -127,6 +129,9 @@ class _Run:
         self.is_exact = False
         #: where the preconditioner was made, and of which curvatures
         self.made_at, self.weight = np.empty((0, 0)), np.empty(0)
+        #: (n,) second derivatives over the last step, on average, where that was short of a whole one: they
+        #: see the ends of straight pieces of the loss, of which there is no sign at the point itself
+        self.secant = np.empty(0)
         #: products that the last step took
         self.products = 0
         self.near: Callable[[np.ndarray], np.ndarray] | None = None
@@ -194,6 +199,7 @@ class _Run:
     def step(self, point: _Point, tol: float) -> _Point | None:
         """The next point; None where rounding leaves nothing to gain."""
         delta = self.direction(point, tol)
+        self.secant = np.empty(0)
         slope = float((point.g * delta).sum())
         rounding = 8 * EPS * abs(point.objective)
         if not (math.isfinite(slope) and slope < 0):
@@ -204,7 +210,17 @@ class _Run:
         if -slope <= rounding:  # J no longer tells better from worse, but the gap still may
             return whole if whole.gap < 0.5 * point.gap else None
         t = self.search(point, whole.F - point.F, delta, slope, rounding)
-        return self.at(point.u + t * delta) if t > 0 else None
+        if not t > 0:
+            return None
+        found = self.at(point.u + t * delta)
+        # Fewer points with a curvature than unknowns: λ alone decided on the step.
+        if self.is_single and t < _SHORT and np.count_nonzero(self.weight) < self.features.size:
+            moved = found.F[:, 0] - point.F[:, 0]
+            turned = self.risk.gradient(found.F[:, 0]) - self.risk.gradient(point.F[:, 0])
+            is_moved = np.abs(moved) > 1e-8 * float(np.abs(found.F).max())  # else it is rounding
+            secant = np.divide(turned, moved, out=np.zeros_like(moved), where=is_moved)
+            self.secant = np.maximum(secant, 0.0)
+        return found
 
     def search(
         self, point: _Point, change: np.ndarray, delta: np.ndarray, slope: float, rounding: float
@@ -268,7 +284,10 @@ class _Run:
 
     def curvature(self, point: _Point) -> np.ndarray | None:  # (n, 1)
         """H of one function."""
-        return np.maximum(self.risk.curvature(point.F[:, 0]), 0.0)[:, None] if self.is_single else None
+        if not self.is_single:
+            return None
+        floor = self.secant if self.secant.size else 0.0
+        return np.maximum(self.risk.curvature(point.F[:, 0]), floor)[:, None]
 
     def precondition(self, point: _Point) -> None:
         """(Φ̃ᵀHΦ̃ + λD)⁻¹ for some of the rows, made anew where H has changed.
@@ -284,6 +303,11 @@ class _Run:
             is_dear = self.features.square_cost(weight, rows) > passes
             if not change or (change <= _CHANGED * self.weight.sum() and is_dear):
                 return
+        self.make(weight, point.u)
+
+    def make(self, weight: np.ndarray, u: np.ndarray) -> None:
+        """The preconditioner of these curvatures, found at u."""
+        rows = self.features.sample(weight)
         is_whole = rows is None or len(rows) == np.count_nonzero(weight)
         self.is_exact = self.is_single and is_whole and self.features.K.dtype == np.float64
         square = self.features.square(weight, rows)
@@ -291,7 +315,7 @@ class _Run:
         if self.features.fit_intercept:
             square[-1, -1] += 1e-10 * (self.penalty + float(square[-1, -1]))
         self.near = self.features.inverse(square, self.penalty)
-        self.weight, self.made_at = weight, point.u
+        self.weight, self.made_at = weight, u
 
     def own_curvature(self, point: _Point) -> np.ndarray:  # (n,)
         """The largest second derivative of R in a single value of each row."""
@@ -317,6 +341,8 @@ class _Run:
         facts: State = {
             "u": point.u,
             "made_at": self.made_at,
+            "made_of": self.weight,
+            "secant": self.secant,
             "iterations": self.iterations,
             "waited": self.waited,
             "products": self.products,
@@ -326,8 +352,9 @@ class _Run:
 
     def restore(self, state: State) -> _Point:
         self.iterations, self.waited = int(state["iterations"]), int(state["waited"])
-        if state["made_at"].size:
-            self.precondition(self.at(state["made_at"]))
+        if state["made_of"].size:
+            self.make(state["made_of"], state["made_at"])
+        self.secant = state["secant"]
         point = self.at(state["u"])
         self.products, self.features.passes = int(state["products"]), int(state["passes"])
         return point

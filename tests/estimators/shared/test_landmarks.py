@@ -1,0 +1,413 @@
+"""Learners on landmarks: every way to name them, what they learn, long runs, and what is refused."""
+
+import itertools
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+
+from mercer import (
+    Gaussian,
+    Gram,
+    KernelLogisticRegression,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    KernelRidge,
+    Linear,
+    ShortestPath,
+    Spectrum,
+    config,
+)
+from mercer.errors import InputError, InputTypeError
+from mercer.estimators.shared.landmarks import Landmarks
+from mercer.report import Method
+from mercer.solvers import control as control_module
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(120, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=120)
+
+
+def ridge(**options):
+    return KernelRidge(**{"alpha": 0.1, "kernel": Gaussian(1.0), **options})
+
+
+def logistic(**options):
+    return KernelLogisticRegression(Gaussian(1.0), **options)
+
+
+def hinge(**options):
+    return KernelMachineClassifier(Gaussian(1.0), **{"loss": "hinge", **options})
+
+
+def absolute(**options):
+    return KernelMachineRegressor(Gaussian(1.0), **{"loss": "absolute", "alpha": 0.1, **options})
+
+
+LEARNERS = [ridge, logistic, hinge, absolute]
+
+
+def labels(learner, y):
+    return y > 0 if learner in (logistic, hinge) else y
+
+
+def values(model, X):
+    return model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+
+
+# --- naming landmarks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_points_and_their_positions_are_the_same(data, learner):
+    X, y = data
+    y, chosen = labels(learner, y), [3, 50, 7, 99]
+    models = [
+        learner(landmarks=given).fit(X, y)
+        for given in (chosen, np.array(chosen), X[chosen], X[chosen].tolist(), pd.DataFrame(X[chosen]))
+    ]
+    for model in models:
+        assert len(model.expansion_.anchors) == 4 and model.report_.plan.method is Method.LANDMARKS
+        assert np.array_equal(values(model, X), values(models[0], X))
+    on_sparse = learner(landmarks=sparse.csr_array(X[chosen])).fit(sparse.csr_array(X), y)
+    # Both are within 1e-6 of the same objective: functions differ by its root.
+    assert values(on_sparse, X) == pytest.approx(values(models[0], X), abs=1e-2)
+
+
+def test_numbers_are_drawn_from_the_points_with_a_weight(data):
+    X, y = data
+    weight = np.arange(120) % 3 != 0
+    for given in (8, np.int64(8), Landmarks(8), Landmarks(8, "pivoted")):
+        model = ridge(landmarks=given).fit(X, y, sample_weight=weight.astype(float))
+        rows = {tuple(x) for x in X[weight]}
+        assert len(model.expansion_.anchors) == 8 and all(tuple(z) in rows for z in model.expansion_.anchors)
+    first = ridge(landmarks=8).fit(X, y).expansion_.anchors
+    assert np.array_equal(first, ridge(landmarks=Landmarks(8, random_state=0)).fit(X, y).expansion_.anchors)
+    assert not np.array_equal(
+        first, ridge(landmarks=Landmarks(8, random_state=1)).fit(X, y).expansion_.anchors
+    )
+
+
+def test_auto_is_exact_while_that_fits(data):
+    X, y = data
+    exact, auto = ridge().fit(X, y), ridge(landmarks="auto").fit(X, y)
+    assert np.array_equal(auto.predict(X), exact.predict(X))
+    assert auto.report_.plan.method is not Method.LANDMARKS
+    many = np.zeros((200_000, 2))
+    for learner in (ridge, absolute):
+        plan = learner(landmarks="auto").plan(many, many[:, 0])
+        assert plan.method is Method.LANDMARKS and "8,944 landmarks" in plan.solver  # 20 √n
+        assert "the exact solution would take about" in str(plan)
+    with config(memory="256MiB"):  # K, 305 MiB in float64, or a few hundred landmarks.
+        plan = ridge(landmarks="auto", solver="cholesky").plan(many[:6000], many[:6000, 0])
+        assert plan.method is Method.LANDMARKS and "does not fit the memory budget" in str(plan)
+        assert plan.memory <= 256 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (0, "landmarks must be a number of landmarks.*got 0: pass"),
+        (-1, "got -1: pass"),
+        (1.5, "got 1.5: pass"),
+        (True, "got True: pass"),
+        ("many", "got 'many': pass"),
+        (np.array(5), r"got array\(5\): pass"),
+        ([], "landmarks has no points"),
+        ([[1.0, 2.0, 3.0]], "landmarks have 3 columns and X has 2: pass points like those of X"),
+        ([0, 120], "by their positions, 0 to 119, got"),
+        ([-1], "by their positions, 0 to 119, got"),
+        ([0.0, 1.0], "landmarks must be 2-D"),
+        ([[np.nan, 1.0]], "landmarks contains 1 NaN"),
+        ({1, 2}, "landmarks must be 2-D"),
+    ],
+)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_anything_else_is_refused_in_a_sentence(data, learner, given, text):
+    X, y = data
+    with pytest.raises((InputError, InputTypeError), match=text):
+        learner(landmarks=given).fit(X, labels(learner, y))
+
+
+def test_landmarks_say_what_they_need():
+    for number in (0, -3, 2.5, True, "5"):
+        with pytest.raises(InputError, match="the number of landmarks must be 1 or more, got"):
+            Landmarks(number)
+    with pytest.raises(InputError, match="choice must be 'uniform' or 'pivoted', got 'best'"):
+        Landmarks(5, "best")
+
+
+def test_what_does_not_go_with_landmarks(data):
+    X, y = data
+    with pytest.raises(InputError, match="the penalty ‖f‖² alone"):
+        absolute(landmarks=5, penalty=np.sqrt).fit(X, y)
+    for alpha in (0.0, [1.0, 2.0]):
+        with pytest.raises(InputError, match="alpha must be one positive number"):
+            ridge(alpha=alpha, landmarks=5).fit(X, np.column_stack([y, y]))
+    with pytest.raises(AttributeError, match="loo_residuals_ is not there with landmarks"):
+        _ = ridge(landmarks=5).fit(X, y).loo_residuals_
+    with pytest.raises(InputError, match=r"k\(z, z\) is 0 for every landmark"):
+        ridge(kernel=Linear(), landmarks=[[0.0, 0.0]]).fit(X, y)
+
+
+# --- what is learned -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.filterwarnings("ignore:rounding ended the fit")
+def test_all_points_as_landmarks_give_the_exact_learner(data, learner, fit_intercept):
+    """Objectives within 1e-12 of J: functions differ by √(2 · 1e-12 J / λ) at most, that is 1e-5."""
+    X, y = data
+    y, options = labels(learner, y), {"fit_intercept": fit_intercept, "tol": 1e-12}
+    exact, model = learner(**options).fit(X, y), learner(landmarks=10**6, **options).fit(X, y)
+    assert values(model, X) == pytest.approx(values(exact, X), abs=1e-5)
+    assert model.report_.objective == pytest.approx(exact.report_.objective, rel=1e-9)
+    assert model.report_.bound <= 1e-6 * model.report_.objective
+    assert model.report_.bound >= model.report_.gap
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_the_bound_reaches_the_exact_objective(data, learner):
+    X, y = data
+    y = labels(learner, y)
+    exact = learner().fit(X, y).report_.objective
+    for M in (1, 5, 30):
+        report = learner(landmarks=M).fit(X, y).report_
+        assert report.objective - report.bound <= exact * (1 + 1e-12) and report.objective >= exact * (
+            1 - 1e-6
+        )
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.filterwarnings("ignore:rounding ended the fit")
+def test_a_weight_of_two_is_a_point_twice(data, learner):
+    X, y = data
+    y, twice = labels(learner, y), np.r_[np.arange(120), np.arange(30)]
+    weight, options = np.where(np.arange(120) < 30, 2.0, 1.0), {"landmarks": X[::10], "tol": 1e-12}
+    one = learner(**options).fit(X, y, sample_weight=weight)
+    other = learner(**options).fit(X[twice], y[twice])
+    assert values(one, X) == pytest.approx(values(other, X), abs=1e-5)
+
+
+def test_class_weights_are_weights_of_points(data):
+    X, y = data
+    y = y > 0.5
+    for learner in (logistic, hinge):
+        one = learner(landmarks=X[::10], class_weight={True: 3.0, False: 1.0}, tol=1e-12).fit(X, y)
+        other = learner(landmarks=X[::10], tol=1e-12).fit(X, y, sample_weight=np.where(y, 3.0, 1.0))
+        assert values(one, X) == pytest.approx(values(other, X), abs=1e-5)
+
+
+@pytest.mark.parametrize("learner", [ridge, absolute])
+@pytest.mark.filterwarnings("ignore:rounding ended the fit")
+def test_several_targets_are_learned_as_if_one_by_one(data, learner):
+    X, y = data
+    Y = np.column_stack([y, y**2, -y])
+    model = learner(landmarks=X[::10], tol=1e-12).fit(X, Y)
+    alone = [learner(landmarks=X[::10], tol=1e-12).fit(X, column).predict(X) for column in Y.T]
+    assert model.predict(X) == pytest.approx(np.column_stack(alone), abs=1e-5)
+
+
+@pytest.mark.parametrize("learner", [logistic, hinge])
+def test_several_classes(data, learner):
+    X, y = data
+    codes = np.digitize(y, [-0.5, 0.5])
+    model, exact = learner(landmarks=40).fit(X, codes), learner().fit(X, codes)
+    assert model.score(X, codes) >= exact.score(X, codes) - 0.05
+    assert values(model, X).shape == (120, 3)
+
+
+def test_strings_graphs_and_matrices(rng):
+    words = ["".join(rng.choice(list("abc"), size=rng.integers(3, 9))) for _ in range(40)]
+    is_a = np.array([word.count("a") > word.count("b") for word in words])
+    for given in (10, words[:10], [0, 1, 2], Landmarks(10, "pivoted")):
+        assert (
+            KernelLogisticRegression(Spectrum(2), landmarks=given).fit(words, is_a).score(words, is_a) > 0.8
+        )
+    graphs = [nx.gnp_random_graph(6, 0.4, seed=seed) for seed in range(20)]
+    edges = np.array([graph.number_of_edges() for graph in graphs], dtype=float)
+    by_index = KernelRidge(kernel=ShortestPath(), landmarks=[0, 3, 5]).fit(graphs, edges)
+    by_graph = KernelRidge(kernel=ShortestPath(), landmarks=[graphs[i] for i in (0, 3, 5)]).fit(graphs, edges)
+    assert np.array_equal(by_index.predict(graphs), by_graph.predict(graphs))
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    K = Gram(Gaussian(1.0), X).dense()
+    given = KernelRidge(kernel="precomputed", landmarks=[0, 5, 9]).fit(K, y)
+    computed = KernelRidge(kernel=Gaussian(1.0), landmarks=[0, 5, 9]).fit(X, y)
+    assert given.predict(K[:4]) == pytest.approx(computed.predict(X[:4]), abs=1e-8)
+    with pytest.raises(InputError, match="indices into the training set"):
+        KernelRidge(kernel="precomputed", landmarks=K[:3]).fit(K, y)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_float32_and_threads(data, learner):
+    X, y = data
+    y = labels(learner, y)
+    with config(dtype="float32"):
+        single = learner(landmarks=20).fit(X, y)
+    double = learner(landmarks=20).fit(X, y)
+    assert single.report_.objective == pytest.approx(double.report_.objective, rel=1e-3)
+    with config(threads=1):
+        one = learner(landmarks=20).fit(X, y)
+    with config(threads=3):
+        three = learner(landmarks=20).fit(X, y)
+    assert np.array_equal(one.expansion_.coef, three.expansion_.coef)
+
+
+# --- scikit-learn --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_clone_pickle_and_search(data, learner):
+    X, y = data
+    y = labels(learner, y)
+    model = learner(landmarks=X[:9]).fit(X, y)
+    assert np.array_equal(values(pickle.loads(pickle.dumps(model)), X), values(model, X))
+    assert np.array_equal(clone(model).get_params()["landmarks"], X[:9])
+    assert clone(learner(landmarks=Landmarks(7, "pivoted"))).landmarks == Landmarks(7, "pivoted")
+    search = GridSearchCV(learner(), {"landmarks": [None, 5, Landmarks(20), "auto"]}, cv=3).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+# --- long runs -----------------------------------------------------------------------------------------
+
+LONG = [
+    (ridge, {"alpha": 1e-4, "landmarks": 3, "tol": 1e-24}),
+    (logistic, {"landmarks": 10, "tol": 1e-12}),
+    (hinge, {"landmarks": 10, "tol": 1e-9}),
+    (absolute, {"landmarks": 10, "tol": 1e-9}),
+]
+
+
+@pytest.mark.parametrize(("learner", "options"), LONG)
+def test_resumed_equals_uninterrupted(data, learner, options, tmp_path, monkeypatch):
+    monkeypatch.setattr(control_module, "_EVERY", 0.0)
+    X, y = data
+    y = labels(learner, y)
+    events = []
+    whole = learner(**options, progress=events.append).fit(X, y)
+    assert len(events) >= 4
+    for stop in range(1, len(events) - 1):
+        path, counter = tmp_path / f"{stop}.npz", itertools.count()
+
+        def interrupt(event, counter=counter, stop=stop):
+            if next(counter) == stop:
+                raise KeyboardInterrupt
+
+        with pytest.warns(ConvergenceWarning, match="was interrupted.*the model is the best so far"):
+            cut = learner(**options, checkpoint=path, progress=interrupt).fit(X, y)
+        assert cut.report_.stopped == "interrupted" and np.isfinite(values(cut, X)).all()
+        later = []
+        rest = learner(**options, checkpoint=path, resume=True, progress=later.append).fit(X, y)
+        assert rest.report_.converged and len(later) <= len(events)
+        assert np.array_equal(rest.expansion_.coef, whole.expansion_.coef)
+        assert np.array_equal(rest.expansion_.intercept, whole.expansion_.intercept)
+        assert rest.report_.gap == whole.report_.gap and rest.n_iter_ == whole.n_iter_
+
+
+def test_a_checkpoint_of_other_landmarks_is_refused(data, tmp_path):
+    X, y = data
+    path = tmp_path / "run.npz"
+    absolute(landmarks=X[:5], checkpoint=path).fit(X, y)
+    for other in (X[1:6], 5, Landmarks(5), None):
+        with pytest.raises(InputError, match="is the checkpoint of another fit"):
+            absolute(landmarks=other, checkpoint=path, resume=True).fit(X, y)
+
+
+@pytest.mark.parametrize(("learner", "options"), LONG)
+def test_ctrl_c_gives_a_model_and_a_warning(data, learner, options):
+    X, y = data
+    events = []
+
+    def interrupt(event):
+        events.append(event)
+        if len(events) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.warns(ConvergenceWarning, match="was interrupted after"):
+        model = learner(**options, progress=interrupt).fit(X, labels(learner, y))
+    assert model.report_.stopped == "interrupted" and np.isfinite(values(model, X)).all()
+    whole = learner(**options).fit(X, labels(learner, y)).report_
+    assert model.report_.objective - model.report_.gap <= whole.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("learner", "options"), LONG)
+def test_max_time_gives_a_model_and_a_warning(data, learner, options, hand_clock):
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match=r"ran out of max_time=2.0 seconds"):
+        model = learner(**options, max_time=2.0, progress=lambda event: hand_clock.wait(1.5)).fit(
+            X, labels(learner, y)
+        )
+    assert model.report_.stopped == "max_time" and np.isfinite(values(model, X)).all()
+
+
+SCRIPT = """
+import sys, time
+import numpy as np
+from mercer import Gaussian, KernelLogisticRegression, KernelMachineRegressor, KernelRidge
+from mercer.solvers import control
+
+control._EVERY = 0.0
+name, wait, paths = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+X = np.random.default_rng(0).normal(size=(200, 2))
+y = np.sin(3 * X[:, 0]) + 0.3 * X[:, 1]
+
+
+def slowly(event):
+    print("step", flush=True)
+    time.sleep(wait)
+
+
+for path in paths:
+    options = {"checkpoint": path, "resume": path.endswith("killed.npz"), "progress": slowly, "landmarks": 10}
+    if name == "ridge":
+        model = KernelRidge(1e-6, kernel=Gaussian(1.0), tol=1e-26, **options).fit(X, y)
+    elif name == "logistic":
+        classes = np.digitize(y, [-0.5, 0.5])
+        model = KernelLogisticRegression(Gaussian(1.0), C=1e4, tol=1e-12, **options).fit(X, classes)
+    else:
+        options |= {"loss": "absolute", "alpha": 0.01, "tol": 1e-9}
+        model = KernelMachineRegressor(Gaussian(1.0), **options).fit(X, y)
+    np.save(path + ".coef.npy", model.expansion_.coef)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ridge", "logistic", "absolute"])
+def test_killed_and_resumed_equals_uninterrupted(rng, name, tmp_path):
+    """Killed at any moment: while a step is made, or while its checkpoint is written."""
+    script = tmp_path / "fit.py"
+    script.write_text(SCRIPT, "utf-8")
+
+    def start(wait, *paths):
+        return subprocess.Popen(
+            [sys.executable, str(script), name, str(wait), *map(str, paths)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    whole, killed = tmp_path / "whole.npz", tmp_path / "killed.npz"
+    run = start(0.05, killed)
+    for _ in range(3):
+        assert run.stdout.readline() == "step\n"
+    time.sleep(rng.uniform(0.0, 0.08))
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    assert run.returncode == -signal.SIGKILL and killed.exists()
+    rest = start(0.0, killed, whole)
+    assert rest.communicate() and rest.returncode == 0
+    assert np.array_equal(np.load(f"{whole}.coef.npy"), np.load(f"{killed}.coef.npy"))
