@@ -97,8 +97,8 @@ class KernelRidge(
     landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
         learned from all of X; see `mercer.estimators.shared.landmarks`
     indefinite : "refuse" a K with negative eigenvalues, or "clip" them: take them as zero
-    tol : for "cg", "mixed", "sparse" and "sketch", the residual relative to y; for landmarks its root, which
-        makes the gap about ``tol`` of the objective
+    tol : for "cg", "mixed", "sparse" and "sketch", the residual relative to y; for landmarks its root is
+        the gap that is allowed, relative to the objective
     max_iter : for these, iterations at most; of "sketch" they are passes over all points
     max_time, progress, checkpoint, resume : for the iterations of these, control over a long run; see
         ``mercer.estimators.shared.iterative``

@@ -63,7 +63,7 @@ class RowBlocks:
     """
 
     def __init__(self, kernel: Kernel, X: Any, Z: Points) -> None:
-        self.kernel, self.X = kernel, X
+        self.kernel, self.X, self.Z = kernel, X, Z
         self._gram = Gram(kernel, data.take(X, slice(0, 1)), Z, cache=0)
         self.shape = (data.n_points(X), self._gram.shape[1])
         self.dtype = self._gram.dtype
@@ -71,6 +71,10 @@ class RowBlocks:
         #: additions and multiplications that a kernel value costs, about
         self.cost = 2.0 * width + _FORMULA
         self._memory = local()
+
+    def some(self, rows: np.ndarray) -> RowBlocks:
+        """The same for some of the rows, which are copied."""
+        return RowBlocks(self.kernel, data.take(self.X, rows), self.Z)
 
     def pass_over(
         self, V: np.ndarray, inner: Inner, numbers: int = 1, width: int | None = None

@@ -15,6 +15,9 @@ class StoredRows:
     def __init__(self, K, block=7):
         self.K, self.shape, self.dtype, self.block = K, K.shape, K.dtype, block
 
+    def some(self, rows):
+        return StoredRows(self.K[rows], self.block)
+
     def values(self, V):
         return np.asarray(self.K @ V.astype(self.dtype), dtype=np.float64)
 

@@ -50,7 +50,7 @@ def test_samples_are_of_rows_with_a_weight(rng, problem):
     weight[100:150] = 1.0
     assert np.array_equal(features.sample(weight), np.arange(100, 150))
     chosen = features.sample(np.ones(1000))
-    assert len(chosen) == 60 == len(set(chosen)) and np.array_equal(chosen, features.sample(np.ones(1000)))
+    assert len(chosen) == 120 == len(set(chosen)) and np.array_equal(chosen, features.sample(np.ones(1000)))
 
 
 def test_float32_squares_of_nearly_dependent_features_are_factorised(rng, features_of, gaussian):

@@ -25,7 +25,7 @@ def test_against_the_normal_equations(rng, features_of, gaussian, M, alpha, targ
     X = rng.normal(size=(200, 3))
     Y, weight = rng.normal(size=(200, targets)) + 2.0, rng.choice([0.0, 0.5, 2.0], size=200)
     features, Phi = features_of(gaussian(X, X[:M]), gaussian(X[:M], X[:M]), fit_intercept)
-    found = restricted_ridge(features, Y, alpha, weight, tol=1e-11)
+    found = restricted_ridge(features, Y, alpha, weight, tol=1e-20)
     F, least = normal_equations(Phi, Y, weight, alpha, fit_intercept)
     # A residual of 1e-11 relative to Φ̃ᵀWY, of norm below 1e3, leaves values right to 1e-8/α.
     assert found.values == pytest.approx(F, abs=1e-8 / min(alpha, 1.0), rel=1e-8)
@@ -42,8 +42,8 @@ def test_a_weight_of_two_is_a_point_twice(rng, features_of, gaussian):
     Z, weight = X[:7], np.where(np.arange(60) < 20, 2.0, 1.0)
     one, _ = features_of(gaussian(X, Z), gaussian(Z, Z))
     other, _ = features_of(gaussian(X[twice], Z), gaussian(Z, Z))
-    a = restricted_ridge(one, Y, 0.1, weight, tol=1e-12)
-    b = restricted_ridge(other, Y[twice], 0.1, np.ones(80), tol=1e-12)
+    a = restricted_ridge(one, Y, 0.1, weight, tol=1e-22)
+    b = restricted_ridge(other, Y[twice], 0.1, np.ones(80), tol=1e-22)
     assert a.coef == pytest.approx(b.coef, abs=1e-9) and a.objective == pytest.approx(b.objective, rel=1e-12)
 
 

@@ -133,6 +133,8 @@ class LandmarkMixin:
         """
         if self.landmarks is None:
             return exact
+        if not isinstance(self.landmarks, str):  # "auto" may take the exact problem.
+            self._require_own_way()
         n = data.n_points(X)
 
         def plan(M: int, why: str) -> Plan:
@@ -145,6 +147,16 @@ class LandmarkMixin:
             why = slow if exact.memory <= memory_budget() else "does not fit the memory budget"
             return plan(_automatic(n, squares > 0), f"the exact solution {why}")
         return plan(_number_of(self.landmarks, n), "landmarks are asked for")
+
+    def _require_own_way(self) -> None:
+        """Refuse parameters that say how the exact problem is to be solved."""
+        for name, usual in (("solver", ("auto", "newton")), ("indefinite", ("refuse",))):
+            given = getattr(self, name, usual[0])
+            if given not in usual:
+                raise InputError(
+                    f"{name}={given!r} is for the exact problem, and landmarks={self.landmarks!r} is given: "
+                    f"leave out one of the two"
+                )
 
     def _landmark_points(self, X: Any, weight: np.ndarray, squared: bool = False) -> Any:
         """The landmarks themselves; ``squared``: for a solver that takes eigenvalues."""

@@ -19,10 +19,11 @@ from mercer.solvers.linear.cholesky import factorise, solve
 
 __all__ = ["Features", "Passes"]
 
-#: Rows per landmark whose square is near enough to that of all rows for a preconditioner.
-_SAMPLED = 10
+#: Rows per landmark whose square is near enough to that of all rows for a preconditioner: a fifth of all
+#: rows within these bounds, so that the square costs a few passes and saves more of them.
+_FEWEST_SAMPLED, _MOST_SAMPLED = 10, 20
 #: Multiplications of matrix products in the time of one operation of a kernel's formula, about.
-_PRODUCT_SPEED = 8.0
+_PRODUCT_SPEED = 1.75
 #: Units of the precision of K, relative to each diagonal entry, that are added before a factorisation: a
 #: matrix that is not positive definite by rounding alone becomes so.
 _UNITS = 512.0
@@ -35,6 +36,9 @@ class Passes(Protocol):
     dtype: np.dtype[Any]
     #: additions and multiplications per kernel value, about
     cost: float
+
+    def some(self, rows: np.ndarray) -> Passes:
+        """The same for some of the rows."""
 
     def pass_over(
         self, V: np.ndarray, inner: Any, numbers: int = 1, width: int | None = None
@@ -73,6 +77,15 @@ class Features:
         self.size = basis.size + fit_intercept
         #: passes over all rows of K
         self.passes = 0
+
+    def some(self, rows: np.ndarray) -> Features:
+        """The same model for some of the rows."""
+        return Features(self.K.some(rows), self.basis, self.fit_intercept)
+
+    def joined(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:  # (M, m), (m,) → (M + 1, m)
+        """u of β and b."""
+        w = self.basis.T @ coef
+        return np.vstack([w, intercept]) if self.fit_intercept else w
 
     def split(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """β (M, m) and b (m,) of u."""
@@ -124,7 +137,8 @@ class Features:
 
     def sample(self, weight: np.ndarray) -> np.ndarray | None:
         """Rows with a weight that stand for all of them; None where all rows are taken."""
-        wanted, present = _SAMPLED * self.basis.size, np.flatnonzero(weight)
+        wanted = min(max(_FEWEST_SAMPLED * self.basis.size, self.n // 5), _MOST_SAMPLED * self.basis.size)
+        present = np.flatnonzero(weight)
         if self.n <= wanted:
             return None
         if len(present) <= wanted:

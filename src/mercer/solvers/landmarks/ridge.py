@@ -33,37 +33,50 @@ def restricted_ridge(
     alpha: float,
     weight: np.ndarray,  # (n,) > 0
     *,
-    tol: float = 1e-8,
+    tol: float = 1e-6,
     max_iter: int = 1000,
     control: Control | None = None,
     accuracy: Accuracy | None = None,
 ) -> RestrictedMinimum:
     """β and b for every target, under one penalty α > 0.
 
-    ``tol`` is the residual allowed, relative to that of u = 0.
+    ``tol`` is the gap allowed, relative to the objective.
     """
     W, diagonal, M = weight[:, None], features.penalty(alpha), features.basis.size
     near = features.inverse(features.square(weight, features.sample(weight)), alpha)
+    sums = features.adjoint(np.hstack([W * Y, W]))
+    right, of_ones = sums[:, :-1], sums[:M, -1:]
+    length = (W * Y**2).sum(axis=0)
+    F = np.zeros(Y.shape)
 
     def product(U: np.ndarray) -> np.ndarray:
-        return features.apply(U, lambda rows, F: (W[rows] * F, 0.0))[0] + diagonal * U
+        def weighted(rows: slice, values: np.ndarray) -> tuple[np.ndarray, float]:
+            if values.shape == F[rows].shape:
+                F[rows] = values  # The last product of all columns is that with the solution.
+            return W[rows] * values, 0.0
 
-    right = features.adjoint(W * Y)
-    found = conjugate_gradient(product, right, tol=tol, max_iter=max_iter, precondition=near, control=control)
-    u = found.solution
-    F = features.values(u)
+        return features.apply(U, weighted)[0] + diagonal * U
+
+    def enough(U: np.ndarray, residual: np.ndarray) -> np.ndarray:  # (t,)
+        # The objective is Σ w y² - uᵀ(Φ̃ᵀWy + ρ).
+        return np.sqrt(tol * alpha * np.maximum(length - (U * (right + residual)).sum(axis=0), 0.0))
+
+    found = conjugate_gradient(
+        product, right, max_iter=max_iter, precondition=near, control=control, enough=enough
+    )
+    u, residual = found.solution, found.residual
+    shift = residual[-1] / weight.sum() if features.fit_intercept else np.zeros(Y.shape[1])
+    adjoint = 2 * (shift * of_ones - residual[:M] - alpha * u[:M])
     if features.fit_intercept:  # The best b for this w.
-        shift = (weight @ (Y - F)) / weight.sum()
         u[-1] += shift
-        F += shift
+    F += shift
     risk = SquaredRisk(Y, weight)
     s = risk.gradient(F)
-    adjoint = features.adjoint(s)
     _, gap, apart = gaps(features, risk, 2 * alpha, u, F, s, adjoint, accuracy or Accuracy())
     coef, intercept = features.split(u)
     objective = risk.value(F) + alpha * float((u[:M] ** 2).sum())
     gap = min(gap, objective + 2 * apart)
-    is_lost = found.stopped == Stop.CONVERGED and gap > max(tol**2, _CLOSE) * objective
+    is_lost = found.stopped == Stop.CONVERGED and gap > max(tol, _CLOSE) * objective
     return RestrictedMinimum(
         coef=coef,
         intercept=intercept,

@@ -56,6 +56,7 @@ def conjugate_gradient(
     start: Any = None,
     shifts: Any = 0.0,
     facts: State | None = None,
+    enough: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> ConjugateResult:
     """Solve (A + σI) x = rhs for a symmetric positive definite A + σI.
 
@@ -71,6 +72,8 @@ def conjugate_gradient(
     start : x to start from; zeros by default
     shifts : σ, or one for each column
     facts : what else a checkpoint is to hold
+    enough : of x and its residual, both (n, m), the norms of the residual that are small enough, (m,); by
+        default tol · ‖y‖
 
     >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
     >>> result = conjugate_gradient(lambda V: A @ V, [1.0, 2.0])
@@ -86,9 +89,10 @@ def conjugate_gradient(
     else:
         system.begin(np.zeros_like(y) if start is None else np.array(start, np.float64).reshape(y.shape))
     size = np.linalg.norm(y, axis=0)
-    limit, scale = tol * size, np.where(size > 0, size, 1.0)
+    scale = np.where(size > 0, size, 1.0)
     stopped: Stop | None = None
     while not stopped:
+        limit = tol * size if enough is None else enough(system.X, system.R)
         done = np.linalg.norm(system.R, axis=0) <= limit
         # a preconditioner that took most of the time is used once, at least
         is_begun = precondition is None or system.iterations > 0
