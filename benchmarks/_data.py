@@ -59,9 +59,9 @@ def covtype(
 
 @cache
 def _large(path: str) -> np.ndarray:
-    import pandas as pd
+    import polars as pl
 
-    return pd.read_csv(path).to_numpy(np.float64)
+    return pl.read_csv(path).to_numpy().astype(np.float64)
 
 
 def regression(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -44,8 +44,8 @@ _FOLDS = 5  # that are made unasked, as everywhere in mercer
 _LARGE = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 #: bytes of text that are read for each second of the time: numbers become a frame at three times that speed.
-#: The first second, or half of a shorter time, goes to the start of the process.
-_READ, _START, _SHARE_READ = 1e7, 1.0, 0.5
+#: The first second, or three quarters of a shorter time, go to the start of the process and to the model.
+_READ, _START, _SHARE_READ = 1e7, 1.0, 0.25
 _CALIBRATED = 5000  # rows up to which probabilities are learned unasked
 _LONGER = 2.0  # times that a machine with probabilities takes, of one without
 
