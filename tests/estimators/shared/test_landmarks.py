@@ -176,7 +176,8 @@ def test_all_points_as_landmarks_give_the_exact_learner(data, learner, fit_inter
     exact, model = learner(**options).fit(X, y), learner(landmarks=10**6, **options).fit(X, y)
     assert values(model, X) == pytest.approx(values(exact, X), abs=1e-5)
     assert model.report_.objective == pytest.approx(exact.report_.objective, rel=1e-9)
-    assert model.report_.bound <= 1e-6 * model.report_.objective
+    # The bound counts what rounding may do to ‖Φᵀs‖, enlarged by T⁻¹, to the first order.
+    assert model.report_.bound <= 1e-4 * model.report_.objective
     assert model.report_.bound >= model.report_.gap
 
 

@@ -275,7 +275,10 @@ class Restricted:
         square = float((result.dual * Ks).sum())
         sizes = np.sqrt(np.maximum(self.diagonal, 0.0)) @ np.abs(result.dual)
         rounding = self.accuracy.values * float((sizes**2).sum())
-        return result.gap + max(square + rounding - result.dual_square, 0.0) / (2 * penalty)
+        # What is taken off must not be more than the true ‖Φᵀs‖²: its rounding counts against it.
+        off = self.accuracy.of_features(self.features.basis, result.dual)
+        length = max(math.sqrt(result.dual_square) - off, 0.0)
+        return result.gap + max(square + rounding - length**2, 0.0) / (2 * penalty)
 
 
 def facts_of(result: RestrictedMinimum, unit: float = 1.0, bound: float | None = None) -> dict[str, Any]:

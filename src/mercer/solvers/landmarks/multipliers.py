@@ -181,8 +181,7 @@ class _Certified:
             objective=objective,
             gap=gap,
         )
-        u = np.vstack([w, b[None]]) if features.fit_intercept else w
-        return cls(u, result, half_square)
+        return cls(features.joined(inner.coef, b), result, half_square)
 
 
 # --- checkpoints -----------------------------------------------------------------------------------------

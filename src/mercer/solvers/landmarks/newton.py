@@ -153,7 +153,7 @@ class _Run:
     def begin(self, tol: float) -> np.ndarray:  # (M + 1, m)
         """Where to start: at zero, or, of very many rows, at the minimum for some of them.
 
-        That of a tenth of the rows costs a tenth, and is so near that a step or two of all rows are left.
+        With ten rows per landmark it costs a fifth or less, and is so near that few steps are left.
         """
         features = self.features
         zero = np.zeros((features.size, self.functions))

@@ -5,7 +5,7 @@ Solve     (Φ̃ᵀWΦ̃ + αD) u = Φ̃ᵀWy,   u = (Tβ, b), D = 1 but 0 for b,
           each, with the Cholesky factor of the same matrix for some of the rows as preconditioner
 Bound     with ρ the residual of u, whose last entry is zero by the choice of b, the objective is
           ρᵀ(Φ̃ᵀWΦ̃ + αD)⁻¹ρ ≤ ‖ρ‖²/α above its minimum on these landmarks
-Cost      s M² for a sample of s = 10 M rows, M³/3, and n M kernel values per pass
+Cost      2 s M² for a sample of s rows, 10 to 20 M, M³/3, and n M kernel values per pass
 
 Rudi, Carratino and Rosasco, FALKON: an optimal large scale kernel method, NIPS 2017; the preconditioner from
 a sample of rows instead of the landmarks' own matrix holds for any choice of landmarks.
