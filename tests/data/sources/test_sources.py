@@ -517,7 +517,10 @@ def test_a_conversion_holds_a_batch_and_no_more(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
 @pytest.mark.parametrize("format_", ["parquet", "arrow", "csv"])
 def test_the_process_does_not_grow_with_the_file(tmp_path, format_):
-    """Of 600,000 rows of 16 numbers, 77 MB; a record batch of Arrow, which is read whole, has 100,000."""
+    """Of 1,200,000 rows of 16 numbers, 146 MiB; a record batch of Arrow, which is read whole, has 100,000.
+
+    Threads of the reader hold a batch or two each: about 60 MiB, whatever the size of the file.
+    """
     script = f"""
         import os, sys, threading
         import numpy as np, polars as pl
@@ -536,10 +539,10 @@ def test_the_process_does_not_grow_with_the_file(tmp_path, format_):
             write({str(tmp_path / "small")!r}, 1000)
             if {format_ == "arrow"}:
                 os.mkdir({str(tmp_path / "large")!r})
-                for part in range(6):
+                for part in range(12):
                     write({str(tmp_path / "large" / "part")!r} + str(part), 100_000)
             else:
-                write({str(tmp_path / "large")!r}, 600_000)
+                write({str(tmp_path / "large")!r}, 1_200_000)
             sys.exit()
         with config(memory="64MiB"):
             DataSource({str(tmp_path / "small")!r}).open()
@@ -554,7 +557,7 @@ def test_the_process_does_not_grow_with_the_file(tmp_path, format_):
             table = DataSource({str(tmp_path / "large")!r}).open()
             done.set()
             watcher.join()
-        assert table.points.shape == (600_000, 16)
+        assert table.points.shape == (1_200_000, 16)
         print(max(peaks) - before)
     """
     for what in ("write", "read"):
@@ -562,7 +565,7 @@ def test_the_process_does_not_grow_with_the_file(tmp_path, format_):
             [sys.executable, "-c", textwrap.dedent(script), what], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 60
+    assert float(done.stdout) < 90
 
 
 # --- estimators -----------------------------------------------------------------------------------
