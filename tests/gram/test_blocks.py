@@ -85,6 +85,16 @@ def test_every_verb_against_the_dense_matrix(rng, tmp_path, few_rows, kind, dtyp
             assert first == pytest.approx((W * part).sum(axis=0), **near)
 
 
+def test_rough_rows_are_in_single_precision(rng):
+    X = rng.normal(size=(20, 3))
+    exact = RowBlocks(Gaussian(1.0), X, X[:4])
+    rough = exact.rough()
+    assert rough.dtype == np.float32 and rough.rough() is None
+    assert rough.values(np.ones((4, 1))) == pytest.approx(exact.values(np.ones((4, 1))), rel=1e-6)
+    words = ["one", "two", "three"]
+    assert RowBlocks(Spectrum(2), words, words[:1]).rough() is None  # Their features take the time.
+
+
 def test_columns_are_transformed_before_they_are_squared(rng, few_rows):
     X = rng.normal(size=(31, 2))
     K, weight, scale = RowBlocks(Gaussian(1.0), X, X[:5]), rng.uniform(size=31), np.arange(1.0, 6.0)

@@ -23,6 +23,7 @@ from mercer.data.types import Points
 from mercer.gram.backends.base import cut
 from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.runtime.config import config
 from mercer.runtime.threads import run
 
 __all__ = ["Inner", "RowBlocks"]
@@ -75,6 +76,13 @@ class RowBlocks:
     def some(self, rows: np.ndarray) -> RowBlocks:
         """The same for some of the rows, which are copied."""
         return RowBlocks(self.kernel, data.take(self.X, rows), self.Z)
+
+    def rough(self) -> RowBlocks | None:
+        """The same in single precision; None where kernel values are so already, or are not of vectors."""
+        if self.dtype == np.float32 or not self.kernel.domain.is_vectors:
+            return None
+        with config(dtype="float32"):
+            return RowBlocks(self.kernel, self.X, self.Z)
 
     def pass_over(
         self, V: np.ndarray, inner: Inner, numbers: int = 1, width: int | None = None

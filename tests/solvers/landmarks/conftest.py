@@ -18,6 +18,9 @@ class StoredRows:
     def some(self, rows):
         return StoredRows(self.K[rows], self.block)
 
+    def rough(self):
+        return StoredRows(self.K.astype(np.float32), self.block) if self.dtype == np.float64 else None
+
     def values(self, V):
         return np.asarray(self.K @ V.astype(self.dtype), dtype=np.float64)
 

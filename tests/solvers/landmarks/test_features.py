@@ -25,13 +25,23 @@ def test_verbs_are_products_with_the_features(rng, problem):
     assert features.passes == 3
 
 
+def test_rough_passes_are_those_of_single_precision(rng, problem):
+    features, Phi = problem
+    u = rng.normal(size=(features.size, 2))
+    exact = Phi.T @ (Phi @ u)
+    rough, _ = features.apply(u, lambda rows, F: (F, 0.0), is_rough=True)
+    off = np.abs(rough - exact).max() / np.abs(exact).max()
+    assert 1e-10 < off < 1e3 * np.finfo(np.float32).eps  # T⁻¹ multiplies roundings by 1e3 at most.
+
+
 @pytest.mark.parametrize("zeros", [0, 30])
 def test_squares_and_their_inverses(rng, problem, zeros):
     features, Phi = problem
     weight = rng.uniform(0.1, 1.0, size=50)
     weight[:zeros] = 0.0
     exact = Phi.T @ (weight[:, None] * Phi)
-    assert np.tril(features.square(weight)) == pytest.approx(np.tril(exact), **NEAR)
+    for slack in (0.0, np.inf):  # of the features, and of kernel values
+        assert np.tril(features.square(weight, slack=slack)) == pytest.approx(np.tril(exact), **NEAR)
     some = np.arange(25, 50)  # These stand for all of them.
     scaled = Phi[some].T @ (weight[some, None] * Phi[some]) * weight.sum() / weight[some].sum()
     assert np.tril(features.square(weight, some)) == pytest.approx(np.tril(scaled), **NEAR)

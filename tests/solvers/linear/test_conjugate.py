@@ -94,6 +94,41 @@ def test_max_iter(system):
     assert result.residual == pytest.approx(Y - A @ result.solution)
 
 
+# --- rough products ----------------------------------------------------------------------------------------
+
+
+def counted(operator):
+    def multiply(V):
+        multiply.count += 1
+        return operator @ V
+
+    multiply.count = 0
+    return multiply
+
+
+def test_rough_products_do_most_of_the_work(system):
+    A, y = system
+    exact, rough = counted(A), counted(A.astype(np.float32))
+    near = np.linalg.inv(A + 0.1 * np.eye(len(A)))
+    found = conjugate_gradient(exact, y, tol=1e-12, precondition=lambda V: near @ V, rough=rough)
+    assert found.stopped == "converged" and not found.rounded
+    assert np.linalg.norm(y - A @ found.solution) <= 1e-12 * np.linalg.norm(y)
+    assert exact.count <= 6 and rough.count >= 3 * exact.count
+    assert found.products == exact.count + rough.count
+
+
+@pytest.mark.parametrize("spoilt", [0.0, 2.0, np.inf])
+def test_rough_products_that_do_not_help_are_given_up(system, spoilt):
+    A, y = system
+    rough = counted(spoilt * A if np.isfinite(spoilt) else np.full_like(A, np.nan))
+    found = conjugate_gradient(lambda V: A @ V, y, tol=1e-10, rough=rough)
+    assert found.stopped == "converged" and found.error <= 1e-10
+    assert rough.count <= 50
+
+
+# --- refusals, control, and the inner product of K ---------------------------------------------------------
+
+
 def test_refusals(system):
     A, Y = system
     with pytest.raises(InputError, match="the matrix is not positive definite: vᵀAv < 0 for some v; take"):

@@ -206,7 +206,7 @@ def landmark_plan(X: Any, M: int, passes: float, n_outputs: int, why: str, squar
     matrices, block = _MATRICES_SQUARED if squares else _MATRICES, min(2**20, n * M)
     memory = (
         matrices * 8 * M * M
-        + (threads + 4) * item * block
+        + ((threads + 4) * item + threads * 4) * block
         + 8 * n * (3 + 5 * n_outputs)
         + 64 * 8 * M * n_outputs
     )

@@ -22,6 +22,8 @@ __all__ = ["Basis", "independent"]
 
 #: A pivot below so many units of the precision of K, relative to the largest k(z, z), is rounding.
 _UNITS = 16.0
+#: Random vectors and products with each that tell a norm to within a few percent, which is enough.
+_VECTORS, _POWERS = 8, 8
 
 
 class Basis:
@@ -51,6 +53,29 @@ class Basis:
         """T⁻ᵀ k(Z, x) in the place of each column k(Z, x)."""
         L = self._lower if columns.dtype == np.float64 else self._lower_single
         solve_triangle(L, columns)
+
+    def squared(self, G: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (M, M), (M,)
+        """T⁻ᵀ G T⁻¹ of a symmetric G whose lower triangle is there, and T⁻ᵀ g."""
+        G = np.asfortranarray(np.tril(G) + np.tril(G, -1).T)
+        self.transform(G)
+        G = np.asfortranarray(G.T)
+        self.transform(G)
+        return G, self.features(g)
+
+    @cached_property
+    def amplification(self) -> float:
+        """‖K_MM‖²_F ‖T⁻¹‖² / M: an error of KᵀK, relative to it, as one of ΦᵀΦ, per row; about.
+
+        Products with a few random vectors are enough for either norm.
+        """
+        V = np.random.default_rng(0).choice([-1.0, 1.0], (self.size, _VECTORS))
+        size = float(np.square(self.T.T @ (self.T @ V)).sum()) / _VECTORS
+        longest = 0.0
+        for _ in range(_POWERS):
+            V /= np.linalg.norm(V, axis=0)
+            V = self.coefficients(self.features(V))
+            longest = float(np.linalg.norm(V, axis=0).max())
+        return size * longest / self.size
 
     @cached_property
     def _lower(self) -> np.ndarray:

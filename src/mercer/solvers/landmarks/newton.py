@@ -2,8 +2,8 @@ r"""Newton's method for regularised risks on landmarks.
 
 Minimise  J(u) = R(Φ̃u) + (λ/2) ‖w‖²,   u = (w, b),   R convex and smooth, of one function or of several
 Step      (Φ̃ᵀHΦ̃ + λD) δ = -g,   H the second derivative of R: by conjugate gradients, a pass over the rows
-          each, with the Cholesky factor of the same matrix for some of the rows as preconditioner, which is
-          made anew when H has changed
+          each, in single precision while that helps, with the Cholesky factor of the same matrix for some of
+          the rows as preconditioner, which is made anew when H has changed
 Search    along F + tΔF, without a pass; t = 1 near the end
 Stop      when the gap (`certificate`) is at most tol · |J|, with the best b and F multiplied out
 Cost      a pass for each gradient and each product with the Hessian: n M kernel values
@@ -24,7 +24,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, gaps
-from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.features import SLACK, SLACK_OF_SYSTEM, Features
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import EPS, best_intercept, is_best, line_search
 
@@ -129,6 +129,8 @@ class _Run:
         self.scale = abs(float(risk.value(self.given(np.zeros((features.n, n_functions or 1))))))
         self.iterations = self.waited = 0
         self.is_cut = self.is_stuck = False
+        #: whether products with the Hessian are in single precision
+        self.is_rough = features.rough is not None
         #: whether the preconditioner is of all rows that count
         self.is_exact = False
         #: where the preconditioner was made, and of which curvatures
@@ -266,7 +268,7 @@ class _Run:
         """δ with (Φ̃ᵀHΦ̃ + λD) δ ≈ -g, as accurate as the step deserves."""
         size = point.gap / max(abs(point.objective), np.finfo(float).tiny)
         enough_to_stop = 0.3 * math.sqrt(tol / size) if size > tol else 1.0
-        forcing = max(min(0.25, math.sqrt(size)), min(enough_to_stop, 0.25))
+        forcing = max(min(0.1, 0.3 * math.sqrt(size)), min(enough_to_stop, 0.1))
         multiply = self.hessian(point)
         self.precondition(point)
         assert self.near is not None
@@ -285,7 +287,7 @@ class _Run:
             Hp = multiply(p)
             self.products += 1
             bend = float((p * Hp).sum())
-            if not (bend > 0 and old > 0):  # Numbers too small to tell.
+            if not (0 < bend < math.inf and old > 0):  # Numbers too small, or too large, to tell.
                 break
             t = old / bend
             delta, residual = delta + t * p, residual - t * Hp
@@ -305,7 +307,7 @@ class _Run:
                 return h[rows] * V, 0.0
             return self.risk.part(rows).curvature(point.F[rows])(V), 0.0
 
-        return lambda V: self.features.apply(V, inner)[0] + self.diagonal * V
+        return lambda V: self.features.apply(V, inner, is_rough=self.is_rough)[0] + self.diagonal * V
 
     def curvature(self, point: _Point) -> np.ndarray | None:  # (n, 1)
         """H of one function."""
@@ -335,7 +337,8 @@ class _Run:
         rows = self.features.sample(weight)
         is_whole = rows is None or len(rows) == np.count_nonzero(weight)
         self.is_exact = self.is_single and is_whole and self.features.K.dtype == np.float64
-        square = self.features.square(weight, rows)
+        slack = SLACK_OF_SYSTEM if self.is_exact else SLACK
+        square = self.features.square(weight, rows, slack * self.penalty)
         # A curvature that is zero everywhere leaves b alone: this keeps the matrix positive definite.
         if self.features.fit_intercept:
             square[-1, -1] += 1e-10 * (self.penalty + float(square[-1, -1]))
@@ -361,6 +364,8 @@ class _Run:
         is_better = after is not None and (is_lower or after.gap <= 0.5 * before.gap)
         self.waited = 0 if is_better else self.waited + 1
         self.is_stuck = after is None or self.waited >= _STEPS_WITHOUT_PROGRESS
+        if self.is_stuck and self.is_rough:  # It may be the rounding of the products alone.
+            self.is_rough, self.is_stuck, self.waited = False, False, 0
 
     def snapshot(self, point: _Point) -> Callable[[], State]:
         facts: State = {
@@ -370,6 +375,7 @@ class _Run:
             "secant": self.secant,
             "iterations": self.iterations,
             "waited": self.waited,
+            "is_rough": self.is_rough,
             "products": self.products,
             "passes": self.features.passes,
         }
@@ -379,7 +385,7 @@ class _Run:
         self.iterations, self.waited = int(state["iterations"]), int(state["waited"])
         if state["made_of"].size:
             self.make(state["made_of"], state["made_at"])
-        self.secant = state["secant"]
+        self.secant, self.is_rough = state["secant"], bool(state["is_rough"])
         point = self.at(state["u"])
         self.products, self.features.passes = int(state["products"]), int(state["passes"])
         return point

@@ -2,7 +2,8 @@ r"""Kernel ridge regression on landmarks.
 
 Minimise  Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖²   over f = Σⱼ βⱼ k(zⱼ, ·) and b
 Solve     (Φ̃ᵀWΦ̃ + αD) u = Φ̃ᵀWy,   u = (Tβ, b), D = 1 but 0 for b, by conjugate gradients, a pass over the rows
-          each, with the Cholesky factor of the same matrix for some of the rows as preconditioner
+          each, most of them in single precision, with the Cholesky factor of the same matrix for some of
+          the rows as preconditioner
 Bound     with ρ the residual of u, whose last entry is zero by the choice of b, the objective is
           ρᵀ(Φ̃ᵀWΦ̃ + αD)⁻¹ρ ≤ ‖ρ‖²/α above its minimum on these landmarks
 Cost      2 s M² for a sample of s rows, 10 to 20 M, M³/3, and n M kernel values per pass
@@ -17,7 +18,7 @@ import numpy as np
 
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, gaps
-from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.features import SLACK, Features
 from mercer.solvers.linear.conjugate import conjugate_gradient
 from mercer.solvers.result import Stop
 
@@ -43,7 +44,7 @@ def restricted_ridge(
     ``tol`` is the gap allowed, relative to the objective.
     """
     W, diagonal, M = weight[:, None], features.penalty(alpha), features.basis.size
-    near = features.inverse(features.square(weight, features.sample(weight)), alpha)
+    near = features.inverse(features.square(weight, features.sample(weight), SLACK * alpha), alpha)
     sums = features.adjoint(np.hstack([W * Y, W]))
     right, of_ones = sums[:, :-1], sums[:M, -1:]
     length = (W * Y**2).sum(axis=0)
@@ -61,8 +62,18 @@ def restricted_ridge(
         # The objective is Σ w y² - uᵀ(Φ̃ᵀWy + ρ).
         return np.sqrt(tol * alpha * np.maximum(length - (U * (right + residual)).sum(axis=0), 0.0))
 
+    def rough(U: np.ndarray) -> np.ndarray:
+        found, _ = features.apply(U, lambda rows, values: (W[rows] * values, 0.0), is_rough=True)
+        return found + diagonal * U
+
     found = conjugate_gradient(
-        product, right, max_iter=max_iter, precondition=near, control=control, enough=enough
+        product,
+        right,
+        max_iter=max_iter,
+        precondition=near,
+        rough=None if features.rough is None else rough,
+        control=control,
+        enough=enough,
     )
     u, residual = found.solution, found.residual
     shift = residual[-1] / weight.sum() if features.fit_intercept else np.zeros(Y.shape[1])

@@ -5,6 +5,8 @@ Solve     A x = y,   A symmetric positive definite, known by its products; sever
 Stop      column by column when ‖y - Ax‖ ≤ tol · ‖y‖, with the residual computed from x and not carried along;
           where rounding ends the progress before that, ``rounded`` says so
 Cost      one product A @ V per iteration, V having the columns that are not done, and one more at the end
+Rough     where a cheaper product is near A @ V, steps take that one, and the residual from x is taken after
+          every fall by four digits; where it has not fallen by half, A itself is taken from there on
 
 Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Research of the National
 Bureau of Standards 49 (1952), 409-436.
@@ -27,6 +29,10 @@ from mercer.solvers.result import Result, Stop
 __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
 
 Multiply = Callable[[np.ndarray], np.ndarray]
+
+#: The fall of the residual, or the number of steps, after which one of rough products is computed anew, and
+#: the fall that shows that they help.
+_ROUGH_FALL, _ROUGH_STEPS, _ROUGH_HELP = 1e-4, 50, 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,6 +58,7 @@ def conjugate_gradient(
     tol: float = 1e-10,
     max_iter: int = 1000,
     precondition: Multiply | Sequence[Multiply] | None = None,
+    rough: Multiply | None = None,
     control: Control | None = None,
     start: Any = None,
     shifts: Any = 0.0,
@@ -68,6 +75,7 @@ def conjugate_gradient(
     max_iter : iterations at most, of one product each
     precondition : V ↦ P V with P near A⁻¹, symmetric positive definite; or one for each column, where columns
         that have the same are taken together
+    rough : V ↦ Ã V with Ã near A and cheaper: in single precision, say
     control : progress, time limit, checkpoints
     start : x to start from; zeros by default
     shifts : σ, or one for each column
@@ -83,7 +91,7 @@ def conjugate_gradient(
     rhs = np.asarray(rhs, dtype=np.float64)
     y = rhs.reshape(len(rhs), -1)
     control = Control() if control is None else control
-    system = _System(multiply, y, rhs.ndim == 1, precondition, np.broadcast_to(shifts, y.shape[1]))
+    system = _System(multiply, y, rhs.ndim == 1, precondition, rough, np.broadcast_to(shifts, y.shape[1]))
     if control.restored is not None:
         system.restore(control.restored)
     else:
@@ -93,7 +101,7 @@ def conjugate_gradient(
     stopped: Stop | None = None
     while not stopped:
         limit = tol * size if enough is None else enough(system.X, system.R)
-        done = np.linalg.norm(system.R, axis=0) <= limit
+        done = np.linalg.norm(system.R, axis=0) <= system.target(limit)
         # a preconditioner that took most of the time is used once, at least
         is_begun = precondition is None or system.iterations > 0
         if (done | system.rounded).all():
@@ -127,11 +135,14 @@ class _System:
         y: np.ndarray,
         flat: bool,
         precondition: Multiply | Sequence[Multiply] | None,
+        rough: Multiply | None,
         shifts: np.ndarray,  # (m,)
     ) -> None:
         self.multiply = multiply
         self.shifts = shifts
         self.precondition = precondition
+        self.rough = rough
+        self.is_rough = rough is not None
         self.y = y
         self.flat = flat
         self.iterations = self.products = 0
@@ -139,6 +150,8 @@ class _System:
         self.rounded = np.zeros(y.shape[1], dtype=bool)
         #: the true residual norms when last computed
         self.checked = np.full(y.shape[1], math.inf)
+        #: the iteration of the last restart, and the residual norms there
+        self.begun, self.begun_at = 0, np.empty(0)
         self._residual: np.ndarray | None = None
 
     def begin(self, X: np.ndarray) -> None:
@@ -148,6 +161,7 @@ class _System:
     def restart(self, R: np.ndarray) -> None:
         """From the steepest direction."""
         self.R = R
+        self.begun, self.begun_at = self.iterations, np.linalg.norm(R, axis=0)
         self.P = self.preconditioned(R, np.arange(R.shape[1]))
         self.size = (R * self.P).sum(axis=0)
 
@@ -166,6 +180,9 @@ class _System:
 
     def product(self, operator: Multiply, V: np.ndarray) -> np.ndarray:
         out = np.asarray(operator(V[:, 0] if self.flat else V), dtype=np.float64).reshape(V.shape)
+        if self.is_rough and operator is self.rough and not np.isfinite(out).all():
+            self.is_rough = False  # Single precision ends at 3e38.
+            return self.product(self.multiply, V)
         if not np.isfinite(out).all():
             raise InputError("a product with the matrix is not finite: scale the data, or check the matrix")
         return out
@@ -178,10 +195,11 @@ class _System:
 
     def step(self, open_: np.ndarray) -> None:
         P = np.ascontiguousarray(self.P[:, open_])
-        AP = self.product(self.multiply, P) + self.shifts[open_] * P
+        operator = self.rough if self.is_rough and self.rough is not None else self.multiply
+        AP = self.product(operator, P) + self.shifts[open_] * P
         bend = (P * AP).sum(axis=0)
         length = (P * P).sum(axis=0)
-        if (bend < -1e-10 * np.linalg.norm(AP, axis=0) * np.sqrt(length)).any():
+        if not self.is_rough and (bend < -1e-10 * np.linalg.norm(AP, axis=0) * np.sqrt(length)).any():
             raise InputError(
                 "the matrix is not positive definite: vᵀAv < 0 for some v; take a kernel that is positive "
                 "definite, or a larger penalty"
@@ -202,18 +220,41 @@ class _System:
         self.iterations += 1
         self.products += 1
 
+    def target(self, limit: np.ndarray) -> np.ndarray:  # (m,)
+        """The residuals down to which steps are believed."""
+        if not self.is_rough:
+            return limit
+        is_long = self.iterations - self.begun >= _ROUGH_STEPS
+        return np.maximum(limit, (math.inf if is_long else _ROUGH_FALL * self.begun_at))
+
     def certify(self, limit: np.ndarray) -> bool:
         """Whether the residuals are within the limit, or come no closer; if not, go on from them."""
         R = self.true_residual()
         norms = np.linalg.norm(R, axis=0)
-        self.rounded = (norms > limit) & (norms > 0.5 * self.checked)
+        if self.is_rough and (norms > np.maximum(limit, _ROUGH_HELP * self.begun_at)).any():
+            self.is_rough = False
+            self.rounded = np.zeros(len(norms), dtype=bool)
+        else:
+            self.rounded = (norms > limit) & (norms > 0.5 * self.checked)
         self.checked = np.minimum(norms, self.checked)
         if ((norms <= limit) | self.rounded).all():
             return True
         self.restart(R)
         return False
 
-    _NAMES = ("X", "R", "P", "size", "rounded", "checked", "iterations", "products")
+    _NAMES = (
+        "X",
+        "R",
+        "P",
+        "size",
+        "rounded",
+        "checked",
+        "iterations",
+        "products",
+        "begun",
+        "begun_at",
+        "is_rough",
+    )
 
     def snapshot(self, facts: State) -> Callable[[], State]:
         state = facts | {name: getattr(self, name) for name in self._NAMES}
