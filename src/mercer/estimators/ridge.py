@@ -439,11 +439,14 @@ class KernelRidge(
         journal: Journal,
     ) -> _Solution:
         """By products with K, which some factor of it makes fewer, or with its blocks."""
-        near, K = None, gram
-        if plan.method is Method.MIXED:
+        near, rough, K = None, None, gram
+        if plan.method in (Method.MIXED, Method.LAZY) and gram.dtype == np.float64:
             with config(dtype="float32"):
                 single = Gram(self.kernel_, X, cache=0)
-            near = single_inverse(single, weight, float(alphas.min()))
+            if plan.method is Method.MIXED:
+                near = single_inverse(single, weight, float(alphas.min()))
+            elif self.kernel_.domain.is_vectors:
+                rough = single
         steps = self.max_iter * (blocks_per_pass(len(Y)) if plan.method is Method.BLOCKS else 1)
         with self._control(WORDS[plan.method], steps, X, Y, weight, self.kernel_) as control:
             options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "control": control}
@@ -453,7 +456,7 @@ class KernelRidge(
             if plan.method is Method.BLOCKS:
                 result = sketched_ridge(gram, Y, alphas, weight, self.fit_intercept, **options)
             else:
-                options |= {"rank": plan.rank, "precondition": near}
+                options |= {"rank": plan.rank, "precondition": near, "rough": rough}
                 result = iterated_ridge(K, Y, alphas, weight, self.fit_intercept, **options)
         assert result.gap is not None
         how_far = "gap unknown" if np.isnan(result.gap) else f"gap {result.gap:.2g}"
