@@ -25,6 +25,7 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.estimators.shared.origin import rounding_of
+from mercer.expansion import Expansion
 from mercer.gram.blocks import RowBlocks
 from mercer.gram.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
@@ -132,6 +133,8 @@ class LandmarkMixin:
 
     landmarks: Any
     kernel_: Kernel
+    #: a function to start from, learned on other landmarks; for a single fit
+    _start: Expansion | None = None
 
     def _with_landmarks(
         self, X: Points, exact: Plan, passes: float, n_outputs: int, squares: float = 0.0
@@ -295,6 +298,15 @@ class Restricted:
         out = np.zeros((self.n_landmarks, coef.shape[1]))
         out[self.kept] = coef
         return out
+
+    def start(self, near: Expansion | None) -> np.ndarray | None:  # (M + 1, m)
+        """u of another function, projected on the landmarks: w = T⁻ᵀf(Z)."""
+        if near is None:
+            return None
+        b = np.atleast_1d(near.intercept)
+        values = near(self.points).reshape(len(self.kept), -1) - b
+        w = self.features.basis.features(values)
+        return np.vstack([w, b]) if self.features.fit_intercept else w
 
     def variance(self, weight: np.ndarray, mean: np.ndarray | None = None) -> float:  # (n,), (M,)
         """Σᵢ wᵢ ‖Φ(xᵢ) - φ̄‖² in all of feature space, φ̄ the mean of the features on the landmarks."""
