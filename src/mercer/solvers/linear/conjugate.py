@@ -28,6 +28,10 @@ __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugat
 
 Multiply = Callable[[np.ndarray], np.ndarray]
 
+#: A residual that was carried along and is so small beside y has no digit of the true one, in any precision:
+#: the true one is computed then. Further products would be of numbers that underflow in float32.
+_NOTHING = float(np.finfo(np.float64).eps) ** 2
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConjugateResult(Result):
@@ -93,7 +97,7 @@ def conjugate_gradient(
     stopped: Stop | None = None
     while not stopped:
         limit = tol * size if enough is None else enough(system.X, system.R)
-        done = np.linalg.norm(system.R, axis=0) <= limit
+        done = np.linalg.norm(system.R, axis=0) <= np.maximum(limit, _NOTHING * size)
         # a preconditioner that took most of the time is used once, at least
         is_begun = precondition is None or system.iterations > 0
         if (done | system.rounded).all():
