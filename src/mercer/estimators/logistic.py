@@ -213,6 +213,7 @@ class KernelLogisticRegression(
                 n_functions=risk.n_classes if isinstance(risk, SoftmaxRisk) else None,
                 tol=self.tol,
                 max_iter=max_iter,
+                start=problem.start(self._start),
                 control=control,
                 accuracy=problem.accuracy,
             )

@@ -3,6 +3,7 @@
 import itertools
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -20,10 +21,14 @@ from sklearn.model_selection import GridSearchCV
 from mercer import (
     Gaussian,
     Gram,
+    KernelFisherDiscriminant,
+    KernelLeastSquares,
     KernelLogisticRegression,
     KernelMachineClassifier,
     KernelMachineRegressor,
+    KernelPCA,
     KernelRidge,
+    KernelRidgeCV,
     Linear,
     ShortestPath,
     Spectrum,
@@ -115,6 +120,65 @@ def test_auto_is_exact_while_that_fits(data):
         plan = ridge(landmarks="auto", solver="cholesky").plan(many[:6000], many[:6000, 0])
         assert plan.method is Method.LANDMARKS and "does not fit the memory budget" in str(plan)
         assert plan.memory <= 256 * 2**20
+
+
+# --- what a plan expects -------------------------------------------------------------------------------
+
+
+def left_of(kernel, X, Z):
+    """(n,) k(x, x) - k(x, Z) K(Z, Z)⁻¹ k(Z, x), from the values of the kernel."""
+    K = kernel(Z, X)
+    return np.diag(kernel(X, X)) - (K * np.linalg.solve(kernel(Z, Z), K)).sum(axis=0)
+
+
+EVERY = [KernelRidge, KernelRidgeCV, KernelLeastSquares, KernelLogisticRegression, KernelMachineClassifier]
+EVERY += [KernelMachineRegressor, KernelPCA, KernelFisherDiscriminant]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("how", ["points", "index", "number"])
+def test_a_plan_tells_the_trace_error_of_few_rows_exactly(data, kind, how):
+    """All 120 rows are looked at; Gaussian values are 1 on the diagonal."""
+    X, kernel = data[0], Gaussian(1.0)
+    own = {"points": X[:9], "index": np.arange(9), "number": 9}[how]
+    plan = kind(kernel=kernel, landmarks=own).plan(X)
+    found = plan.trace_error
+    assert (found.landmarks, found.rows, found.error, plan.landmarks) == (9, 120, 0.0, 9)
+    if how != "number":
+        assert found.share == pytest.approx(left_of(kernel, X, X[:9]).mean(), rel=1e-9)
+    text = "9 landmarks leave .* % ± 0 % of k\\(x, x\\) unexplained, by 120 of the rows"
+    assert re.search(text, str(plan))
+    assert kind(kernel=kernel).plan(X).trace_error is None
+
+
+def test_its_standard_error_covers_the_trace_error_of_all_rows(rng):
+    """Of 40 estimates about 38 are within two standard errors, fewer than 30 one time in 10⁵."""
+    kernel, covered = Linear() + Gaussian(1.0), 0
+    for _ in range(40):
+        X = rng.normal(size=(1500, 2)) * rng.uniform(0.5, 3, size=(1500, 1))
+        found = KernelRidge(kernel=kernel, landmarks=X[:20]).plan(X).trace_error
+        true = left_of(kernel, X, X[:20]).sum() / np.diag(kernel(X, X)).sum()
+        assert found.rows == 500 and 0 < found.error < 0.5 * true
+        covered += abs(found.share - true) <= 2 * found.error
+    assert covered >= 30
+
+
+def test_a_plan_tries_a_few_hundred_landmarks_where_there_are_more(rng):
+    X = rng.normal(size=(5000, 2))
+    for choice in ("uniform", "pivoted"):
+        plan = KernelRidge(kernel=Gaussian(0.1), landmarks=Landmarks(2000, choice)).plan(X)
+        assert plan.trace_error.landmarks == plan.trace_error.rows == 500
+        assert str(plan).endswith("of k(x, x) unexplained, by 500 of the rows; 2,000 leave less")
+    words = ["".join(rng.choice(list("abc"), size=6)) for _ in range(300)]
+    found = KernelRidge(kernel=Spectrum(1), landmarks=200).plan(words)
+    assert found.trace_error.landmarks == found.trace_error.rows == 100
+    assert "leave nothing but rounding of k(x, x) unexplained" in str(
+        found
+    )  # Three letters are three features.
+    narrow = KernelRidge(kernel=Gaussian(1e-4), landmarks=3).plan(X)
+    assert "3 landmarks leave nearly all of k(x, x) unexplained" in str(narrow)
+    zero = KernelRidge(kernel=Linear(), landmarks=3).plan(0 * X)
+    assert zero.trace_error.share == zero.trace_error.error == 0.0
 
 
 @pytest.mark.parametrize(

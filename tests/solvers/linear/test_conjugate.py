@@ -87,6 +87,22 @@ def test_rounding_is_told(rng):
     assert 1e-16 < result.error < 1
 
 
+def test_a_residual_of_nothing_is_not_divided(rng):
+    """Where zero is asked for, products in float32 would come to numbers so small that they are negative."""
+    A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 1.0]], np.float32)
+    inverse = np.linalg.inv(A.astype(np.float64))
+    for _ in range(50):
+        y = rng.normal(size=(3, 2))
+        found = conjugate_gradient(
+            lambda V: A @ V.astype(np.float32),
+            y,
+            precondition=lambda V: inverse @ V,
+            enough=lambda X, R: np.zeros(2),
+        )
+        assert found.stopped == "converged" and found.rounded
+        assert found.solution == pytest.approx(inverse @ y, rel=1e-5, abs=1e-6)
+
+
 def test_max_iter(system):
     A, Y = system
     result = conjugate_gradient(lambda V: A @ V, Y, max_iter=3)

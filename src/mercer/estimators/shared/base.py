@@ -15,6 +15,7 @@ lists of objects and tables with columns of several kinds go to the kernel as th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import getattr_static, isfunction
 from typing import Any, ClassVar
 
@@ -42,7 +43,7 @@ from mercer.kernels.domain import Domain
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed, asymmetry
 from mercer.kernels.parameters import Parameter, fixed
-from mercer.report import Journal, Plan, note
+from mercer.report import Journal, Plan, TraceError, note
 from mercer.runtime.threads import by_our_threads
 
 __all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise", "with_matrix"]
@@ -230,11 +231,15 @@ class KernelMixin:
     # --- before fitting ----------------------------------------------------------------------------------
 
     def plan(self, X: Points, y: Targets | None = None) -> Plan:
-        """What ``fit(X, y)`` would do: solver, memory, expected time, and why. Nothing is fitted."""
+        """What ``fit(X, y)`` would do: solver, memory, expected time, and why. Nothing is fitted.
+
+        With landmarks it also says how much of k(x, x) they leave unexplained, by a few of the rows.
+        """
         probe, journal = clone(self), Journal()
         X = probe._validate_fit(X)
         n_outputs = 1 if y is None else probe._count_outputs(np.asarray(y))
-        return journal.noted(probe._plan(X, n_outputs))
+        plan = probe._plan(X, n_outputs)
+        return journal.noted(replace(plan, trace_error=probe._trace_error(X, plan)))
 
     def _count_outputs(self, y: np.ndarray) -> int:
         """The number of functions that are learned from the targets y."""
@@ -246,6 +251,10 @@ class KernelMixin:
     def _plan(self, X: Points, n_outputs: int) -> Plan:
         """The plan for these validated points; ``fit`` follows it."""
         raise NotImplementedError
+
+    def _trace_error(self, X: Points, plan: Plan) -> TraceError | None:
+        """What is left of K, where the plan is to approximate it."""
+        return None
 
     # --- the kernel ------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ minimum, ``report_.bound`` that to the minimum without landmarks, where it is af
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,14 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.estimators.shared.origin import rounding_of
+from mercer.expansion import Expansion
 from mercer.gram.blocks import RowBlocks
 from mercer.gram.gram import Gram
+from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.base import Kernel
+from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import Parameter, fixed
-from mercer.report import Method, Plan, note
+from mercer.report import Method, Plan, TraceError, note
 from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.basis import independent
@@ -51,6 +54,9 @@ _MATRICES, _MATRICES_SQUARED = 3, 6
 _BOUND_POINTS = 20_000
 #: Candidates per landmark among which pivots are chosen.
 _CANDIDATES = 10
+#: Landmarks, and rows, on which a plan tries what they leave of K: a tenth of a second's work. Comparing two
+#: objects may take as long as comparing a hundred pairs of vectors.
+_TRIED, _TRIED_OBJECTS = 500, 100
 
 
 @dataclass(frozen=True)
@@ -85,17 +91,21 @@ class Landmarks:
 
     def choose(self, kernel: Kernel, X: Points, weight: np.ndarray) -> np.ndarray:  # (M,) positions
         """Which of the points with a weight."""
+        present = np.flatnonzero(weight)
+        return present if self.number >= len(present) else np.sort(self.order(kernel, X, weight))
+
+    def order(self, kernel: Kernel, X: Points, weight: np.ndarray) -> np.ndarray:  # (M,) positions
+        """The same points, one after the other as they are chosen: the first of them are fewer landmarks."""
         rng = np.random.default_rng(seed_of(self.random_state))
         present = np.flatnonzero(weight)
-        if self.number >= len(present):
-            return present
+        number = min(self.number, len(present))
         if self.choice == "uniform":
-            return np.sort(rng.choice(present, self.number, replace=False))
-        fit = memory_budget() // (2 * 8 * self.number)  # Their factor takes a half of the memory, at most.
-        wanted = min(len(present), max(self.number, min(_CANDIDATES * self.number, fit)))
+            return rng.choice(present, number, replace=False)
+        fit = memory_budget() // (2 * 8 * number)  # Their factor takes a half of the memory, at most.
+        wanted = min(len(present), max(number, min(_CANDIDATES * number, fit)))
         candidates = np.sort(rng.choice(present, wanted, replace=False))
         gram = Gram(kernel, data.take(X, candidates), cache=0)
-        return np.sort(candidates[pivoted_cholesky(gram, self.number, random_state=rng).pivots])
+        return candidates[pivoted_cholesky(gram, number, random_state=rng).pivots]
 
 
 def _is_landmarks(value: object) -> bool:
@@ -123,6 +133,8 @@ class LandmarkMixin:
 
     landmarks: Any
     kernel_: Kernel
+    #: a function to start from, learned on other landmarks; for a single fit
+    _start: Expansion | None = None
 
     def _with_landmarks(
         self, X: Points, exact: Plan, passes: float, n_outputs: int, squares: float = 0.0
@@ -147,6 +159,34 @@ class LandmarkMixin:
             why = slow if exact.memory <= memory_budget() else "does not fit the memory budget"
             return plan(_automatic(n, squares > 0), f"the exact solution {why}")
         return plan(_number_of(self.landmarks, n), "landmarks are asked for")
+
+    def _trace_error(self, X: Points, plan: Plan) -> TraceError | None:
+        """τ of the landmarks planned, or of a few hundred where these are more, on as many rows."""
+        if plan.method is not Method.LANDMARKS:
+            return None
+        most = _TRIED_OBJECTS if self.kernel_.domain is Domain.OBJECTS else _TRIED
+        number, n, rng = min(plan.landmarks, most), data.n_points(X), np.random.default_rng(0)
+        rows = rng.choice(n, min(n, most), replace=False)
+        given = self.landmarks
+        if isinstance(given, str | int | np.integer | Landmarks):
+            own = given if isinstance(given, Landmarks) else Landmarks(number)
+            some = data.take(X, np.sort(rng.choice(n, min(n, _CANDIDATES * number), replace=False)))
+            chosen = replace(own, number=number).choose(self.kernel_, some, np.ones(data.n_points(some)))
+            Z = data.take(some, chosen)
+        else:
+            Z = self._landmark_points(X, np.empty(0))
+            Z = data.take(Z, rng.choice(plan.landmarks, number, replace=False))
+        with config(dtype="float64"):
+            sampled = data.take(X, np.sort(rows))
+            values = Gram(self.kernel_, sampled, cache=0).diag()
+            phi, kept = LandmarkMap.of(self.kernel_, Z)
+            left = phi.residual(sampled) if len(kept) else values  # k(z, z) may be 0 for every landmark.
+        mean = max(float(values.mean()), np.finfo(np.float64).tiny)
+        share = float(left.mean()) / mean
+        # Of the quotient of two means, by the rows that were not looked at.
+        apart = (left - share * values) / mean
+        error = float(apart.std()) * math.sqrt((1 - len(rows) / n) / max(len(rows) - 1, 1))
+        return TraceError(share, error, number, len(rows))
 
     def _require_own_way(self) -> None:
         """Refuse parameters that say how the exact problem is to be solved."""
@@ -224,6 +264,7 @@ def landmark_plan(X: Any, M: int, passes: float, n_outputs: int, why: str, squar
         (why, rows),
         iterative=not squares,
         method=Method.LANDMARKS,
+        landmarks=M,
     )
 
 
@@ -257,6 +298,15 @@ class Restricted:
         out = np.zeros((self.n_landmarks, coef.shape[1]))
         out[self.kept] = coef
         return out
+
+    def start(self, near: Expansion | None) -> np.ndarray | None:  # (M + 1, m)
+        """u of another function, projected on the landmarks: w = T⁻ᵀf(Z)."""
+        if near is None:
+            return None
+        b = np.atleast_1d(near.intercept)
+        values = near(self.points).reshape(len(self.kept), -1) - b
+        w = self.features.basis.features(values)
+        return np.vstack([w, b]) if self.features.fit_intercept else w
 
     def variance(self, weight: np.ndarray, mean: np.ndarray | None = None) -> float:  # (n,), (M,)
         """Σᵢ wᵢ ‖Φ(xᵢ) - φ̄‖² in all of feature space, φ̄ the mean of the features on the landmarks."""

@@ -152,17 +152,16 @@ def rounding_of(kernel: Kernel, points: Any, dtype: str) -> float:
     """τ: a computed k(x, x') is off by at most τ √(k(x, x) k(x', x')); see ``solvers.rounding``.
 
     A sum of d products is off by (d + 2) units, and its p-th power by p times that, as is a product of p
-    kernels, relative to the largest that it can be; in float32 one unit is counted for each value, as if
-    errors were independent.
+    kernels, relative to the largest that it can be; in float32 one unit is counted for each sum, as if
+    errors were independent, and p for its power.
 
     >>> rounding_of(Polynomial(3), np.zeros((2, 14)), "float64") == 3 * (14 + 16) * 2.0**-53
     True
     """
     unit = float(np.finfo(dtype).eps) / 2
-    if dtype == "float32":
-        return unit
     width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 0
-    return max(1, _powers(kernel)) * (width + _EACH) * unit
+    units = 1 if dtype == "float32" else width + _EACH
+    return max(1, _powers(kernel)) * units * unit
 
 
 def _powers(kernel: Kernel) -> float:

@@ -33,6 +33,9 @@ Multiply = Callable[[np.ndarray], np.ndarray]
 #: The fall of the residual, or the number of steps, after which one of rough products is computed anew, and
 #: the fall that shows that they help.
 _ROUGH_FALL, _ROUGH_STEPS, _ROUGH_HELP = 1e-4, 50, 0.5
+#: A residual that was carried along and is so small beside y has no digit of the true one, in any precision:
+#: the true one is computed then. Further products would be of numbers that underflow in float32.
+_NOTHING = float(np.finfo(np.float64).eps) ** 2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,7 +104,7 @@ def conjugate_gradient(
     stopped: Stop | None = None
     while not stopped:
         limit = tol * size if enough is None else enough(system.X, system.R)
-        done = np.linalg.norm(system.R, axis=0) <= system.target(limit)
+        done = np.linalg.norm(system.R, axis=0) <= np.maximum(system.target(limit), _NOTHING * size)
         # a preconditioner that took most of the time is used once, at least
         is_begun = precondition is None or system.iterations > 0
         if (done | system.rounded).all():
