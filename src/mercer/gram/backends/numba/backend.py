@@ -338,7 +338,7 @@ class NumbaBackend(Backend[Prepared]):
         for part in layout.parts:
             setattr(job, part, loop.address(part))
         if mode > loops.MULTIPLY:
-            for part in self._finishing(mode, is_direct, i == j and i[1] - i[0] == height):
+            for part in self._finishing(mode, is_direct, i == j and i[1] - i[0] == breadth):
                 setattr(job, part, loop.address(part))
         if V is not None:
             job.vectors, job.n_vectors = address(V, real), V.shape[1]
@@ -350,12 +350,15 @@ class NumbaBackend(Backend[Prepared]):
         loop.sweep(byref(job), self.tau, 0.0)
         del kept  # not before the loop has ended
 
-    def _finishing(self, mode: int, is_direct: bool, is_one_tile: bool) -> list[str]:
-        """The parts of the tile loop that see a tile once its values are there."""
+    def _finishing(self, mode: int, is_direct: bool, on_diagonal: bool) -> list[str]:
+        """The parts of the tile loop that see a tile once its values are there.
+
+        ``on_diagonal``: whether all tiles meet it.
+        """
         parts = ["add_by_sets"] if mode == loops.SUMS else []
         parts += ["scatter"] if mode in (loops.MIRROR, loops.SCATTER) and not is_direct else []
         parts += ["mirror_diagonal"] if mode == loops.MIRROR else []
-        parts += ["mirror_below"] if mode == loops.MIRROR and not is_one_tile else []
+        parts += ["mirror_below"] if mode == loops.MIRROR and not on_diagonal else []
         return parts
 
     def _layout(self, facts: tuple[_Facts, ...]) -> _Layout:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mercer.gram.backends.numba.pointers import at, call_tile, copy, floats, integers, stream
-from mercer.runtime.native import INNER, njit
+from mercer.gram.backends.numba.pointers import call_tile, copy, floats, integers, stream
+from mercer.runtime.native import INNER, at, njit
 
 __all__ = ["add_by_sets", "mirror_below", "mirror_diagonal", "scatter"]
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 from mercer.gram.backends.numba.pointers import (
     add_product,
     address_of,
-    at,
     call_part,
     call_tile,
     copy,
     floats,
     integers,
 )
+from mercer.runtime.native import at
 
 __all__ = ["MIRROR", "MULTIPLY", "SCATTER", "STORE", "SUMS", "sweep"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mercer.gram.backends.numba.distances import DIRECT, OWN, SHARED
-from mercer.gram.backends.numba.pointers import address_of, at, call_part, copy, floats, integers, products
+from mercer.gram.backends.numba.pointers import address_of, call_part, copy, floats, integers, products
+from mercer.runtime.native import at
 
 __all__ = ["DOT", "EXTERNAL", "SQDIST", "SUM", "fill_planes"]
 
