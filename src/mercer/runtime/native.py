@@ -32,6 +32,7 @@ from mercer.runtime.cache_folder import cache_folder
 
 __all__ = [
     "FASTMATH",
+    "FOR_C",
     "INNER",
     "OPTIONS",
     "at",
@@ -50,6 +51,8 @@ __all__ = [
 FASTMATH = {"contract", "nsz"}
 #: the options of every compiled function here; a division never checks for zero, and C finds no door
 OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
+#: the options of functions for C, which know no arrays: no references are counted, and no terms rewritten
+FOR_C: dict[str, Any] = {**OPTIONS, "no_rewrites": True, "_nrt": False}
 #: the options of functions that only compiled code calls: a door for Python would take long to compile
 INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True}
 
@@ -131,7 +134,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
 
 def c_function(function: Any, signature: Any) -> Any:
     """A function for C code, compiled or loaded here and now; it is kept as those of ``njit`` are."""
-    compiled: Any = CFunc(function, normalize_signature(signature), {}, OPTIONS)
+    compiled: Any = CFunc(function, normalize_signature(signature), {}, FOR_C)
     with suppress(RuntimeError, OSError):  # No folder can be written, or no source can be read.
         compiled._cache = _Kept(function)
     compiled.compile()

@@ -56,7 +56,7 @@ def _row(B, ready, rows, slots, columns, q, width, a):  # type: ignore[no-untype
     return target
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, split, tol, most):  # type: ignore[no-untyped-def]
     """Improve γ in place; v follows. Variables [0, split) are one group, the rest the other.
 
@@ -160,7 +160,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, s
             most = steps  # nothing bounds the objective from below
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, most):  # type: ignore[no-untyped-def]
     """``solve_rows`` where no sum is fixed: each step moves the variable with the largest gain vₜ²/Bₜₜ."""
     q, width = v.shape[0], rows.shape[1]
@@ -199,7 +199,7 @@ def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, mos
     return steps
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def measure(v, gamma, lo, hi, error, balanced):  # type: ignore[no-untyped-def]
     """Level, violation, and what violation and gap may be at most, of a group of variables.
 
@@ -249,7 +249,7 @@ def measure(v, gamma, lo, hi, error, balanced):  # type: ignore[no-untyped-def]
     return level, max(top - bottom, 0.0), gap, max(highest - lowest, 0.0)
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def gather(rows, slots, columns, out):  # type: ignore[no-untyped-def]
     """out[a, b] = rows[slots[a], columns[b]]"""
     for a in range(slots.shape[0]):
@@ -258,7 +258,7 @@ def gather(rows, slots, columns, out):  # type: ignore[no-untyped-def]
             target[b] = source[columns[b]]
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def add_rows(rows, slots, coef, start, stop, F):  # type: ignore[no-untyped-def]
     """F[: stop - start] += Σᵣ coefᵣ rows[slotsᵣ, start:stop]"""
     m, n, width = slots.shape[0], stop - start, rows.shape[1]
