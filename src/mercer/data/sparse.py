@@ -23,7 +23,7 @@ _REMEDY = (
 
 def is_sparse(X: object) -> TypeGuard[sparse.csr_array]:
     """Whether it is a matrix or an array of scipy.sparse."""
-    return bool(sparse.issparse(X))
+    return not isinstance(X, np.ndarray) and bool(sparse.issparse(X))  # SciPy takes longer to say no.
 
 
 def dense(X: Points) -> np.ndarray:

@@ -12,7 +12,7 @@ them, on the mean of the right side, so that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy import sparse
 
 from mercer.data import agreement
 from mercer.data import points as data
-from mercer.data.sparse import require_indices
+from mercer.data.sparse import is_sparse, require_indices
 from mercer.errors import InputError, InputTypeError
 from mercer.gram.sparse_rows import CommonColumns, sort_columns
 from mercer.kernels.base import Kernel
@@ -65,7 +65,7 @@ class ViewData:
 
     @property
     def is_sparse(self) -> bool:
-        return sparse.issparse(self.matrix)
+        return is_sparse(self.matrix)
 
     @property
     def width(self) -> int:
@@ -123,7 +123,7 @@ def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
         return data.as_objects(X, name)
     if data.n_points(X) == 0:
         raise InputError(f"{name} has no points: pass at least one")
-    if sparse.issparse(X):
+    if is_sparse(X):
         require_indices(X, name)
     return X
 
@@ -146,13 +146,13 @@ def prepare(program: Program, X: Any, Y: Any, others: OtherGrams, are_vectors: b
     for v, view in enumerate(program.views if Y is not None else ()):
         if _is_numeric(view, program):
             agreement.require_same_width(left[v], right[v], "X", "Y")
-            if sparse.issparse(left[v]) != sparse.issparse(right[v]):
+            if is_sparse(left[v]) != is_sparse(right[v]):
                 left[v], right[v] = (sparse.csr_array(matrix) for matrix in (left[v], right[v]))
             if left[v].dtype != right[v].dtype:
                 left[v], right[v] = left[v].astype(np.float64), right[v].astype(np.float64)
     centres = [_centre(view, matrix, program) for view, matrix in zip(program.views, right, strict=True)]
     columns = [
-        sort_columns(matrix) if sparse.issparse(matrix) and _is_numeric(view, program) else None
+        sort_columns(matrix) if is_sparse(matrix) and _is_numeric(view, program) else None
         for view, matrix in zip(program.views, right, strict=True)
     ]
     known = list(zip(centres, columns, strict=True))
@@ -160,7 +160,7 @@ def prepare(program: Program, X: Any, Y: Any, others: OtherGrams, are_vectors: b
     if Y is None:
         # one set of points: one copy of its views, two sets of point values
         values = _values(program.left, _Shown(X, program, right), theirs.n, codes, others)
-        return Sides(replace(theirs, values=values), theirs)
+        return Sides(Side(theirs.n, theirs.views, values), theirs)
     return Sides(_side(program, X, left, known, 0, codes, others), theirs)
 
 
@@ -177,7 +177,7 @@ def prepare_left(
         if view.labels or not isinstance(theirs.matrix, np.ndarray) or not theirs.norms.size:
             return None
         matrix = _matrix(view, view(X), "X", program, {}, X if are_vectors else None)
-        if sparse.issparse(matrix):
+        if is_sparse(matrix):
             return None
         agreement.require_same_width(matrix, theirs.matrix, "X", "Y")
         if matrix.dtype != theirs.matrix.dtype:
@@ -205,14 +205,14 @@ def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes, check
     matrix = X if X is checked else data.as_vectors(X, name)
     if view.nonnegative_for:
         agreement.require_nonnegative(matrix, name, view.nonnegative_for)
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         return sparse.csr_array(matrix, dtype=np.float64)
     return matrix
 
 
 def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
     """Numbers for labels: equal labels, equal numbers, in both sides and whatever their types."""
-    table = X.toarray() if sparse.issparse(X) else X
+    table = X.toarray() if is_sparse(X) else X
     table = table.to_numpy() if hasattr(table, "to_numpy") else np.asarray(table)
     table = table.reshape(len(table), -1)
     values, places = table.ravel(), np.arange(table.size)
@@ -226,7 +226,7 @@ def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
 
 def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
     kinds = {p.kind if isinstance(p, Quantity) else "external" for p in program.planes if p.view == view}
-    if "sqdist" not in kinds or sparse.issparse(matrix) or kinds - {"sqdist", "dot"}:
+    if "sqdist" not in kinds or is_sparse(matrix) or kinds - {"sqdist", "dot"}:
         return None  # other quantities need the points where they are
     return np.asarray(np.add.reduce(matrix, axis=0, dtype=np.float64) / len(matrix))
 
@@ -255,7 +255,7 @@ def _side(
 def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """‖x-m‖² and ⟨x-m, m⟩ + ½‖m‖² of all rows, in float64; a few rows at a time, so that caches hold them."""
     shift = np.zeros(matrix.shape[0])
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         return _squared_norms(matrix), shift
     norms = np.empty(len(matrix))
 
@@ -272,7 +272,7 @@ def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray
 
 
 def _squared_norms(matrix: Any) -> np.ndarray:
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         with np.errstate(over="ignore"):
             return np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", matrix, matrix)  # It does not warn of overflows.
@@ -340,7 +340,7 @@ def _point_values(
 
 def _point_sum(node: PointSum, X: Any, is_matrix: bool, codes: Codes) -> np.ndarray:  # (n,)
     matrix: Any = X if is_matrix else _label_codes(X, codes) if node.view.labels else data.as_vectors(X)
-    if sparse.issparse(matrix):
+    if is_sparse(matrix):
         if node.kind == "sum" and node.term == A * A:
             return _squared_norms(sparse.csr_array(matrix, dtype=np.float64))
         rows = max(1, _DENSE_AT_ONCE // matrix.shape[1])

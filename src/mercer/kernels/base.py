@@ -260,7 +260,7 @@ class Kernel:
 
     def children(self) -> dict[str, Kernel]:
         """The kernels this one is made of, by parameter name."""
-        return {n: v for n, v in self.get_params(deep=False).items() if isinstance(v, Kernel)}
+        return {name: v for name in self._names() if isinstance(v := vars(self)[name], Kernel)}
 
     def source(self, backend: str = "numba") -> str:
         """The code printed for a backend: "numpy", "numba" or "torch".

@@ -25,17 +25,17 @@ from llvmlite import ir
 from numba import types
 from numba.core import caching, event
 from numba.core.ccallback import CFunc
-from numba.core.imputils import impl_ret_borrowed
 from numba.core.sigutils import normalize_signature
-from numba.np.arrayobj import populate_array
 
 from mercer.runtime import clock
 from mercer.runtime.cache_folder import cache_folder
 
 __all__ = [
     "FASTMATH",
+    "FOR_C",
     "INNER",
     "OPTIONS",
+    "at",
     "bits",
     "c_function",
     "choose",
@@ -44,13 +44,15 @@ __all__ = [
     "intrinsic",
     "longer",
     "njit",
-    "part",
+    "pointer",
 ]
 
 #: Numba may contract to fused multiply-add and ignore the signs of zeros; nothing may be reordered.
 FASTMATH = {"contract", "nsz"}
 #: the options of every compiled function here; a division never checks for zero, and C finds no door
 OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
+#: the options of functions for C, which know no arrays: no references are counted, and no terms rewritten
+FOR_C: dict[str, Any] = {**OPTIONS, "no_rewrites": True, "_nrt": False}
 #: the options of functions that only compiled code calls: a door for Python would take long to compile
 INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True}
 
@@ -132,7 +134,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Any], Any]:
 
 def c_function(function: Any, signature: Any) -> Any:
     """A function for C code, compiled or loaded here and now; it is kept as those of ``njit`` are."""
-    compiled: Any = CFunc(function, normalize_signature(signature), {}, OPTIONS)
+    compiled: Any = CFunc(function, normalize_signature(signature), {}, FOR_C)
     with suppress(RuntimeError, OSError):  # No folder can be written, or no source can be read.
         compiled._cache = _Kept(function)
     compiled.compile()
@@ -193,34 +195,31 @@ def choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
     return a(condition, a, b), codegen
 
 
-# --- views ---------------------------------------------------------------------------------------
-# A slice of Numba looks after negative numbers and steps, for 30 ms of compiling. Here nothing is checked.
+# --- pointers ------------------------------------------------------------------------------------
+# An array brings its shape, strides, owner and count of references into compiled code, wherever it is read.
+# Behind a pointer there are numbers and nothing else: that compiles in half the time, and nothing is checked.
 
 
-@intrinsic(lambda values, start, size: values.reshape(-1)[start : start + size])
-def part(typingctx: Any, values: Any, start: Any, size: Any) -> Any:
-    """values[start : start + size] of a C-contiguous array, read as one vector whatever its shape."""
-    vector = types.Array(values.dtype, 1, "C", readonly=not values.mutable)
+@intrinsic(lambda values: values.reshape(-1))
+def pointer(typingctx: Any, values: Any) -> Any:
+    """To the first number of a C-contiguous array; truth values are bytes."""
+    kind = types.CPointer(types.uint8 if values.dtype == types.boolean else values.dtype)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _view(context, builder, signature, args[0], args[1], args[2])
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.bitcast(data, context.get_value_type(signature.return_type))
 
-    return (vector(values, types.intp, types.intp), codegen) if values.layout == "C" else None
+    return (kind(values), codegen) if values.layout == "C" else None
 
 
-def _view(context: Any, builder: Any, signature: Any, value: object, start: Any, size: Any) -> Any:
-    array = context.make_array(signature.args[0])(context, builder, value)
-    view = context.make_array(signature.return_type)(context, builder)
-    populate_array(
-        view,
-        data=builder.gep(array.data, [start]),
-        shape=[size],
-        strides=[array.itemsize],
-        itemsize=array.itemsize,
-        meminfo=array.meminfo,
-        parent=array.parent,
-    )
-    return impl_ret_borrowed(context, builder, signature.return_type, view._getvalue())
+@intrinsic(lambda pointer, place: pointer[place:])
+def at(typingctx: Any, pointer: Any, place: Any) -> Any:
+    """The pointer to ``pointer[place]``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.gep(args[0], [args[1]])
+
+    return pointer(pointer, types.intp), codegen
 
 
 # --- while something is compiled ------------------------------------------------------------------

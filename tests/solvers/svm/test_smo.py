@@ -32,9 +32,9 @@ def solve(B, c, gamma, lo, hi, split, tol=1e-10, most=10**6):
     gamma = gamma.copy()
     v = c - B.astype(np.float64) @ gamma
     ready, nowhere = np.ones(len(c), np.bool_), np.empty(0, np.int64)
-    diag = np.diag(B).astype(np.float64)
+    diag, memory = np.diag(B).astype(np.float64), np.empty(2 * len(c) + 2)
     steps = smo.solve_rows(
-        B, ready, B, nowhere, nowhere, diag, v, gamma, lo.copy(), hi.copy(), split, tol, most
+        B, ready, B, nowhere, nowhere, diag, v, gamma, lo.copy(), hi.copy(), memory, split, tol, most
     )
     return gamma, v, steps
 
@@ -260,8 +260,9 @@ def test_rows_that_lie_elsewhere(rng, dtype):
     ready[:5], lazy[:5] = True, B[:5]
     rows[slots[:5]] = np.nan  # these are ready
     gamma, v = start.copy(), c - B.astype(np.float64) @ start
-    diag = np.diag(B).astype(np.float64)
-    taken = smo.solve_rows(lazy, ready, rows, slots, columns, diag, v, gamma, lo, hi, q, 1e-6, 10**6)
+    diag, memory = np.diag(B).astype(np.float64), np.empty(2 * q + 2)
+    where, state = (lazy, ready, rows, slots, columns, diag), (v, gamma, lo, hi)
+    taken = smo.solve_rows(*where, *state, memory, q, 1e-6, 10**6)
     assert taken == steps
     np.testing.assert_array_equal(gamma, expected)
     np.testing.assert_array_equal(v, v_expected)
@@ -276,9 +277,10 @@ def test_rows_that_lie_elsewhere(rng, dtype):
 def test_gather(rng, dtype):
     rows = rng.normal(size=(9, 31)).astype(dtype)
     slots, columns = rng.integers(0, 9, 5), rng.integers(0, 31, 12)
-    out = np.full((5, 12), np.nan, dtype)
+    out = np.full((6, 14), np.nan, dtype)
     smo.gather(rows, slots, columns, out)
-    np.testing.assert_array_equal(out, rows[np.ix_(slots, columns)])
+    np.testing.assert_array_equal(out[:5, :12], rows[np.ix_(slots, columns)])
+    assert np.isnan(out[5]).all() and np.isnan(out[:, 12:]).all()  # there may be more room
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -79,7 +79,7 @@ class Backend(ABC, Generic[P]):
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
-        if np.abs(program.values).max(initial=0.0) > _LARGEST[self.dtype]:
+        if program.largest > _LARGEST[self.dtype]:
             raise InputError(
                 f"the kernel's parameters overflow in {self.dtype.name}: rescale the data so that widths are "
                 "nearer to 1, for example with StandardScaler" + self._or_float64

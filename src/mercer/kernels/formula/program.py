@@ -181,6 +181,11 @@ class Program:
             return np.array([float(evaluate(c, _parameter_value)) for c in self.constants], dtype=np.float64)
 
     @cached_property
+    def largest(self) -> float:
+        """The largest of the constants, whatever its sign."""
+        return float(np.abs(self.values).max(initial=0.0))
+
+    @cached_property
     def diagonal(self) -> Expression:
         """k(x, x) as a formula of point values."""
         return diagonal(self.expression, 0)

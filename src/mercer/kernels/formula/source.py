@@ -73,11 +73,11 @@ from numba import cfunc, types
 
 from mercer.gram.backends.numba.bessel import matern_shape
 from mercer.gram.backends.numba.elementary import *
-from mercer.runtime.native import OPTIONS
+from mercer.runtime.native import FOR_C
 from mercer.gram.backends.numba.pointers import tile_signature
 
 
-@cfunc(tile_signature(types.{real}), cache={cache}, **OPTIONS)
+@cfunc(tile_signature(types.{real}), cache={cache}, **FOR_C)
 def tile(q, left, right, x, yt, params, out, sizes):
     rows, cols = sizes[0], sizes[1]
     height, stride = {height}, {stride}

@@ -67,6 +67,7 @@ class Block:
         self.columns = nowhere if columns is None else columns
         self.diag, self.slopes, self.gamma, self.lo, self.hi = diag, slopes, gamma, lo, hi
         self.split, self.balanced = split, balanced
+        self.memory = np.empty(2 * len(gamma) + 2)
         self.blocked = False
 
     def solve(
@@ -84,7 +85,7 @@ class Block:
             where = (self.K, self.ready, self.rows, self.slots, self.columns, self.diag)
             state = (self.slopes, self.gamma, self.lo, self.hi)
             if self.balanced:
-                taken = int(smo.solve_rows(*where, *state, self.split, tol, patience))
+                taken = int(smo.solve_rows(*where, *state, self.memory, self.split, tol, patience))
             else:
                 taken = int(smo.solve_alone(*where, *state, tol, patience))
             steps += taken

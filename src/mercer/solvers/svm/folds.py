@@ -138,7 +138,7 @@ def machine_path(K, train, signs, test, penalties, gamma, slopes, before, tol, m
     out = np.empty((penalties.shape[0], test.shape[0]))
     # in float32 the rows of two threads stay in the cache; it is another K, by less than any tolerance here
     B, ready = np.empty((q, q), np.float32), np.zeros(q, np.bool_)
-    diag, lo, hi, exact = np.empty(q), np.empty(q), np.empty(q), np.zeros(q)
+    diag, lo, hi, exact, memory = np.empty(q), np.empty(q), np.empty(q), np.zeros(q), np.empty(2 * q + 2)
     for t in range(q):
         diag[t] = K[train[t], train[t]]
     for c in range(penalties.shape[0]):
@@ -154,7 +154,7 @@ def machine_path(K, train, signs, test, penalties, gamma, slopes, before, tol, m
             hi[t] = C if signs[t] > 0 else 0.0
             gamma[t] = min(max(gamma[t], lo[t]), hi[t])
         before = C
-        solve_rows(B, ready, K, train, train, diag, slopes, gamma, lo, hi, q, tol, most)
+        solve_rows(B, ready, K, train, train, diag, slopes, gamma, lo, hi, memory, q, tol, most)
         level = measure(slopes, gamma, lo, hi, exact, True)[0]
         for s in range(test.shape[0]):
             row = K[test[s]]

@@ -36,7 +36,7 @@ _ROUNDS_WITHOUT_PROGRESS = 50  # After so many in a row, rounding is blamed.
 _WHOLE_ROUNDS_WITHOUT_PROGRESS = 4  # A round is many turns on all variables here, so that fewer tell.
 _PROGRESS = 1e-3  # A round on all variables lowers the objective by this part of it, or makes no progress.
 _PART_OF_THE_GAP = 1e-6  # Or by this part of the gap that the tolerance allows for.
-_STRIP = 8192  # One thread takes so many columns of an update.
+_STRIP = 4096  # columns of an update that a thread takes: their sums stay in the first cache
 _FLAT = 1e-10  # A squared distance below this part of the largest k(x, x) counts as 0.
 
 

@@ -26,173 +26,148 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.runtime.native import INNER, OPTIONS, bits, choose, float_of, njit, part
+from mercer.runtime.native import INNER, OPTIONS, at, bits, choose, float_of, njit, pointer
 
 __all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "solve_alone", "solve_rows"]
 
 #: variables of a block, at most: positions have eleven bits
 LARGEST_BLOCK = 2048
 _PLACE = np.int64(LARGEST_BLOCK - 1)
+_PLACE_32, _VALUE_32 = np.int32(_PLACE), np.int32(~_PLACE)
 _FLAT = 1e-12  # an η below this part of Bᵢᵢ + Bⱼⱼ counts as this: points may be of very different sizes
 _LEAST = np.float32(1e-35)  # an η in its units, in float32
+_ZERO_32 = np.float32(0)
 _TINY = 1e-300  # what a quantity to divide by is at least
+_INFINITE = np.inf
 _NONE = np.int64(-(2**63))
 #: a γ within this part of its range of a bound is there
 EDGE = 1e-12
 
 
 @njit(nogil=True, **INNER)
-def _order(x):  # type: ignore[no-untyped-def]
-    """An integer that orders like the float64 x."""
-    b = bits(x)
-    return b ^ ((b >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF))
-
-
-@njit(nogil=True, **INNER)
-def _highest(v, up):  # type: ignore[no-untyped-def]
-    """The position of the largest v among those that may go up."""
-    best = _NONE
-    for t in range(v.shape[0]):
-        key = (_order(v[t] + up[t]) & ~_PLACE) | np.int64(t)
-        best = choose(key > best, key, best)
-    return best & _PLACE
-
-
-@njit(nogil=True, **INNER)
-def _move(v, up, first, second, step):  # type: ignore[no-untyped-def]
-    """The slopes after a step, and the position of the largest that may go up."""
-    best = _NONE
-    for t in range(v.shape[0]):
-        slope = v[t] - step * (first[t] - second[t])
-        v[t] = slope
-        key = (_order(slope + up[t]) & ~_PLACE) | np.int64(t)
-        best = choose(key > best, key, best)
-    return best & _PLACE
-
-
-@njit(nogil=True, **INNER)
-def _partner(v, down, row, diag, top, own, flattest, flat, scale, unit):  # type: ignore[no-untyped-def]
-    """For a variable of slope ``top``: the position of the best partner, and the largest difference."""
-    widest = _NONE
-    best = np.int32(-1)
-    zero, two = np.float32(0), np.float64(2)
-    place, value = np.int32(_PLACE), np.int32(~_PLACE)
-    for t in range(v.shape[0]):
-        difference = top - v[t] - down[t]
-        b = bits(difference)
-        widest = choose(b > widest, b, widest)
-        eta = own + diag[t] - two * row[t]
-        floor = flat * (abs(own) + abs(diag[t])) + flattest
-        eta = choose(eta > floor, eta, floor)
-        d = np.float32(difference * scale)
-        d = choose(d > zero, d, zero)
-        e = np.float32(eta * unit)
-        e = choose(e > _LEAST, e, _LEAST)
-        key = np.int32((bits(d * d / e) & value) | np.int32(t))
-        best = choose(key > best, key, best)
-    return np.int64(best & place), float_of(widest) if widest > 0 else 0.0
-
-
-@njit(nogil=True, **INNER)
-def _row(B, ready, rows, slots, columns, a):  # type: ignore[no-untyped-def]
+def _row(B, ready, rows, slots, columns, q, width, a):  # type: ignore[no-untyped-def]
     """Row a of B, gathered when it is first asked for."""
-    target = B[a]
+    target = at(B, a * q)
     if not ready[a]:
-        ready[a] = True
-        source = rows[slots[a]]
-        for t in range(columns.shape[0]):
+        ready[a] = 1
+        source = at(rows, slots[a] * width)
+        for t in range(q):
             target[t] = source[columns[t]]
     return target
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
-def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, split, tol, most):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
+def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, split, tol, most):  # type: ignore[no-untyped-def]
     """Improve γ in place; v follows. Variables [0, split) are one group, the rest the other.
 
     Rows of B are taken from elsewhere when they are first needed, B[a, b] = rows[slots[a], columns[b]];
     ``ready`` marks those that are there. Returns the steps taken, at most ``most``: fewer where no pair
-    violates by more than ``tol``, or steps are lost in rounding.
+    violates by more than ``tol``, or steps are lost in rounding. ``memory`` is for 2q + 2 numbers.
     """
-    q = v.shape[0]
-    up, down = np.empty(q), np.empty(q)
+    q, width = v.shape[0], rows.shape[1]
+    if q == 0:
+        return 0
+    B, ready, rows = pointer(B), pointer(ready), pointer(rows)
+    slots, columns, diag = pointer(slots), pointer(columns), pointer(diag)
+    v, gamma = pointer(v), pointer(gamma)
+    lo, hi = pointer(lo), pointer(hi)
+    up = pointer(memory)
+    down = at(up, q)  # 0 for those that may go there
+    reach = at(down, q)  # for each group, the largest difference of slopes when it was last positive
     largest = 0.0
-    for t in range(q):
-        up[t] = 0.0 if gamma[t] < hi[t] else -np.inf
-        down[t] = 0.0 if gamma[t] > lo[t] else np.inf
-        largest = max(largest, abs(diag[t]))
-    groups = 1 if split == q else 2
-    bounds, tops = np.empty(3, np.int64), np.empty(2, np.int64)  # group g is [bounds[g], bounds[g + 1])
-    bounds[0] = 0
-    bounds[1] = split
-    bounds[2] = q
-    reach = np.empty(2)  # the largest difference of slopes when it was last positive
-    for g in range(groups):
-        s, n = bounds[g], bounds[g + 1] - bounds[g]
-        tops[g] = s + _highest(part(v, s, n), part(up, s, n))
-        reach[g] = _TINY
-        for t in range(s, s + n):
-            reach[g] = max(reach[g], abs(v[t]))
+    for g in range(2):
+        highest = _TINY
+        for t in range(g * split, split + g * (q - split)):
+            up[t] = 0.0 if gamma[t] < hi[t] else -_INFINITE
+            down[t] = 0.0 if gamma[t] > lo[t] else _INFINITE
+            size = abs(v[t])
+            highest = choose(size > highest, size, highest)
+            size = abs(diag[t])
+            largest = choose(size > largest, size, largest)
+        reach[g] = highest
+    first = _row(B, ready, rows, slots, columns, q, width, np.int64(0))
     flattest = _TINY
-    # A conditionally positive definite B, such as -‖x - x'‖, may have no diagonal.
-    if largest == 0.0 and q > 0:
-        row = _row(B, ready, rows, slots, columns, tops[0])
+    if largest == 0.0:  # A conditionally positive definite B, such as -‖x - x'‖, may have no diagonal.
         for t in range(q):
-            largest = max(largest, abs(np.float64(row[t])))
-        flattest = max(_FLAT * largest, _TINY)
-    unit = 1.0 / max(largest, _TINY)
-    steps = 0
-    while steps < most:
+            size = abs(np.float64(first[t]))
+            largest = choose(size > largest, size, largest)
+        flattest += _FLAT * largest
+    unit = 1.0 / (largest + _TINY)
+    steps, step, second = 0, 0.0, first
+    while True:
         worst, i, j = tol, np.int64(-1), np.int64(-1)
-        for g in range(groups):
-            s, n, a = bounds[g], bounds[g + 1] - bounds[g], tops[g]
-            if n == 0 or up[a] != 0.0:
+        for g in range(2):
+            start = g * split
+            stop = split + g * (q - split)
+            # the slopes after the last step, and the position a of the largest that may go up
+            best = _NONE
+            for t in range(start, stop):
+                slope = v[t] - step * (first[t] - second[t])
+                v[t] = slope
+                b = bits(slope + up[t])
+                b ^= (b >> np.int64(63)) & np.int64(0x7FFFFFFFFFFFFFFF)  # It orders like the float.
+                key = (b & ~_PLACE) | t
+                best = choose(key > best, key, best)
+            a = best & _PLACE
+            if start == stop or steps == most or up[a] != 0.0:
                 continue
-            # gains are compared in float32, in units that keep them of the order of 1
-            scale = 1.0 / reach[g]
-            row = _row(B, ready, rows, slots, columns, a)
-            b, width = _partner(
-                part(v, s, n), part(down, s, n), part(row, s, n), part(diag, s, n),
-                v[a], diag[a], flattest, _FLAT, scale, unit,
-            )  # fmt: skip
-            reach[g] = width if width > 0.0 else reach[g]
-            if width > worst:
-                worst, i, j = width, a, s + b
+            # its best partner, and the largest difference; gains are compared in float32, in units that
+            # keep them of the order of 1
+            row = _row(B, ready, rows, slots, columns, q, width, a)
+            top, own, scale = v[a], diag[a], 1.0 / reach[g]
+            widest, nearest = _NONE, np.int32(-1)
+            for t in range(start, stop):
+                difference = top - v[t] - down[t]
+                b = bits(difference)
+                widest = choose(b > widest, b, widest)
+                eta = own + diag[t] - 2.0 * row[t]
+                floor = _FLAT * (abs(own) + abs(diag[t])) + flattest
+                eta = choose(eta > floor, eta, floor)
+                d = np.float32(difference * scale)
+                d = choose(d > _ZERO_32, d, _ZERO_32)
+                e = np.float32(eta * unit)
+                e = choose(e > _LEAST, e, _LEAST)
+                gain = np.int32((bits(d * d / e) & _VALUE_32) | np.int32(t))
+                nearest = choose(gain > nearest, gain, nearest)
+            if widest > 0:
+                reach[g] = float_of(widest)
+                if reach[g] > worst:
+                    worst, i, j = reach[g], a, np.int64(nearest & _PLACE_32)
         if i < 0:
-            break
-        first = _row(B, ready, rows, slots, columns, i)
-        second = _row(B, ready, rows, slots, columns, j)
+            return steps
+        first, second = at(B, i * q), _row(B, ready, rows, slots, columns, q, width, j)
         eta = diag[i] + diag[j] - 2.0 * first[j]
         floor = _FLAT * (abs(diag[i]) + abs(diag[j])) + flattest
-        step = (v[i] - v[j]) / max(eta, floor)
         rise, fall = hi[i] - gamma[i], gamma[j] - lo[j]
-        step = min(step, rise, fall)
-        high, low = gamma[i] + step, gamma[j] - step
-        high, low = hi[i] if step == rise else high, lo[j] if step == fall else low
+        step = (v[i] - v[j]) / choose(eta > floor, eta, floor)
+        step = choose(step < rise, step, rise)
+        step = choose(step < fall, step, fall)
+        high = hi[i] if step == rise else gamma[i] + step
+        low = lo[j] if step == fall else gamma[j] - step
         if high == gamma[i] and low == gamma[j]:
             # less than rounding: others may go up instead
-            up[i] = -np.inf
-            g = 0 if i < split else 1
-            s, n = bounds[g], bounds[g + 1] - bounds[g]
-            tops[g] = s + _highest(part(v, s, n), part(up, s, n))
+            up[i] = -_INFINITE
+            step = 0.0
             continue
-        gamma[i], gamma[j] = high, low
-        up[i] = 0.0 if high < hi[i] else -np.inf
-        up[j] = 0.0 if low < hi[j] else -np.inf
-        down[i] = 0.0 if high > lo[i] else np.inf
-        down[j] = 0.0 if low > lo[j] else np.inf
-        for g in range(groups):
-            s, n = bounds[g], bounds[g + 1] - bounds[g]
-            tops[g] = s + _move(part(v, s, n), part(up, s, n), part(first, s, n), part(second, s, n), step)
+        gamma[i] = high
+        gamma[j] = low
+        up[i] = 0.0 if high < hi[i] else -_INFINITE
+        up[j] = 0.0 if low < hi[j] else -_INFINITE
+        down[i] = 0.0 if high > lo[i] else _INFINITE
+        down[j] = 0.0 if low > lo[j] else _INFINITE
         steps += 1
-        if eta <= floor and rise == np.inf and fall == np.inf:
-            break  # nothing bounds the objective from below
-    return steps
+        if eta <= floor and rise == _INFINITE and fall == _INFINITE:
+            most = steps  # nothing bounds the objective from below
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, most):  # type: ignore[no-untyped-def]
     """``solve_rows`` where no sum is fixed: each step moves the variable with the largest gain vₜ²/Bₜₜ."""
-    q = v.shape[0]
+    q, width = v.shape[0], rows.shape[1]
+    B, ready, rows = pointer(B), pointer(ready), pointer(rows)
+    slots, columns, diag = pointer(slots), pointer(columns), pointer(diag)
+    v, gamma = pointer(v), pointer(gamma)
+    lo, hi = pointer(lo), pointer(hi)
     largest = 0.0
     for t in range(q):
         largest = max(largest, abs(diag[t]))
@@ -211,12 +186,12 @@ def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, mos
         if diag[i] > 0.0:
             target = gamma[i] + v[i] / diag[i]
         else:
-            target = np.inf if v[i] > 0.0 else -np.inf
+            target = _INFINITE if v[i] > 0.0 else -_INFINITE
         target = min(max(target, lo[i]), hi[i])
         step = target - gamma[i]
         if step == 0.0 or not np.isfinite(step):
             break  # less than rounding, or nothing bounds the objective from below
-        row = _row(B, ready, rows, slots, columns, i)
+        row = _row(B, ready, rows, slots, columns, q, width, i)
         gamma[i] = target
         for t in range(q):
             v[t] -= step * row[t]
@@ -224,7 +199,7 @@ def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, mos
     return steps
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def measure(v, gamma, lo, hi, error, balanced):  # type: ignore[no-untyped-def]
     """Level, violation, and what violation and gap may be at most, of a group of variables.
 
@@ -234,19 +209,22 @@ def measure(v, gamma, lo, hi, error, balanced):  # type: ignore[no-untyped-def]
     The level is the mean slope of variables between their bounds, else the middle of what bounds it. One that
     is between them by rounding alone says nothing.
     """
-    top, bottom, total, free = -np.inf, np.inf, 0.0, 0
-    highest, lowest = -np.inf, np.inf  # of slopes as they may be
-    for t in range(v.shape[0]):
-        edge = EDGE * (hi[t] - lo[t]) if hi[t] - lo[t] < np.inf else 0.0
+    l, v, error = v.shape[0], pointer(v), pointer(error)
+    gamma, lo, hi = pointer(gamma), pointer(lo), pointer(hi)
+    top, highest, bottom = -_INFINITE, -_INFINITE, _INFINITE  # highest and lowest: of slopes as they may be
+    lowest, total, free = _INFINITE, 0.0, 0
+    for t in range(l):
+        room, slope = hi[t] - lo[t], v[t]
+        edge = EDGE * room if room < _INFINITE else 0.0
         rises, falls = hi[t] - gamma[t] > edge, gamma[t] - lo[t] > edge
         if rises:
-            top = max(top, v[t])
-            highest = max(highest, v[t] + error[t])
+            top = slope if slope > top else top
+            highest = slope + error[t] if slope + error[t] > highest else highest
         if falls:
-            bottom = min(bottom, v[t])
-            lowest = min(lowest, v[t] - error[t])
+            bottom = slope if slope < bottom else bottom
+            lowest = slope - error[t] if slope - error[t] < lowest else lowest
         if rises and falls:
-            total += v[t]
+            total += slope
             free += 1
     level = 0.0
     if not balanced:
@@ -254,55 +232,49 @@ def measure(v, gamma, lo, hi, error, balanced):  # type: ignore[no-untyped-def]
         highest, lowest = max(highest, 0.0), min(lowest, 0.0)
     elif free:
         level = total / free
-    elif top > -np.inf and bottom < np.inf:
+    elif top > -_INFINITE and bottom < _INFINITE:
         level = 0.5 * (top + bottom)
-    elif top > -np.inf:
+    elif top > -_INFINITE:
         level = top
-    elif bottom < np.inf:
+    elif bottom < _INFINITE:
         level = bottom
     gap = 0.0
-    for t in range(v.shape[0]):
-        above = v[t] + error[t] > level and hi[t] > gamma[t]
-        below = v[t] - error[t] < level and gamma[t] > lo[t]
-        rise = (hi[t] - gamma[t]) * (v[t] + error[t] - level) if above else 0.0
-        fall = (gamma[t] - lo[t]) * (level - v[t] + error[t]) if below else 0.0
-        gap += max(rise, fall)  # the true slope is on one side of the level
+    for t in range(l):
+        above, below = v[t] + error[t] - level, level - v[t] + error[t]
+        rise = (hi[t] - gamma[t]) * above if above > 0.0 and hi[t] > gamma[t] else 0.0
+        fall = (gamma[t] - lo[t]) * below if below > 0.0 and gamma[t] > lo[t] else 0.0
+        gap += rise if rise > fall else fall  # the true slope is on one side of the level
     if not balanced:
         return level, max(top, -bottom), gap, max(highest, -lowest)
     return level, max(top - bottom, 0.0), gap, max(highest - lowest, 0.0)
 
 
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def gather(rows, slots, columns, out):  # type: ignore[no-untyped-def]
     """out[a, b] = rows[slots[a], columns[b]]"""
     for a in range(slots.shape[0]):
-        source, target = rows[slots[a]], out[a]
+        source, target = at(pointer(rows), slots[a] * rows.shape[1]), at(pointer(out), a * out.shape[1])
         for b in range(columns.shape[0]):
             target[b] = source[columns[b]]
 
 
-_STRIP = 4096
-
-
-@njit(nogil=True, cache=True, **OPTIONS)
+@njit(nogil=True, cache=True, no_rewrites=True, **OPTIONS)
 def add_rows(rows, slots, coef, start, stop, F):  # type: ignore[no-untyped-def]
-    """F[: stop - start] += Σᵣ coefᵣ rows[slotsᵣ, start:stop], a strip of columns at a time."""
-    m, width = slots.shape[0], rows.shape[1]
-    for s in range(start, stop, _STRIP):
-        n = min(_STRIP, stop - s)
-        f = part(F, s - start, n)
-        r = 0
-        while r + 4 <= m:
-            r0 = part(rows, slots[r] * width + s, n)
-            r1 = part(rows, slots[r + 1] * width + s, n)
-            r2 = part(rows, slots[r + 2] * width + s, n)
-            r3 = part(rows, slots[r + 3] * width + s, n)
-            a, b, c, d = coef[r], coef[r + 1], coef[r + 2], coef[r + 3]
-            for k in range(n):
-                f[k] += (a * r0[k] + b * r1[k]) + (c * r2[k] + d * r3[k])
-            r += 4
-        while r < m:
-            r0, a = part(rows, slots[r] * width + s, n), coef[r]
-            for k in range(n):
-                f[k] += a * r0[k]
-            r += 1
+    """F[: stop - start] += Σᵣ coefᵣ rows[slotsᵣ, start:stop]"""
+    m, n, width = slots.shape[0], stop - start, rows.shape[1]
+    rows, slots = at(pointer(rows), start), pointer(slots)
+    coef, F = pointer(coef), pointer(F)
+    r = 0
+    while r + 4 <= m:
+        r0, r1 = at(rows, slots[r] * width), at(rows, slots[r + 1] * width)
+        r2, r3 = at(rows, slots[r + 2] * width), at(rows, slots[r + 3] * width)
+        a, b = coef[r], coef[r + 1]
+        c, d = coef[r + 2], coef[r + 3]
+        for k in range(n):
+            F[k] += (a * r0[k] + b * r1[k]) + (c * r2[k] + d * r3[k])
+        r += 4
+    while r < m:
+        r0, a = at(rows, slots[r] * width), coef[r]
+        for k in range(n):
+            F[k] += a * r0[k]
+        r += 1

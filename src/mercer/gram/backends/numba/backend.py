@@ -184,9 +184,10 @@ class NumbaBackend(Backend[Prepared]):
         return out
 
     def _flatten(self, side: Side) -> Prepared:
-        flat, exact = self._arrays([view for view in side.views if _is_dense(view)])
+        are_dense = [_is_dense(view) for view in side.views]
+        flat, exact = self._arrays([view for view, dense in zip(side.views, are_dense, strict=True) if dense])
         tile_loop(self.dtype, exact.dtype)  # before threads need it
-        sizes = [view.matrix.size if _is_dense(view) else 0 for view in side.views]
+        sizes = [view.matrix.size if dense else 0 for view, dense in zip(side.views, are_dense, strict=True)]
         numbers = np.zeros((2 * len(side.views) + len(side.values), side.n), self.dtype)
         for v, view in enumerate(side.views):
             if view.norms.size:
@@ -209,7 +210,7 @@ class NumbaBackend(Backend[Prepared]):
             np.cumsum([0, *sizes])[:-1] if len(sizes) > 1 else _ONE_OFFSET,
             numbers,
             tuple(facts),
-            all(map(_is_dense, side.views)),
+            all(are_dense),
         )
 
     def _arrays(self, dense: list[ViewData]) -> tuple[np.ndarray, np.ndarray]:
@@ -337,8 +338,10 @@ class NumbaBackend(Backend[Prepared]):
         )  # fmt: skip
         for part in layout.parts:
             setattr(job, part, loop.address(part))
-        if mode > loops.MULTIPLY:
-            for part in self._finishing(mode, is_direct, i == j and i[1] - i[0] == height):
+        if n_left or n_right:
+            job.copy_values = loop.address("copy_values")
+        if mode != loops.STORE:
+            for part in self._finishing(mode, is_direct, i == j and i[1] - i[0] == breadth):
                 setattr(job, part, loop.address(part))
         if V is not None:
             job.vectors, job.n_vectors = address(V, real), V.shape[1]
@@ -350,12 +353,16 @@ class NumbaBackend(Backend[Prepared]):
         loop.sweep(byref(job), self.tau, 0.0)
         del kept  # not before the loop has ended
 
-    def _finishing(self, mode: int, is_direct: bool, is_one_tile: bool) -> list[str]:
-        """The parts of the tile loop that see a tile once its values are there."""
+    def _finishing(self, mode: int, is_direct: bool, on_diagonal: bool) -> list[str]:
+        """The parts of the tile loop that see a tile once its values are there.
+
+        ``on_diagonal``: whether all tiles meet it.
+        """
         parts = ["add_by_sets"] if mode == loops.SUMS else []
+        parts += ["multiply"] if mode == loops.MULTIPLY else []
         parts += ["scatter"] if mode in (loops.MIRROR, loops.SCATTER) and not is_direct else []
         parts += ["mirror_diagonal"] if mode == loops.MIRROR else []
-        parts += ["mirror_below"] if mode == loops.MIRROR and not is_one_tile else []
+        parts += ["mirror_below"] if mode == loops.MIRROR and not on_diagonal else []
         return parts
 
     def _layout(self, facts: tuple[_Facts, ...]) -> _Layout:
@@ -392,6 +399,8 @@ class NumbaBackend(Backend[Prepared]):
         parts += ["distances_from_differences"] if True in ways else []
         parts += ["distances_from_products"] if False in ways else []
         parts += ["repair_distances"] if False in ways or (ways and self.dtype.itemsize < 8) else []
+        parts += ["copy_external"] if here else []
+        parts += ["shift_back"] if planes[:, 3].any() else []
         return _Layout(
             planes,
             views,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.gram.backends.numba.pointers import at, call_part, either, floats, integers
-from mercer.runtime.native import bits
+from mercer.gram.backends.numba.pointers import call_part, either, floats, integers
+from mercer.runtime.native import at, bits
 
 __all__ = [
     "DIRECT",

@@ -1,14 +1,22 @@
-"""What is done with a tile besides multiplying it: parts of the tile loop, which calls them by address."""
+"""What is done with a tile besides storing it: parts of the tile loop, which calls them by address."""
 
 from __future__ import annotations
 
-from mercer.gram.backends.numba.pointers import at, call_tile, copy, floats, integers, stream
-from mercer.runtime.native import INNER, njit
+from mercer.gram.backends.numba.pointers import add_product, call_tile, copy, floats, integers, stream
+from mercer.runtime.native import INNER, at, njit
 
-__all__ = ["add_by_sets", "mirror_below", "mirror_diagonal", "scatter"]
+__all__ = ["add_by_sets", "mirror_below", "mirror_diagonal", "multiply", "scatter"]
 
 _TOGETHER = 32  # rows that are added up in the precision of K before float64 takes over
 _LINE = 64  # bytes of a cache line
+
+
+def multiply(job, tau, unit):  # type: ignore[no-untyped-def]
+    """The product of a finished tile with its part of the vectors, added to its rows of out."""
+    m = job.n_vectors
+    vectors = at(floats(job.vectors, tau), (job.jt - job.j0) * m)
+    out = at(floats(job.out, tau), (job.oi + job.it - job.i0) * m)
+    add_product(floats(job.target, tau), job.rows, job.cols, vectors, m, out)
 
 
 def scatter(job, tau, unit):  # type: ignore[no-untyped-def]

@@ -26,7 +26,8 @@ _FIELDS = (
     "tile",  # the address of the kernel's own function, which turns planes into values
     # the addresses of parts of the loop
     "fill_planes", "distances_from_differences", "distances_from_products", "repair_distances",
-    "scatter", "mirror_diagonal", "mirror_below", "add_by_sets",
+    "copy_values", "copy_external", "shift_back",  # 0 where there is nothing to do
+    "scatter", "mirror_diagonal", "mirror_below", "multiply", "add_by_sets",
     "mode",
     "itemsize",  # bytes of a number of K
     # how planes are filled

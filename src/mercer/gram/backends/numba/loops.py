@@ -1,8 +1,8 @@
 r"""The compiled tile loop: every Gram on the CPU goes through ``sweep``.
 
 For a range of rows and columns, tile by tile while it is in cache: fill the planes that the formula reads
-(``planes``), let the kernel's own compiled ``tile`` turn them into values, then store the values, multiply
-them into a block of vectors, or leave them to a function of ``finish``.
+(``planes``), let the kernel's own compiled ``tile`` turn them into values, then store the values, or leave
+them to a function of ``finish``.
 
 Every part is a C function that is called through its address, and compiled on its own, once per precision,
 when it is first needed: what is compiled into its callers is compiled twice. All of them read one record
@@ -12,15 +12,13 @@ when it is first needed: what is compiled into its callers is compiled twice. Al
 from __future__ import annotations
 
 from mercer.gram.backends.numba.pointers import (
-    add_product,
     address_of,
-    at,
     call_part,
     call_tile,
-    copy,
     floats,
     integers,
 )
+from mercer.runtime.native import at
 
 __all__ = ["MIRROR", "MULTIPLY", "SCATTER", "STORE", "SUMS", "sweep"]
 
@@ -49,24 +47,16 @@ def sweep(job, tau, unit):  # type: ignore[no-untyped-def]
                     for k in range(width):
                         turned[place + k * cols + j] = points[j * width + k]
                 place += cols * width
-        for r in range(job.n_right):
-            copy(
-                at(floats(job.rights, tau), r * cols), at(floats(job.right, tau), r * job.y_points + jt), cols
-            )
         for it in range(job.i0, job.i1, job.height):
             rows = job.height if job.height < job.i1 - it else job.i1 - it
             if job.mode == MIRROR and jt > it + rows - 1:
                 continue  # above the diagonal: mirrored from below
             job.it = it
             job.rows = rows
-            for r in range(job.n_left):
-                copy(
-                    at(floats(job.lefts, tau), r * rows),
-                    at(floats(job.left, tau), r * job.x_points + it),
-                    rows,
-                )
             sizes[0] = rows
             sizes[1] = cols
+            if job.copy_values != 0:
+                call_part(job.copy_values, job, tau, unit)
             call_part(job.fill_planes, job, tau, unit)
             if job.mode == SUMS:
                 call_part(job.add_by_sets, job, tau, unit)
@@ -81,9 +71,7 @@ def sweep(job, tau, unit):  # type: ignore[no-untyped-def]
             sizes[stride] = job.stride
             call_tile(job.tile, job.q, job.lefts, job.rights, job.x, job.yt, job.params, target, sizes)
             if job.mode == MULTIPLY:
-                m = job.n_vectors
-                vectors = at(floats(job.vectors, tau), (jt - job.j0) * m)
-                add_product(target, rows, cols, vectors, m, at(floats(job.out, tau), row * m))
+                call_part(job.multiply, job, tau, unit)
                 continue
             if not job.is_direct:
                 call_part(job.scatter, job, tau, unit)

@@ -14,10 +14,10 @@ from mercer.gram.backends.numba.distances import (
     distances_from_products,
     repair_distances,
 )
-from mercer.gram.backends.numba.finish import add_by_sets, mirror_below, mirror_diagonal, scatter
+from mercer.gram.backends.numba.finish import add_by_sets, mirror_below, mirror_diagonal, multiply, scatter
 from mercer.gram.backends.numba.job import JOB
 from mercer.gram.backends.numba.loops import sweep
-from mercer.gram.backends.numba.planes import fill_planes
+from mercer.gram.backends.numba.planes import copy_external, copy_values, fill_planes, shift_back
 from mercer.runtime.native import c_function
 
 __all__ = ["TileLoop", "tile_loop"]
@@ -26,7 +26,7 @@ _PARTS = {
     part.__name__: part
     for part in (
         sweep, fill_planes, distances_from_differences, distances_from_products, repair_distances,
-        scatter, mirror_diagonal, mirror_below, add_by_sets,
+        copy_values, copy_external, shift_back, scatter, mirror_diagonal, mirror_below, multiply, add_by_sets,
     )
 }  # fmt: skip
 _C_FLOAT = {np.dtype(np.float32): ctypes.c_float, np.dtype(np.float64): ctypes.c_double}

@@ -18,7 +18,6 @@ from numba.np.linalg import check_blas_return
 __all__ = [
     "add_product",
     "address_of",
-    "at",
     "call_part",
     "call_tile",
     "copy",
@@ -32,16 +31,6 @@ __all__ = [
 
 
 # --- pointers ------------------------------------------------------------------------------------
-
-
-@intrinsic
-def at(typingctx: Any, pointer: Any, place: Any) -> Any:
-    """The pointer to ``pointer[place]``."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.gep(args[0], [args[1]])
-
-    return pointer(pointer, types.intp), codegen
 
 
 @intrinsic
