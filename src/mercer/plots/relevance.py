@@ -120,7 +120,8 @@ class RelevanceDisplay(Display):
                 return shown
             if kind == "length scales":
                 raise InputError("the kernel has no length scale per column: pass kind='permutation'")
-        return cls._from_permutation(found, X, y, names, repeats, most, max_time, seed)
+        options: dict[str, Any] = {"repeats": repeats, "max_time": max_time, "seed": seed}
+        return cls._from_permutation(found, X, y, names, most, **options)
 
     @classmethod
     def _from_scales(cls, found: FittedModel, X: Points, names: Any) -> tuple[Self | None, bool]:
@@ -149,22 +150,13 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def _from_permutation(
-        cls,
-        found: FittedModel,
-        X: Points,
-        y: Targets | None,
-        names: Any,
-        repeats: int,
-        most: int,
-        limit: float | None,
-        seed: int,
+        cls, found: FittedModel, X: Points, y: Targets | None, names: Any, most: int, **options: Any
     ) -> Self:
         d, n = width_of(X), data.n_points(X)
         if d is None:
             raise InputError("relevance is of columns, and these points are objects: look at prototypes")
         labels = as_labels(y, n) if y is not None and found.is_classifier else None
-        some = data.take(X, sample(n, most, seed, labels))
-        options: dict[str, Any] = {"max_time": limit, "repeats": repeats, "seed": seed}
+        some = data.take(X, sample(n, most, options["seed"], labels))
         sources = found.sources
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -192,16 +184,8 @@ class RelevanceDisplay(Display):
         place = np.arange(len(order))
         ax.barh(place, self.relevance[order], color=style.colour(0), height=0.7)
         if self.precision is not None:
-            bars = 2 * self.precision[order]
-            ax.errorbar(
-                self.relevance[order],
-                place,
-                xerr=bars,
-                fmt="none",
-                ecolor=style.ink(),
-                elinewidth=1,
-                capsize=2,
-            )
+            look = {"fmt": "none", "ecolor": style.ink(), "elinewidth": 1, "capsize": 2}
+            ax.errorbar(self.relevance[order], place, xerr=2 * self.precision[order], **look)
         ax.set_yticks(place, [style.short(self.names[j], 22) for j in order])
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.axvline(0, color=style.ink(), linewidth=0.8)
