@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import do_tell, has_scales, per_column
 from mercer.plots import style
-from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of, width_of
+from mercer.plots.learned import FittedModel, as_labels, column_names, learned, sample, table_of, width_of
 from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Axes, Display
 
@@ -136,10 +136,10 @@ class RelevanceDisplay(Display):
         spread, sources = rows.std(axis=0), found.sources
         moved, tells = factors * spread, do_tell(factors, spread)
         if sources is not None:  # The factors go back to the columns of X.
-            given = _names(X, width_of(X) or 0, names)
+            given = column_names(X, width_of(X) or 0, names)
             by_source = np.array([np.sqrt((moved[group] ** 2).sum()) for group in _groups(X, sources)])
             return cls(by_source, given, "spread / length scale", "length scales"), tells
-        labels = _names(points, rows.shape[1], names)
+        labels = column_names(points, rows.shape[1], names)
         if found.steps is not None and hasattr(found.steps, "get_feature_names_out"):
             try:
                 inside = list(found.steps.get_feature_names_out(names))
@@ -167,7 +167,7 @@ class RelevanceDisplay(Display):
                 measured = Shuffling(found.values, found.points(some), groups=groups, **options)
         return cls(
             measured.relevance,
-            _names(X, d, names),
+            column_names(X, d, names),
             "change of f / its spread",
             "permutation",
             precision=measured.precision,
@@ -208,11 +208,3 @@ def _groups(X: Any, sources: list[str]) -> list[np.ndarray]:
     for place, name in enumerate(sources):
         made[name].append(place)
     return [np.array(places, dtype=np.intp) for places in made.values()]
-
-
-def _names(X: Points, d: int, names: Any) -> tuple[str, ...]:
-    if names is not None and len(names) == d:
-        return tuple(map(str, names))
-    if hasattr(X, "columns"):
-        return tuple(map(str, X.columns))
-    return tuple(f"column {j}" for j in range(d))
