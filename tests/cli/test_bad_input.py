@@ -11,7 +11,6 @@ import time
 import pytest
 
 from mercer.cli import exits
-from mercer.runtime import files
 
 from .conftest import QUICK
 
@@ -217,20 +216,6 @@ def test_warnings_are_sentences(capsys):
     assert capsys.readouterr().err == "note: it did not converge\n"
     assert exits.run(action, quiet=True) == 0
     assert capsys.readouterr().err == ""
-
-
-def test_files_are_whole_or_absent(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    with pytest.raises(RuntimeError), files.aside(path) as place:
-        place.write_text("new")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    with files.aside(path) as place:
-        place.write_text("new")
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_without_typer(monkeypatch, capsys):

@@ -24,17 +24,6 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and sig
 
 
 @posix
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real.txt").write_text("old")
-    (tmp_path / "link.txt").symlink_to("real.txt")
-    with files.aside(tmp_path / "link.txt") as place:
-        place.write_text("new")
-    assert (tmp_path / "link.txt").is_symlink()
-    assert (tmp_path / "real.txt").read_text() == "new"
-    assert len(list(tmp_path.iterdir())) == 2
-
-
-@posix
 def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe, heard = tmp_path / "pipe", []
     os.mkfifo(pipe)

@@ -92,17 +92,6 @@ def test_sparse_formats(form, kind, dtype):
     np.testing.assert_array_equal(S.toarray(), dense)
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
-def test_unsorted_and_repeated_entries_are_mended_in_a_copy(kind):
-    data, indices, indptr = np.array([1.0, 2.0, 5.0]), np.array([2, 0, 2]), np.array([0, 3])
-    given_matrix = kind((data.copy(), indices.copy(), indptr.copy()), shape=(1, 3))
-    S = as_vectors(given_matrix)
-    np.testing.assert_array_equal(S.indices, [0, 2])
-    np.testing.assert_array_equal(S.data, [2.0, 6.0])
-    np.testing.assert_array_equal(given_matrix.indices, indices)
-    np.testing.assert_array_equal(given_matrix.data, data)
-
-
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2), elements=st.floats(-1e3, 1e3)))
 def test_every_door_leads_to_the_same_table(X):
     for given_table in (X.tolist(), np.asfortranarray(X), X.astype(object)):

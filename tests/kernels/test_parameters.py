@@ -325,11 +325,6 @@ def test_kernels_are_immutable(name):
     assert kernel == Gaussian(1.0)
 
 
-def test_composites_are_immutable():
-    with pytest.raises(AttributeError, match="kernels are immutable"):
-        (Gaussian(1.0) + Linear()).k1 = Linear()
-
-
 # --- declaring one's own -----------------------------------------------------------------------------------
 
 

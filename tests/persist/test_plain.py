@@ -2,8 +2,6 @@
 
 import tracemalloc
 from collections import Counter, OrderedDict
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -158,12 +156,3 @@ def test_mails_in_data(path):
     back = there_and_back(mails, path)
     assert back == mails and all(type(mail) is Mail for mail in back)
     assert type(back[0].words) is Counter
-
-
-def test_dates_and_money_in_data(path):
-    value = {
-        date(2020, 1, 1): [datetime(2020, 1, 1, 12), timedelta(days=1, microseconds=3)],
-        ("a", 1): Decimal("1.10"),
-        None: {True: 1, 0: "zero", 2.5: frozenset({1})},
-    }
-    assert_same(there_and_back(value, path), value)

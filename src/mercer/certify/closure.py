@@ -183,9 +183,20 @@ def _from_parts(kernel: Kernel, rule: str, setting: Setting, of_part: Rule = pro
     return Step(repr(kernel), rule, tuple(parts))
 
 
-@_rule(compose.Sum)
-def _sum(kernel: compose.Sum, setting: Setting) -> Result:
-    return _from_parts(kernel, "a sum of kernels", setting)
+#: Compositions that are kernels if what they are made of are, and why.
+_CLOSED: dict[type[Kernel], str] = {
+    compose.Sum: "a sum of kernels",
+    compose.PolynomialOf: "a polynomial of a kernel with coefficients ≥ 0",
+    compose.Exp: "exp of a kernel: Σ kⁿ/n!, every coefficient ≥ 0",
+    compose.Normalized: "f(x) k(x, x') f(x') with f(x) = k(x, x)^{-1/2}",
+    compose.OnColumns: "a kernel on some of the columns",
+    compose.Mapped: "k(φ(x), φ(x')), for any map φ",
+}
+
+
+@_rule(*_CLOSED)
+def _closed(kernel: Kernel, setting: Setting) -> Result:
+    return _from_parts(kernel, _CLOSED[type(kernel)], _below(kernel, setting))
 
 
 @_rule(compose.Product)
@@ -214,21 +225,6 @@ def _power(kernel: compose.Power, setting: Setting) -> Result:
     return _from_parts(kernel, "a power of a kernel of which every power is one", setting, _every_power)
 
 
-@_rule(compose.PolynomialOf)
-def _polynomial(kernel: compose.PolynomialOf, setting: Setting) -> Result:
-    return _from_parts(kernel, "a polynomial of a kernel with coefficients ≥ 0", setting)
-
-
-@_rule(compose.Exp)
-def _exp(kernel: compose.Exp, setting: Setting) -> Result:
-    return _from_parts(kernel, "exp of a kernel: Σ kⁿ/n!, every coefficient ≥ 0", setting)
-
-
-@_rule(compose.Normalized)
-def _normalized(kernel: compose.Normalized, setting: Setting) -> Result:
-    return _from_parts(kernel, "f(x) k(x, x') f(x') with f(x) = k(x, x)^{-1/2}", setting)
-
-
 @_rule(compose.Centered)
 def _centered(kernel: compose.Centered, setting: Setting) -> Result:
     result = _from_parts(kernel, "the inner product of features, each less their mean", setting)
@@ -239,11 +235,6 @@ def _centered(kernel: compose.Centered, setting: Setting) -> Result:
     if negative is None:
         return result
     return Step(repr(kernel), "a conditionally positive definite kernel, centred (Schoenberg)", (negative,))
-
-
-@_rule(compose.OnColumns)
-def _on_columns(kernel: compose.OnColumns, setting: Setting) -> Result:
-    return _from_parts(kernel, "a kernel on some of the columns", _below(kernel, setting))
 
 
 @_rule(ColumnKernel)
@@ -259,11 +250,6 @@ def _column_kernel(kernel: ColumnKernel, setting: Setting) -> Result:
             return replace(result, fails=False) if is_part else result
         parts.append(result)
     return Step(repr(kernel), kernel.closure, tuple(parts))
-
-
-@_rule(compose.Mapped)
-def _mapped(kernel: compose.Mapped, setting: Setting) -> Result:
-    return _from_parts(kernel, "k(φ(x), φ(x')), for any map φ", _below(kernel, setting))
 
 
 def _below(kernel: Kernel, setting: Setting) -> Setting:

@@ -22,6 +22,7 @@ from mercer.kernels.formula.expression import Expression
 __all__ = ["descended", "share"]
 
 _DIFFERENCE_STEP = 1e-6  # the step of a difference quotient, relative to the size of the points
+_STEPS = 30  # iterations of L-BFGS at most: a choice, for time
 
 
 def share(expression: Expression, points: np.ndarray) -> float:
@@ -39,7 +40,6 @@ def descended(
     expression: Expression,
     points: np.ndarray,  # (n, d)
     inside: Callable[[np.ndarray], np.ndarray] = lambda points: points,
-    steps: int = 30,
 ) -> np.ndarray:  # (n, d)
     """The points after some steps downhill; ``inside`` brings points back to where the kernel is defined."""
     from scipy.optimize import minimize  # It takes an eighth of a second to import and is seldom needed.
@@ -67,5 +67,5 @@ def descended(
             slope[:, k] = 2 * (W * (ahead - behind)).sum(axis=1) / (2 * step)
         return float(values[0] / norm), np.nan_to_num(slope.ravel(), posinf=0.0, neginf=0.0)
 
-    end = minimize(value_and_slope, points.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    end = minimize(value_and_slope, points.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
     return inside(end.x.reshape(points.shape))

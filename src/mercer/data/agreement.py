@@ -46,10 +46,10 @@ def require_same_width(X: Vectors, Y: Vectors, name_x: str = "X", name_y: str = 
         )
 
 
-def require_same_names(X: object, Y: object, name_x: str = "X", name_y: str = "Y") -> None:
+def require_same_names(X: object, Y: object) -> None:
     """Refuse two data frames whose columns are not the same, in the same order."""
     if is_frame(X) and is_frame(Y) and list(X.columns) != list(Y.columns):
         raise InputError(
-            f"{name_x} and {name_y} must have the same columns in the same order, got {list(X.columns)} and "
-            f"{list(Y.columns)}: pass {name_y}[{name_x}.columns]"
+            f"X and Y must have the same columns in the same order, got {list(X.columns)} and "
+            f"{list(Y.columns)}: pass Y[X.columns]"
         )

@@ -193,27 +193,18 @@ class MonomialMap(TransformerMixin, BaseEstimator):
     def fit(self, X: Points, y: Targets | None = None) -> Self:
         """Remember the number and the names of the columns."""
         self.check()
-        self._validate(X, reset=True)
+        validated(self, X, reset=True)
         return self
 
     def transform(self, X: Points) -> Any:  # (n, features)
         """Φ(x) for each row of X, as many columns as ``n_features`` says."""
-        return self(self._validate(X, reset=False))
+        return self(validated(self, X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Each feature as text, from the names of the columns."""
         check_is_fitted(self, "n_features_in_")
         names = _check_feature_names_in(self, input_features)
         return np.array(self.feature_names([str(name) for name in names]), dtype=object)
-
-    def _validate(self, X: Points, reset: bool) -> Any:
-        require_numbers(X)
-        if is_sparse(X):
-            require_indices(X)
-        try:
-            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-        except OverflowError:
-            refuse_too_large()
 
     def _prepare(self, X: Points) -> Floats:
         """X as a dense array, once its features are known to fit the memory budget."""
@@ -226,6 +217,17 @@ class MonomialMap(TransformerMixin, BaseEstimator):
             "use the kernel itself, which needs no features, a lower degree or fewer columns",
         )
         return dense(vectors)
+
+
+def validated(estimator: BaseEstimator, X: Points, reset: bool) -> Any:  # (n, columns)
+    """X as rows of floats, by scikit-learn's checks and ours; the columns are remembered, or compared."""
+    require_numbers(X)
+    if is_sparse(X):
+        require_indices(X)
+    try:
+        return validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+    except OverflowError:
+        refuse_too_large()
 
 
 def monomial(a: Sequence[int], names: Sequence[str]) -> list[str]:

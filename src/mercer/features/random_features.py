@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.data.points import refuse_too_large, require_numbers
-from mercer.data.sparse import canonical, is_sparse, require_indices
+from mercer.data.sparse import canonical, is_sparse
 from mercer.data.types import Points, Seed, Targets
 from mercer.errors import InputError
+from mercer.features.monomials import validated
 from mercer.features.waves import waves_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel
@@ -140,13 +140,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return 2 * len(self.weights_) - (self.offset_ is not None)
 
     def _validate(self, X: Points, reset: bool) -> Any:
-        require_numbers(X)
-        if is_sparse(X):
-            require_indices(X)
-        try:
-            X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
-        except OverflowError:
-            refuse_too_large()
+        X = validated(self, X, reset)
         return canonical(X) if is_sparse(X) else X
 
     def __sklearn_tags__(self) -> Any:

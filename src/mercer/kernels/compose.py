@@ -152,10 +152,14 @@ class _Unary(_Composite):
         return ParameterLeaf((*pair.path, name), float(vars(self)[name]))
 
 
+_SUPPORT_OF_K: Any = property(lambda self: self.kernel.support, doc="That of k.")
+
+
 class Scaled(_Unary):
     """c · k, c ≥ 0."""
 
     holds_numbers_as_leaves = True
+    support = _SUPPORT_OF_K
 
     scale: float = nonnegative(1.0)
     kernel: Kernel = _kernel()
@@ -163,11 +167,6 @@ class Scaled(_Unary):
     def expression(self, pair: Pair | None = None) -> Expression:
         pair = pair or Pair()
         return self.inner(pair) * self._leaf("scale", pair)
-
-    @property
-    def support(self) -> Support | None:  # type: ignore[override]
-        """That of k."""
-        return self.kernel.support
 
     def __repr__(self) -> str:
         return f"{text(self.scale)} * {_bracket(self.kernel, Sum, Product, Scaled, Mapped)}"
@@ -181,15 +180,11 @@ class Negative(_Unary):
     'refuted'
     """
 
+    support = _SUPPORT_OF_K
     kernel: Kernel = _kernel()
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return -self.inner(pair or Pair())
-
-    @property
-    def support(self) -> Support | None:  # type: ignore[override]
-        """That of k."""
-        return self.kernel.support
 
     def __repr__(self) -> str:
         return f"-{_bracket(self.kernel, Sum)}"
@@ -273,17 +268,13 @@ class Normalized(_Unary):
     array([[1.]])
     """
 
+    support = _SUPPORT_OF_K
     kernel: Kernel = _kernel()
 
     def expression(self, pair: Pair | None = None) -> Expression:
         k = self.inner(pair or Pair())
         x, y = (diagonal(k, side) for side in (0, 1))
         return k * inverse_root(x) * inverse_root(y)
-
-    @property
-    def support(self) -> Support | None:  # type: ignore[override]
-        """That of k."""
-        return self.kernel.support
 
     def __repr__(self) -> str:
         return f"{_bracket(self.kernel, *_OPERATORS)}.normalized()"
@@ -344,6 +335,7 @@ class OnColumns(_Unary):
     Gaussian(sigma=1.0).on(0, 1) * Delta().on(2)
     """
 
+    domain = Domain.ANY  # A point is a row of a table, whose chosen columns are checked alone.
     kernel: Kernel = _kernel()
     columns: tuple[Any, ...] = fixed(
         (),
@@ -351,10 +343,6 @@ class OnColumns(_Unary):
         lambda v: is_vector(v) and len(v) > 0 and all(map(_is_column, v)),
         "e.g. [0, 1]",
     )
-
-    @property
-    def domain(self) -> Domain:  # type: ignore[override]
-        return Domain.ANY  # A point is a row of a table, whose chosen columns are checked alone.
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Columns(tuple(self.columns))))
@@ -380,6 +368,7 @@ class Mapped(_Unary):
     array([[2.]])
     """
 
+    domain = Domain.ANY
     kernel: Kernel = _kernel()
     function: Any = fixed(
         None,
@@ -387,10 +376,6 @@ class Mapped(_Unary):
         lambda v: callable(v) or hasattr(v, "transform"),
         "φ such that φ(X) is an array with one row per point",
     )
-
-    @property
-    def domain(self) -> Domain:  # type: ignore[override]
-        return Domain.ANY
 
     def expression(self, pair: Pair | None = None) -> Expression:
         return self.inner((pair or Pair()).through(Mapping(self.function)))

@@ -2,6 +2,7 @@ r"""Where a classifier changes its mind, and how wide the street is; of a regres
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -95,66 +96,29 @@ class DecisionBoundaryDisplay(Display):
             raise InputError(
                 "plane='features' is for points with two columns of numbers: pass plane='principal'"
             )
-        targets = None if labels is None else _targets(found, labels[which])
-        common = {
-            "targets": targets,
-            "classes": found.classes,
-            "support": _support(found, which, n),
-            "has_margin": found.has_margin,
-            "predicted": _targets(found, np.asarray(model.predict(some))) if found.is_classifier else None,
-        }
         if is_flat:
             assert rows is not None
-            shown = cls._on_features(found, rows, some, names, grid, common)
+            points, labelled, values = rows, *_on_features(found, some, names)
         else:
-            points = data.take(found.points(X), which)
-            shown = cls._on_plane(found, points, plane == "normal", grid, common)
+            seen = _plane(found, data.take(found.points(X), which), plane == "normal")
+            points, labelled, values = seen.coordinates, _plane_names(seen, plane == "normal"), seen.values
+        horizontal, vertical = _grid(points, grid)
+        places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
+        there = values(places.reshape(-1, 2)).reshape(*places.shape[:2], -1)
+        shown = cls(
+            horizontal,
+            vertical,
+            *_looked_at(found, there),
+            points,
+            targets=None if labels is None else _targets(found, labels[which]),
+            classes=found.classes,
+            names=labelled,
+            support=_support(found, which, n),
+            has_margin=found.has_margin,
+            predicted=_targets(found, np.asarray(model.predict(some))) if found.is_classifier else None,
+            functions=_functions(found, there),
+        )
         return shown.plot(ax)
-
-    @classmethod
-    def _on_features(
-        cls, found: FittedModel, rows: np.ndarray, some: Any, names: Any, grid: int, common: dict[str, Any]
-    ) -> Self:
-        horizontal, vertical = _grid(rows, grid)
-        places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
-        flat: Any = places.reshape(-1, 2)
-        if hasattr(some, "columns"):  # This is a data frame, whose names the model knows.
-            flat = type(some)({name: flat[:, j] for j, name in enumerate(some.columns)})
-            names = list(some.columns) if names is None else names
-        there = found.values(found.points(flat)).reshape(*places.shape[:2], -1)
-        return cls(
-            horizontal,
-            vertical,
-            *_looked_at(found, there),
-            rows,
-            names=("x₁", "x₂") if names is None else (str(names[0]), str(names[1])),
-            functions=_functions(found, there),
-            **common,
-        )
-
-    @classmethod
-    def _on_plane(
-        cls, found: FittedModel, points: Points, normal: bool, grid: int, common: dict[str, Any]
-    ) -> Self:
-        K = np.asarray(Gram(found.kernel, points, cache=0).dense(), dtype=np.float64)
-        F = found.values(points)
-        if normal and F.shape[1] != 1:
-            raise InputError(
-                f"plane='normal' is that of one function, got {F.shape[1]}: pass plane='principal'"
-            )
-        plane = normal_plane(K, F[:, 0], _norm(found)) if normal else principal_plane(K, F)
-        horizontal, vertical = _grid(plane.coordinates, grid)
-        places = np.stack(np.meshgrid(horizontal, vertical), axis=-1)
-        there = plane.values(places.reshape(-1, 2)).reshape(*places.shape[:2], -1)
-        return cls(
-            horizontal,
-            vertical,
-            *_looked_at(found, there),
-            plane.coordinates,
-            names=_plane_names(plane, normal),
-            functions=_functions(found, there),
-            **common,
-        )
 
     def _draw(self, ax: Axes) -> None:
         box = (self.horizontal[0], self.horizontal[-1], self.vertical[0], self.vertical[-1])
@@ -227,13 +191,7 @@ class DecisionBoundaryDisplay(Display):
                 same = {"c": self.targets, "cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
             ax.scatter(x, y, s=size, edgecolors="white", linewidths=0.5, **same)
             return
-        for code, label in enumerate(self.classes):
-            here = self.targets == code
-            if here.any():
-                ax.scatter(
-                    x[here], y[here], s=size, color=style.colour(code), marker=style.marker(code),
-                    edgecolors="white", linewidths=0.3, label=style.short(label),
-                )  # fmt: skip
+        style.scatter_classes(ax, self.points, self.targets, self.classes, size)
         if self.support is not None and self.support.any() and len(self.classes) == 2:
             rings = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 0.7}
             ax.scatter(x[self.support], y[self.support], s=2.6 * size, **rings, label="support vectors")
@@ -253,6 +211,32 @@ class DecisionBoundaryDisplay(Display):
         if self.has_margin and self.values is not None:
             text += " Dashed lines are the edges of the margin."
         return text
+
+
+def _on_features(
+    found: FittedModel, some: Any, names: Any
+) -> tuple[tuple[str, str], Callable[[np.ndarray], np.ndarray]]:
+    """The names of two columns, and the functions at places of their plane."""
+    columns = list(some.columns) if hasattr(some, "columns") else None
+
+    def values(places: np.ndarray) -> np.ndarray:  # (m, 2) → (m, functions)
+        flat: Any = places
+        if columns is not None:  # This is a data frame, whose names the model knows.
+            flat = type(some)({name: places[:, j] for j, name in enumerate(columns)})
+        return found.values(found.points(flat))
+
+    called = (columns or ("x₁", "x₂")) if names is None else names
+    return (str(called[0]), str(called[1])), values
+
+
+def _plane(found: FittedModel, points: Points, normal: bool) -> Plane:
+    K = np.asarray(Gram(found.kernel, points, cache=0).dense(), dtype=np.float64)
+    F = found.values(points)
+    if not normal:
+        return principal_plane(K, F)
+    if F.shape[1] != 1:
+        raise InputError(f"plane='normal' is that of one function, got {F.shape[1]}: pass plane='principal'")
+    return normal_plane(K, F[:, 0], _norm(found))
 
 
 def _looked_at(found: FittedModel, F: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:

@@ -98,29 +98,20 @@ class KernelPCADisplay(Display):
         return cls(plane.coordinates, None if labels is None else labels[which], plane.shares).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
-        x, y = self.scores.T
-        size = float(np.clip(6000 / max(len(x), 1), 13, 36))
+        size = float(np.clip(6000 / max(len(self.scores), 1), 13, 36))
         classes = _classes(self.targets)
         if classes is not None:
-            for i, label in enumerate(np.unique(classes)):
-                here = classes == label
-                ax.scatter(
-                    x[here], y[here], s=size, color=style.colour(i), marker=style.marker(i),
-                    edgecolors="white", linewidths=0.3, label=style.short(label),
-                )  # fmt: skip
+            names, codes = np.unique(classes, return_inverse=True)
+            style.scatter_classes(ax, self.scores, codes, names, size)
             style.legend_above(ax)
         elif self.targets is not None:
-            dots = ax.scatter(x, y, s=size, c=self.targets, cmap=style.SEQUENTIAL)
+            dots = ax.scatter(*self.scores.T, s=size, c=self.targets, cmap=style.SEQUENTIAL)
             style.colour_bar(ax, dots, "y")
         else:
-            ax.scatter(x, y, s=size, color=style.colour(0), edgecolors="white", linewidths=0.3)
-        names = [f"component {c + 1}" for c in self.components]
-        if self.shares is not None:
-            names = [
-                f"{name} ({share:.0%})".replace("%", " %")
-                for name, share in zip(names, self.shares, strict=True)
-            ]
-        ax.set(xlabel=names[0], ylabel=names[1])
+            ax.scatter(*self.scores.T, s=size, color=style.colour(0), edgecolors="white", linewidths=0.3)
+        shares = ("", "") if self.shares is None else (f" ({100 * share:.0f} %)" for share in self.shares)
+        labels = [f"component {c + 1}{share}" for c, share in zip(self.components, shares, strict=True)]
+        ax.set(xlabel=labels[0], ylabel=labels[1])
         style.tidy(ax)
 
     def describe(self) -> str:

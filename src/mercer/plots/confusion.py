@@ -65,17 +65,8 @@ class ConfusionDisplay(Display):
                 size = "medium" if count <= 6 else "x-small"
                 ax.text(j, i, f"{self.counts[i, j]:,}", ha="center", va="center", color=ink, fontsize=size)
         step = 1 if count <= 30 else count // 20
-        words = [style.short(name, 12) for name in self.classes[::step]]
-        wide = max(map(len, words)) > 4
-        ax.set_xticks(
-            range(0, count, step), words, rotation=45 if wide else 0, ha="right" if wide else "center"
-        )
-        ax.set_yticks(range(0, count, step), words)
-        ax.tick_params(length=0, labelsize="small")
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+        style.class_ticks(ax, range(0, count, step), self.classes[::step])
         ax.set(xlabel="predicted", ylabel="true")
-        ax.set_anchor("N")
         style.colour_bar(ax, image, "share of the true class")
 
     def describe(self) -> str:

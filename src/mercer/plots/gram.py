@@ -107,16 +107,8 @@ class GramDisplay(Display):
         starts = np.concatenate([[0], self.ends[:-1]])
         centres = (starts + self.ends - 1) / 2
         named = self.names if 0 < len(self.names) <= _CLASSES_NAMED else ()
-        wide = bool(named) and max(map(len, named)) > 4
-        places = centres if named else []
-        words = [style.short(name, 12) for name in named]
-        ax.set_xticks(places, words, rotation=45 if wide else 0, ha="right" if wide else "center")
-        ax.set_yticks(places, words)
-        ax.tick_params(length=0, labelsize="small")
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+        style.class_ticks(ax, centres if named else [], named)
         ax.set_xlabel(self._caption(), fontsize="small")
-        ax.set_anchor("N")
         style.colour_bar(ax, image, self.label)
 
     def _caption(self) -> str:

@@ -26,6 +26,7 @@ __all__ = [
     "FittedModel",
     "as_kernel",
     "as_labels",
+    "column_names",
     "learned",
     "refittable",
     "sample",
@@ -222,6 +223,15 @@ def width_of(X: Points) -> int | None:
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
     return int(shape[1]) if len(shape) == 2 else None
+
+
+def column_names(X: Points, d: int, names: Any = None) -> tuple[str, ...]:
+    """Names for d columns: those given, if they are d, else those of a data frame, else "column 0", … ."""
+    if names is not None and len(names) == d:
+        return tuple(map(str, names))
+    if hasattr(X, "columns"):
+        return tuple(map(str, X.columns))
+    return tuple(f"column {j}" for j in range(d))
 
 
 def table_of(points: Points) -> np.ndarray | None:  # (n, d)

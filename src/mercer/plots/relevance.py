@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import do_tell, has_scales, per_column
 from mercer.plots import style
-from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of, width_of
+from mercer.plots.learned import FittedModel, as_labels, column_names, learned, sample, table_of, width_of
 from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Axes, Display
 
@@ -120,7 +120,8 @@ class RelevanceDisplay(Display):
                 return shown
             if kind == "length scales":
                 raise InputError("the kernel has no length scale per column: pass kind='permutation'")
-        return cls._from_permutation(found, X, y, names, repeats, most, max_time, seed)
+        options: dict[str, Any] = {"repeats": repeats, "max_time": max_time, "seed": seed}
+        return cls._from_permutation(found, X, y, names, most, **options)
 
     @classmethod
     def _from_scales(cls, found: FittedModel, X: Points, names: Any) -> tuple[Self | None, bool]:
@@ -135,10 +136,10 @@ class RelevanceDisplay(Display):
         spread, sources = rows.std(axis=0), found.sources
         moved, tells = factors * spread, do_tell(factors, spread)
         if sources is not None:  # The factors go back to the columns of X.
-            given = _names(X, width_of(X) or 0, names)
+            given = column_names(X, width_of(X) or 0, names)
             by_source = np.array([np.sqrt((moved[group] ** 2).sum()) for group in _groups(X, sources)])
             return cls(by_source, given, "spread / length scale", "length scales"), tells
-        labels = _names(points, rows.shape[1], names)
+        labels = column_names(points, rows.shape[1], names)
         if found.steps is not None and hasattr(found.steps, "get_feature_names_out"):
             try:
                 inside = list(found.steps.get_feature_names_out(names))
@@ -149,22 +150,13 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def _from_permutation(
-        cls,
-        found: FittedModel,
-        X: Points,
-        y: Targets | None,
-        names: Any,
-        repeats: int,
-        most: int,
-        limit: float | None,
-        seed: int,
+        cls, found: FittedModel, X: Points, y: Targets | None, names: Any, most: int, **options: Any
     ) -> Self:
         d, n = width_of(X), data.n_points(X)
         if d is None:
             raise InputError("relevance is of columns, and these points are objects: look at prototypes")
         labels = as_labels(y, n) if y is not None and found.is_classifier else None
-        some = data.take(X, sample(n, most, seed, labels))
-        options: dict[str, Any] = {"max_time": limit, "repeats": repeats, "seed": seed}
+        some = data.take(X, sample(n, most, options["seed"], labels))
         sources = found.sources
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -175,7 +167,7 @@ class RelevanceDisplay(Display):
                 measured = Shuffling(found.values, found.points(some), groups=groups, **options)
         return cls(
             measured.relevance,
-            _names(X, d, names),
+            column_names(X, d, names),
             "change of f / its spread",
             "permutation",
             precision=measured.precision,
@@ -192,16 +184,8 @@ class RelevanceDisplay(Display):
         place = np.arange(len(order))
         ax.barh(place, self.relevance[order], color=style.colour(0), height=0.7)
         if self.precision is not None:
-            bars = 2 * self.precision[order]
-            ax.errorbar(
-                self.relevance[order],
-                place,
-                xerr=bars,
-                fmt="none",
-                ecolor=style.ink(),
-                elinewidth=1,
-                capsize=2,
-            )
+            look = {"fmt": "none", "ecolor": style.ink(), "elinewidth": 1, "capsize": 2}
+            ax.errorbar(self.relevance[order], place, xerr=2 * self.precision[order], **look)
         ax.set_yticks(place, [style.short(self.names[j], 22) for j in order])
         ax.set_ylim(len(order) - 0.4, -0.6)
         ax.axvline(0, color=style.ink(), linewidth=0.8)
@@ -224,11 +208,3 @@ def _groups(X: Any, sources: list[str]) -> list[np.ndarray]:
     for place, name in enumerate(sources):
         made[name].append(place)
     return [np.array(places, dtype=np.intp) for places in made.values()]
-
-
-def _names(X: Points, d: int, names: Any) -> tuple[str, ...]:
-    if names is not None and len(names) == d:
-        return tuple(map(str, names))
-    if hasattr(X, "columns"):
-        return tuple(map(str, X.columns))
-    return tuple(f"column {j}" for j in range(d))

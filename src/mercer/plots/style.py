@@ -25,6 +25,7 @@ __all__ = [
     "as_svg",
     "axes_of",
     "brief",
+    "class_ticks",
     "colour",
     "colour_bar",
     "faint",
@@ -37,6 +38,7 @@ __all__ = [
     "marker",
     "new_figure",
     "report_style",
+    "scatter_classes",
     "shades",
     "short",
     "tidy",
@@ -187,6 +189,29 @@ def log_scale(ax: Axes, which: str) -> None:
 def few_ticks(ax: Axes, which: str, most: int = 4) -> None:
     """At most so many intervals on an axis, "x" or "y": where there is little room for numbers."""
     getattr(ax, f"{which}axis").set_major_locator(_library("matplotlib.ticker").MaxNLocator(most))
+
+
+def class_ticks(ax: Axes, places: Any, names: Any) -> None:
+    """The names of classes along both axes of a matrix, slanted below it where they are long; no spines."""
+    words = [short(name, 12) for name in names]
+    slanted = {"rotation": 45, "ha": "right"} if max(map(len, words), default=0) > 4 else {}
+    ax.set_xticks(places, words, **slanted)
+    ax.set_yticks(places, words)
+    ax.tick_params(length=0, labelsize="small")
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.set_anchor("N")
+
+
+def scatter_classes(ax: Axes, points: np.ndarray, codes: np.ndarray, classes: Any, size: float) -> None:
+    """Points, (n, 2), each with the colour and the marker of its class."""
+    for i, label in enumerate(classes):
+        here = codes == i
+        if here.any():
+            ax.scatter(
+                *points[here].T, s=size, color=colour(i), marker=marker(i),
+                edgecolors="white", linewidths=0.3, label=short(label),
+            )  # fmt: skip
 
 
 def legend_above(ax: Axes) -> None:

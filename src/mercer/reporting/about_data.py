@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mercer.data import points as data
 from mercer.data.types import Points
-from mercer.plots.learned import width_of
+from mercer.plots.learned import column_names, width_of
 from mercer.reporting.case import Case
 from mercer.reporting.objects import objects_of, shown, size
 from mercer.reporting.page import Html, cut, definitions, folded, number, paragraph, percent, table
@@ -89,12 +89,7 @@ def kind_of(case: Case) -> str:
 
 def columns_of(case: Case) -> list[str]:
     """The names of the columns of X."""
-    d = case.X.shape[1]
-    if case.features is not None and len(case.features) == d:
-        return list(case.features)
-    if hasattr(case.X, "columns"):
-        return [str(name) for name in case.X.columns]
-    return [f"column {j}" for j in range(d)]
+    return list(column_names(case.X, case.X.shape[1], case.features))
 
 
 def _task(case: Case) -> str:

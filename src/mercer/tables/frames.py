@@ -11,8 +11,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from mercer.data.sources.frames import first_line, load_polars
 from mercer.data.types import Frame
-from mercer.errors import InputError, require
+from mercer.errors import InputError
 from mercer.runtime.config import memory_budget
 from mercer.tables.dates import orders_of
 from mercer.tables.intake import PER_BYTE, require_room
@@ -37,10 +38,6 @@ _THOUSANDS = r"^[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)(\.\d+)?$"
 _LOOKED_AT = 1000  # texts that a way of writing dates is tried on, before all of them
 
 
-def _polars() -> Any:
-    return require("polars", "cli")
-
-
 @dataclass(frozen=True)
 class Body:
     """Delimited text below its header, each row with as many fields as there are names."""
@@ -53,7 +50,7 @@ class Body:
 
     def read(self, source: str, **more: Any) -> Any:
         """The frame, by what polars takes its columns for."""
-        pl = _polars()
+        pl = load_polars()
         try:
             frame = pl.read_csv(
                 io.BytesIO(self.text.encode("utf-8", "replace")),
@@ -68,13 +65,13 @@ class Body:
         except pl.exceptions.NoDataError:
             raise InputError(f"{source} has a header and no rows: pass at least one row") from None
         except pl.exceptions.PolarsError as error:
-            raise InputError(f"{source} cannot be read as a table: {_first_line(error)}") from None
+            raise InputError(f"{source} cannot be read as a table: {first_line(error)}") from None
         return frame
 
 
 def from_text(body: Body, missing: Sequence[str], source: str) -> tuple[Any, dict[str, list[str]], list[str]]:
     """The frame, the orders of day and month that fit columns of dates, and notes."""
-    pl = _polars()
+    pl = load_polars()
     nulls = [*MISSING, *missing]
     frame = _without_wide_integers(body.read(source, null_values=nulls))
     codes: list[str] = []
@@ -100,18 +97,18 @@ def as_they_stand(body: Body, frame: Frame, source: str) -> Any:
     texts = body.read(source, infer_schema=False)
     if not body.decimal_comma:
         return texts
-    return texts.with_columns(frame.select(_polars().selectors.float()))
+    return texts.with_columns(frame.select(load_polars().selectors.float()))
 
 
 def texts_of(frame: Frame) -> list[str]:
     """The columns of text; one look at the types, for a frame of thousands of columns is slow to ask."""
-    text = _polars().String
+    text = load_polars().String
     return [name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype == text]
 
 
 def _with_commas(frame: Frame, source: str) -> tuple[Any, list[str]]:
     """Columns in which everything is a number, some of them with commas: for decimals, or for thousands."""
-    pl = _polars()
+    pl = load_polars()
     notes = []
     for name in texts_of(frame):
         texts = frame[name]
@@ -180,7 +177,7 @@ def _parsed(parse: Callable[[Any], Any], texts: Any) -> Any:
     """What the texts are, or None if one of them is no such."""
     try:
         found = parse(texts)
-    except _polars().exceptions.PolarsError:  # it cannot tell how they are written
+    except load_polars().exceptions.PolarsError:  # it cannot tell how they are written
         return None
     return found if found.null_count() == texts.null_count() else None
 
@@ -200,7 +197,7 @@ def from_arrow(content: bytes, source: str, stream: bool) -> tuple[Any, list[str
 def _binary(
     reader: str, content: bytes, source: str, what: str, scan: str | None = None
 ) -> tuple[Any, list[str]]:
-    pl = _polars()
+    pl = load_polars()
     try:
         if scan is not None:  # a small file may hold a large table
             lazy = getattr(pl, scan)(io.BytesIO(content))
@@ -211,14 +208,14 @@ def _binary(
         raise
     except (pl.exceptions.PolarsError, OSError, ValueError, pl.exceptions.PanicException) as error:
         raise InputError(
-            f"{source} is damaged or cut off: it cannot be read as {what} ({_first_line(error)})"
+            f"{source} is damaged or cut off: it cannot be read as {what} ({first_line(error)})"
         ) from None
     return _plain(frame, source)
 
 
 def _plain(frame: Frame, source: str) -> tuple[Any, list[str]]:
     """Without columns that no features or kernels are for, and notes about these."""
-    pl = _polars()
+    pl = load_polars()
     if frame.height == 0 or frame.width == 0:
         raise InputError(f"{source} has no rows, got shape {frame.shape}: pass at least one row")
     odd = [
@@ -236,15 +233,10 @@ def _plain(frame: Frame, source: str) -> tuple[Any, list[str]]:
 
 def _without_wide_integers(frame: Frame) -> Any:
     """Whole numbers of more than 64 bits as floats, for NumPy has no such."""
-    pl = _polars()
+    pl = load_polars()
     types = zip(frame.columns, frame.dtypes, strict=True)
     wide = [name for name, dtype in types if type(dtype).__name__ in ("Int128", "UInt128")]
     return frame.with_columns(pl.col(name).cast(pl.Float64) for name in wide) if wide else frame
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".:") if lines else type(error).__name__
 
 
 # --- from and to other things ------------------------------------------------------------------------------
@@ -252,7 +244,7 @@ def _first_line(error: BaseException) -> str:
 
 def frame_of(columns: dict[str, Any]) -> Any:
     """A frame of named columns: arrays, or lists in which None is missing."""
-    pl = _polars()
+    pl = load_polars()
     return pl.DataFrame(
         {
             name: pl.Series(name, values, strict=False, nan_to_null=isinstance(values, np.ndarray))
@@ -268,7 +260,7 @@ def without(frame: Frame, columns: Sequence[str]) -> Any:
 
 def write_csv(frame: Frame, added: dict[str, Any], stream: IO[bytes]) -> None:
     """A frame (or None) and more columns to its right, as CSV; lists and lengths of time as in Python."""
-    pl = _polars()
+    pl = load_polars()
     extra = [pl.Series(name, values) for name, values in added.items()]
     whole = pl.DataFrame(extra) if frame is None else frame.with_columns(extra)
     unwritable = [name for name, dtype in whole.schema.items() if dtype.is_nested() or dtype == pl.Duration]
@@ -282,7 +274,7 @@ def write_csv(frame: Frame, added: dict[str, Any], stream: IO[bytes]) -> None:
 
 def sampled(path: str, kind: str, rows: int) -> tuple[Any, list[str]] | None:
     """About so many rows of a file that memory has no room for, and notes; None where it has."""
-    pl = _polars()
+    pl = load_polars()
     try:
         lazy = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path)
         height, width = int(lazy.select(pl.len()).collect().item()), len(lazy.collect_schema())
@@ -290,5 +282,5 @@ def sampled(path: str, kind: str, rows: int) -> tuple[Any, list[str]] | None:
             return None
         frame = lazy.gather_every(max(1, -(-height // rows))).collect()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"{path} cannot be read: {_first_line(error)}") from None
+        raise InputError(f"{path} cannot be read: {first_line(error)}") from None
     return _plain(frame, path)

@@ -5,7 +5,7 @@ import pytest
 
 from mercer import SVC, RandomWalk, ShortestPath, WeisfeilerLehman
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.graphs.many import Graph, as_graph, from_edges, from_grakel
+from mercer.kernels.graphs import Graph, as_graph, from_edges, from_grakel
 
 PATH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
 EDGES = {(0, 1), (1, 2)}

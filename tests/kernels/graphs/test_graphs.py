@@ -28,7 +28,7 @@ from mercer import (
     certify,
 )
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.graphs.many import Graph, as_graph, encode_graphs, from_networkx, read_tu
+from mercer.kernels.graphs import Graph, as_graph, encode_graphs, from_networkx, read_tu
 from mercer.testing.objects import OBJECTS
 
 PATH = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
@@ -365,14 +365,6 @@ def test_learners_take_graphs(rng):
     kernel = WeisfeilerLehman(1).normalized() + ShortestPath().normalized()
     machine = SVC(kernel=kernel).fit(X[:40], classes[:40])
     assert pickle.loads(pickle.dumps(machine)).predict(X[40:]).tolist() == machine.predict(X[40:]).tolist()
-
-
-def test_rows_of_a_gram_are_those_of_the_whole(rng):
-    X = OBJECTS["graphs"](30, rng)
-    for kernel in (WeisfeilerLehman(2), NodeLabels(), ShortestPath(), RandomWalk()):
-        K = Gram(kernel, X)
-        np.testing.assert_allclose(K.block([3, 7], [1, 2]), K.dense()[np.ix_([3, 7], [1, 2])], rtol=1e-12)
-        np.testing.assert_allclose(kernel(X[:5], X), K.dense()[:5], rtol=1e-12)
 
 
 def test_graphs_are_read_once(monkeypatch):

@@ -412,17 +412,6 @@ def test_vectors_with_multiplicities(rng):
         GeneralSetKernel(Delta(), Min())([[["a"]]])
 
 
-def test_they_are_proved():
-    for kernel in (
-        SetKernel(Gaussian()),
-        SetKernel(Linear(), "cosine"),
-        Intersection(),
-        GeneralSetKernel(Delta(), Linear()),
-    ):
-        assert certify(kernel).verdict == "proved"
-    assert certify(SetKernel(FromFunction(max))).verdict != "proved"
-
-
 def test_learners_take_counts_and_bags():
     rng = np.random.default_rng(5)
     y = np.arange(80) % 2

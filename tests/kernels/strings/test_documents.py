@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 
-from mercer import SVC, BagOfWords, KernelRidge, certify
+from mercer import SVC, BagOfWords, KernelRidge
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.strings.documents import DocumentFrequencies
 
@@ -155,10 +155,6 @@ def test_a_column_of_a_frame():
     np.testing.assert_array_equal(BagOfWords().on("text")(frame), BagOfWords()(TEXTS))
     tf_idf = BagOfWords(weighting="tf-idf")
     np.testing.assert_array_equal(tf_idf.on("text").resolve(frame)(frame), tf_idf.resolve(TEXTS)(TEXTS))
-
-
-def test_it_is_proved():
-    assert certify(BagOfWords(2, weighting="tf-idf").normalized()).verdict == "proved"
 
 
 def test_what_is_refused():

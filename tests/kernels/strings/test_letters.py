@@ -5,13 +5,11 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import GridSearchCV
 
 from mercer import SVC, Gaussian, Laplacian, Linear
 from mercer.certify import density
 from mercer.errors import InputError
-from mercer.kernels.names import as_kernel
 from mercer.kernels.parse import parse_kernel
 
 X = np.random.default_rng(0).normal(size=(12, 3))
@@ -59,11 +57,6 @@ def test_the_two_laplacians():
     assert repr(Laplacian()) == "Laplacian(gamma=1.0, norm=1)"
     with pytest.raises(InputError, match="norm must be one of 1, 2, 'l1', 'l2', got 'l3'"):
         Laplacian(norm="l3")
-
-
-def test_the_string_is_scikit_learns():
-    assert as_kernel("laplacian", gamma=0.5) == Laplacian(0.5, norm=1)
-    assert np.allclose(as_kernel("laplacian", gamma=0.5)(X), laplacian_kernel(X, gamma=0.5), rtol=1e-13)
 
 
 def test_norms_by_name_are_known_to_the_spectra():

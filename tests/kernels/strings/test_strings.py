@@ -1,6 +1,5 @@
 """Kernels on strings against enumerations in Python of what they count: no numbers stand for words there."""
 
-import pickle
 from collections import Counter
 from itertools import combinations, product
 from math import comb
@@ -13,11 +12,9 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from mercer import (
-    SVC,
     BlendedSpectrum,
     GappedKmer,
     Gram,
-    KernelRidge,
     Mismatch,
     Spectrum,
     WeightedDegree,
@@ -262,33 +259,6 @@ def test_certified_kernels_are_positive(X):
         K = kernel(X)
         assert np.linalg.eigvalsh(K)[0] >= -1e-10 * max(1.0, K.max())
         assert certify(kernel).verdict == "proved"
-
-
-@pytest.mark.parametrize("kernel", COUNTING, ids=repr)
-def test_learners_see_new_letters(kernel):
-    X, y = ["abab", "baba", "cddc", "dcdc", "abba", "ccdd"], [0, 0, 1, 1, 0, 1]
-    new = ["abxy", "zz", "ddcc", ""]
-    model = SVC(kernel=kernel.normalized() + 0.1, C=10.0).fit(X, y)
-    loaded = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(model.predict(["baab", "cdcd"]), [0, 1])
-    np.testing.assert_array_equal(model.decision_function(new), loaded.decision_function(new))
-    ridge = KernelRidge(kernel=kernel + 1.0, alpha=0.1).fit(X, np.arange(6.0))
-    K = kernel.resolve(X)(new, X) + 1.0
-    np.testing.assert_allclose(
-        ridge.predict(new), K @ ridge.expansion_.coef + ridge.expansion_.intercept, rtol=1e-9
-    )
-
-
-@pytest.mark.parametrize("kernel", COUNTING, ids=repr)
-def test_the_algebra(kernel):
-    kernel = kernel.resolve(TEXTS)
-    K = kernel(TEXTS)
-    root = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
-    np.testing.assert_allclose(kernel.normalized()(TEXTS), K / np.outer(root, root), rtol=1e-12)
-    np.testing.assert_allclose((kernel * kernel + 2.0 * kernel)(TEXTS), K * K + 2 * K, rtol=1e-12)
-    table = np.array([[text, 1.0] for text in TEXTS], dtype=object)
-    # the same sums of up to a hundred weights, in another order
-    np.testing.assert_allclose(kernel.on(0)(table, table[2:4]), K[:, 2:4], rtol=1e-13)
 
 
 @pytest.mark.parametrize("kernel", COUNTING, ids=repr)

@@ -15,7 +15,6 @@ from mercer import (
     Delta,
     FromFunction,
     Gaussian,
-    Gram,
     KernelRidge,
     PartialTree,
     SubsetTree,
@@ -202,21 +201,6 @@ def test_the_order_of_children_matters():
     for kernel in KERNELS:
         K = kernel([one, other])
         assert K[0, 1] < K[0, 0] == K[1, 1]
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_normalised_and_in_parts(kernel, rng):
-    X = OBJECTS["trees"](40, rng)
-    K = kernel(X)
-    lengths = np.sqrt(np.diag(K))
-    lengths[lengths == 0] = 1.0  # a leaf has no fragments in some of them
-    N = kernel.normalized()(X)
-    np.testing.assert_allclose(N[K > 0], (K / np.outer(lengths, lengths))[K > 0], rtol=1e-12)
-    gram = Gram(kernel, X)
-    np.testing.assert_allclose(gram.block([3, 7], [1, 2]), K[np.ix_([3, 7], [1, 2])], rtol=1e-12)
-    np.testing.assert_allclose(gram.diag(), np.diag(K), rtol=1e-12)
-    np.testing.assert_allclose(kernel(X[:5], X), K[:5], rtol=1e-12)
-    assert pickle.loads(pickle.dumps(kernel)) == kernel
 
 
 def test_numbers_of_threads_do_not_matter(rng):

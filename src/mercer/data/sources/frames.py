@@ -16,7 +16,9 @@ import numpy as np
 from mercer.data.sources.reader import TEXT, Batch, ColumnType, Reader
 from mercer.errors import InputError, require
 
-__all__ = ["ArrowFiles", "ParquetFiles", "column_type", "load_polars", "readable", "values_of"]
+__all__ = [
+    "ArrowFiles", "ParquetFiles", "column_type", "first_line", "load_polars", "readable", "values_of",
+]  # fmt: skip
 
 
 def load_polars() -> Any:
@@ -81,9 +83,14 @@ def readable(file: Path, format_: str) -> Iterator[None]:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = lines[0].rstrip(".:") if lines else type(error).__name__
+        reason = first_line(error)
         raise InputError(f"{file} is damaged or cut off: it cannot be read as {format_} ({reason})") from None
+
+
+def first_line(error: BaseException) -> str:
+    """What a library says of an error, without the lines that follow the first."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".:") if lines else type(error).__name__
 
 
 def require_same_columns(wanted: list[str], found: list[str], first: Path, file: Path) -> None:

@@ -34,13 +34,11 @@ def _names(expression: Expression) -> dict[Expression, str]:
     return {leaf: leaf.name for leaf in expression.leaves() if isinstance(leaf, Symbol)}
 
 
-def _body(expression: Expression, backend: str, read: str = "{letter}[{index}]") -> list[str]:
+def _body(expression: Expression, backend: str) -> list[str]:
     """Statements that compute ``result`` from the slots q[0], l[0], r[0], c[0], …"""
-    names: dict[Expression, str] = {}
-    for leaf, name in _names(expression).items():
-        letter, index = name[0], name[1:]
-        names[leaf] = read.format(letter=letter, index=index) if index else name
-    return statements(expression, backend, names)
+    names = _names(expression).items()
+    slots = {leaf: f"{name[0]}[{name[1:]}]" if name[1:] else name for leaf, name in names}
+    return statements(expression, backend, slots)
 
 
 def _array_frame(backend: str) -> Callable[[Program], str]:

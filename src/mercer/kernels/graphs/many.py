@@ -18,20 +18,10 @@ from scipy import sparse
 
 from mercer.data.types import Objects
 from mercer.errors import InputError
-from mercer.kernels.graphs.edges import from_edges, from_grakel
-from mercer.kernels.graphs.graph import Graph, as_graph, from_networkx
+from mercer.kernels.graphs.graph import Graph, as_graph
 from mercer.kernels.structured import Ranges, encode_labels
 
-__all__ = [
-    "Graph",
-    "Graphs",
-    "as_graph",
-    "encode_graphs",
-    "from_edges",
-    "from_grakel",
-    "from_networkx",
-    "read_tu",
-]
+__all__ = ["Graphs", "encode_graphs", "read_tu"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,8 @@ from mercer.kernels.counting import count
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Pair
-from mercer.kernels.graphs.many import Graph, Graphs, as_graph, encode_graphs
+from mercer.kernels.graphs.graph import Graph, as_graph
+from mercer.kernels.graphs.many import Graphs, encode_graphs
 from mercer.kernels.parameters import choice, fixed, whole
 from mercer.kernels.structured import FeatureKernel
 from mercer.runtime.native import INNER, OPTIONS, njit
