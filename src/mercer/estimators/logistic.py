@@ -70,6 +70,8 @@ class KernelLogisticRegression(
     class_weight : None, "balanced", or a dict from labels to weights, as in scikit-learn
     landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
         learned from all of X; see `mercer.estimators.shared.landmarks`
+    warm_start : whether a fit on landmarks starts from the solution of the last one, where that was on as
+        many of them; for a path over C, on points that are given as landmarks
     solver : "newton"; or "gradient", accelerated gradient descent, which takes many more and cheaper steps
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : steps at most; by default 100 of Newton's, 10,000 of the gradient's
@@ -102,6 +104,7 @@ class KernelLogisticRegression(
         "lam": positive(None, optional=True),
         "fit_intercept": flag(True),
         "landmarks": LANDMARKS,
+        "warm_start": flag(False),
         "solver": choice("newton", ["newton", "gradient"]),
         "tol": positive(1e-8),
         "max_iter": whole(None, optional=True),
@@ -120,6 +123,7 @@ class KernelLogisticRegression(
         fit_intercept: bool = True,
         class_weight: Any = None,
         landmarks: Any = None,
+        warm_start: bool = False,
         solver: str = "newton",
         tol: float = 1e-8,
         max_iter: int | None = None,
@@ -137,6 +141,7 @@ class KernelLogisticRegression(
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.landmarks = landmarks
+        self.warm_start = warm_start
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -145,6 +150,8 @@ class KernelLogisticRegression(
         self.checkpoint = checkpoint
         self.resume = resume
 
+    #: the functions learned
+    expansion_: Expansion
     #: how the fit went
     report_: Report
 
@@ -213,6 +220,7 @@ class KernelLogisticRegression(
                 n_functions=risk.n_classes if isinstance(risk, SoftmaxRisk) else None,
                 tol=self.tol,
                 max_iter=max_iter,
+                start=self._last(problem, risk),
                 control=control,
                 accuracy=problem.accuracy,
             )
@@ -232,6 +240,16 @@ class KernelLogisticRegression(
             plan, time=control.total_seconds, objective=unit * result.objective, **facts
         )
         return self
+
+    def _last(self, problem: Restricted, risk: Risk) -> np.ndarray | None:  # (M + 1, m)
+        """u of the last fit, where that is asked for and it is of the same size."""
+        if not (self.warm_start and hasattr(self, "expansion_")):
+            return None
+        coef = self.expansion_.coef.reshape(len(self.expansion_), -1)
+        functions = risk.n_classes if isinstance(risk, SoftmaxRisk) else 1
+        if coef.shape != (problem.features.basis.size, functions):
+            return None
+        return problem.features.joined(coef, np.atleast_1d(self.expansion_.intercept))
 
     def _unit(self) -> float:
         """That of the objective as it was asked for."""
