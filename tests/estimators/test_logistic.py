@@ -588,3 +588,16 @@ def test_a_gap_is_never_above_the_objective(rng):
 def test_a_weight_beyond_numbers(rng):
     with pytest.raises(InputError, match="C must be between 1e-100 and 1e100"):
         KernelLogisticRegression(C=1e300).fit(rng.normal(size=(6, 1)), [0, 1] * 3)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_warm_start_on_landmarks_gets_to_the_same_minimum_sooner(rng, classes):
+    X = rng.normal(size=(400, 2))
+    y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=400), [0.0, 1.0][: classes - 1])
+    model = KernelLogisticRegression(Gaussian(1.0), C=1.0, landmarks=X[:30], warm_start=True, tol=1e-6)
+    warm = model.fit(X, y).set_params(C=1.1).fit(X, y)
+    cold = KernelLogisticRegression(Gaussian(1.0), C=1.1, landmarks=X[:30], tol=1e-6).fit(X, y)
+    gaps = warm.report_.gap + cold.report_.gap
+    assert abs(warm.report_.objective - cold.report_.objective) <= gaps and warm.n_iter_ < cold.n_iter_
+    fewer = warm.set_params(landmarks=X[:20]).fit(X, y)  # Another size: there is nothing to start from.
+    assert fewer.report_.converged and len(fewer.expansion_) == 20

@@ -4,8 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from mercer import load, save
 from mercer.errors import InputError, InputTypeError
 from mercer.runtime.clock import now
+from mercer.selection import classifier
 from mercer.tables import read_table, train
 from mercer.tables.training import readable_bytes
 
@@ -100,3 +102,25 @@ def test_a_long_file_is_read_in_part_where_time_is_short(tmp_path, monkeypatch):
     assert read_table(tmp_path / "q.csv", most=8000).rows == 5001  # a quoted field may have ends of lines
     assert readable_bytes(None) is None and readable_bytes(1.2) == pytest.approx(1.2 * readable_bytes(1.0))
     assert readable_bytes(11.0) == 40 * readable_bytes(1.0)  # the start of a process takes its part
+
+
+def test_classes_of_many_rows_are_learned_from_all_of_them_on_landmarks(tmp_path, monkeypatch, hand_clock):
+    """Where there is no time for more than 300 rows exactly: the model, its file and its report."""
+    monkeypatch.setattr(classifier, "_growth", lambda clock, seconds: 0.0)
+    monkeypatch.setattr(classifier, "_FIRST_FIT_POINTS", 300)
+    rng = np.random.default_rng(0)
+    a, b, kind = rng.normal(size=2500), rng.normal(size=2500), rng.choice(["red", "green"], 2500)
+    label = np.where(np.sin(2 * a) + b + (kind == "red") > 0.5, "yes", "no")
+    frame = pl.DataFrame({"a": a, "b": b, "kind": kind, "label": label})
+    training = train(frame, "label", kernel="gaussian", folds=0, max_time=100.0)
+    model = training.model
+    assert model.about_["fitted"] == 2500 and training.honest.error < 0.1
+    assert "on all rows" not in " ".join(training.notes)
+    told = model.predict(frame)
+    assert np.mean(told == label) > 0.9
+    P = model.predict_proba(frame)
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], told)
+    save(model, tmp_path / "model.mercer")
+    np.testing.assert_array_equal(load(tmp_path / "model.mercer").predict_proba(frame), P)
+    page = training.write_report(tmp_path / "report.html").read_text()
+    assert "landmarks" in page

@@ -70,6 +70,8 @@ class KernelLogisticRegression(
     class_weight : None, "balanced", or a dict from labels to weights, as in scikit-learn
     landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
         learned from all of X; see `mercer.estimators.shared.landmarks`
+    warm_start : whether a fit on landmarks starts from the function of the last one, as far as the landmarks
+        allow: for a path over C, or over their number
     solver : "newton"; or "gradient", accelerated gradient descent, which takes many more and cheaper steps
     tol : how far above its minimum the objective may end, relative to it; a bound is computed on the way
     max_iter : steps at most; by default 100 of Newton's, 10,000 of the gradient's
@@ -102,6 +104,7 @@ class KernelLogisticRegression(
         "lam": positive(None, optional=True),
         "fit_intercept": flag(True),
         "landmarks": LANDMARKS,
+        "warm_start": flag(False),
         "solver": choice("newton", ["newton", "gradient"]),
         "tol": positive(1e-8),
         "max_iter": whole(None, optional=True),
@@ -120,6 +123,7 @@ class KernelLogisticRegression(
         fit_intercept: bool = True,
         class_weight: Any = None,
         landmarks: Any = None,
+        warm_start: bool = False,
         solver: str = "newton",
         tol: float = 1e-8,
         max_iter: int | None = None,
@@ -137,6 +141,7 @@ class KernelLogisticRegression(
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.landmarks = landmarks
+        self.warm_start = warm_start
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -145,6 +150,8 @@ class KernelLogisticRegression(
         self.checkpoint = checkpoint
         self.resume = resume
 
+    #: the functions learned
+    expansion_: Expansion
     #: how the fit went
     report_: Report
 
@@ -204,16 +211,17 @@ class KernelLogisticRegression(
         Z = self._landmark_points(X, weight)
         self._require_definite(Z, centred=False)
         problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        functions = risk.n_classes if isinstance(risk, SoftmaxRisk) else None
         max_iter = _STEPS["newton"] if self.max_iter is None else self.max_iter
         with self._control("Newton's method", max_iter, X, codes, weight, self.kernel_) as control:
             result = restricted_newton(
                 problem.features,
                 risk,
                 1.0,
-                n_functions=risk.n_classes if isinstance(risk, SoftmaxRisk) else None,
+                n_functions=functions,
                 tol=self.tol,
                 max_iter=max_iter,
-                start=problem.start(self._start),
+                start=problem.start(self._last(), functions),
                 control=control,
                 accuracy=problem.accuracy,
             )
@@ -233,6 +241,10 @@ class KernelLogisticRegression(
             plan, time=control.total_seconds, objective=unit * result.objective, **facts
         )
         return self
+
+    def _last(self) -> Expansion | None:
+        """The function of the last fit, where the next is to start from it."""
+        return getattr(self, "expansion_", None) if self.warm_start else None
 
     def _unit(self) -> float:
         """That of the objective as it was asked for."""

@@ -86,11 +86,12 @@ def landmark_path(
     seconds = []
     for M in np.unique(np.minimum(wanted, len(order))):
         model: Any = clone(estimator).set_params(landmarks=np.sort(order[:M]))
+        own = {name: value for name, value in model.get_params().items() if name == "warm_start"}
+        if models and own:  # A learner that can starts from the smaller fit.
+            model.set_params(warm_start=True).expansion_ = models[-1].expansion_
         began = now()
-        model._start = models[-1].expansion_ if models else None
-        models.append(model.fit(X, y, sample_weight=weight))
+        models.append(model.fit(X, y, sample_weight=weight).set_params(**own))
         seconds.append(now() - began)
-        del model._start
     new, is_class = data.take(X, test), is_classifier(estimator)
     errors = [mistakes(model.predict(new), targets[test], is_class) for model in models]
     found = np.array([len(model.landmarks) for model in models])

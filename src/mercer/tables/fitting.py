@@ -28,6 +28,7 @@ from mercer.data import points as data
 from mercer.data.folds import Fold, folds, stratified_folds
 from mercer.data.types import Model, Points
 from mercer.errors import MemoryBudgetError, quietly
+from mercer.report import Method
 from mercer.runtime.clock import now
 from mercer.tables.honest import Effort, Honest, difference, judged
 from mercer.tables.model import TableModel
@@ -41,7 +42,7 @@ _SAME = "the model is of the same search"
 _LEAST = 1e-3  # seconds for a search, however little time is left
 _AGAIN = 1.2  # times that another fold may take, of the first
 _LONGER = 1.3  # times that the fit on all rows may take, of what is expected
-_POWERS = {"KernelRidge": 3.0}  # time of a fit as a power of the points; 2.2 of other machines
+_POWERS = {"KernelRidge": 3.0}  # time of an exact fit as a power of the points; 2.2 of other machines
 
 
 class Listener(Protocol):
@@ -163,7 +164,10 @@ class Fitting:
     def _refit_seconds(self, found: _Judged) -> float:
         """How long the machine that a search has found takes on all rows, about."""
         inner = getattr(found.model.estimator_, "model_", None)
-        growth = (len(self.y) / found.effort.fitted) ** _POWERS.get(type(inner).__name__, 2.2)
+        power = _POWERS.get(type(inner).__name__, 2.2)
+        if getattr(_report(inner, "plan", None), "method", None) is Method.LANDMARKS:
+            power = 1.0
+        growth = (len(self.y) / found.effort.fitted) ** power
         return float(_report(inner, "time", found.seconds) * growth)
 
     def _on_all_rows(self, found: _Judged, train: np.ndarray, how: str) -> tuple[TableModel, Honest]:
@@ -225,9 +229,13 @@ def limited(blank: TableModel, seconds: float | None) -> TableModel:
 
 
 def refitted(model: TableModel, X: Points, y: np.ndarray) -> TableModel:
-    """The same features, kernel and penalty on all rows; the error on what was held out stays honest."""
+    """The same features, kernel and penalty on all rows; the error on what was held out stays honest.
+
+    A machine that was found by warm starts goes on from where it is.
+    """
     search = model.estimator_
-    inner = clone(search.model_).fit(model.transform(X), y)
+    machine = search.model_ if getattr(search.model_, "warm_start", False) else clone(search.model_)
+    inner = machine.fit(model.transform(X), y)
     search.model_, search.kernel_ = inner, inner.kernel_
     for name in ("expansion_", "report_", "classes_"):
         if hasattr(inner, name):

@@ -133,8 +133,6 @@ class LandmarkMixin:
 
     landmarks: Any
     kernel_: Kernel
-    #: a function to start from, learned on other landmarks; for a single fit
-    _start: Expansion | None = None
 
     def _with_landmarks(
         self, X: Points, exact: Plan, passes: float, n_outputs: int, squares: float = 0.0
@@ -299,9 +297,9 @@ class Restricted:
         out[self.kept] = coef
         return out
 
-    def start(self, near: Expansion | None) -> np.ndarray | None:  # (M + 1, m)
-        """u of another function, projected on the landmarks: w = T⁻ᵀf(Z)."""
-        if near is None:
+    def start(self, near: Expansion | None, functions: int | None) -> np.ndarray | None:  # (M + 1, m)
+        """u of another function, or of so many, projected on the landmarks: w = T⁻ᵀf(Z)."""
+        if near is None or near.coef.shape[1:] != (() if functions is None else (functions,)):
             return None
         b = np.atleast_1d(near.intercept)
         values = near(self.points).reshape(len(self.kept), -1) - b
