@@ -11,16 +11,16 @@ from mercer.data import points as data
 from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.ridge import KernelRidge
-from mercer.estimators.ridge_cv import KernelRidgeCV
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.landmarks import Landmarks, landmark_plan
 from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.ridge_plans import dense_plan
 from mercer.kernels.parameters import Parameter
-from mercer.report import Journal, Plan, Report
+from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
 from mercer.selection.auto import AUTO, AutoMixin
-from mercer.selection.scores import left_out
+from mercer.selection.scores import least_left_out, left_out
 from mercer.selection.search import Clock, Search, Trial, affordable_points
 from mercer.solvers.result import Stop
 
@@ -29,6 +29,7 @@ __all__ = ["AutoKernelRegressor"]
 _POINTS_LEARNED_ON = 3000  # points that the parameters of the winner are learned on
 _POINTS_SCORED_ON = 6000  # points that the last penalty is chosen on
 _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties that are tried, relative to λ
+_PENALTIES_TRIED = 5  # of these, for the plan: downhill from that of the search, three at least
 _SHARE_FOR_THE_PENALTY = 0.1  # of the time that is left
 #: The last fit is on landmarks where there are so many, at least; 20 √n of them are enough.
 _LEAST_LANDMARKS, _LANDMARKS_PER_ROOT = 500, 20.0
@@ -101,15 +102,15 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
 
     def _penalty(self, X: Points, Z: np.ndarray, winner: Trial, search: Search, clock: Clock) -> float:
         """The best λ about that of the evidence; where one cannot afford the points, that of the search."""
-        chosen = KernelRidgeCV(winner.noise * _PENALTY_FACTORS, kernel=winner.kernel)
         which = search.order[: min(_POINTS_SCORED_ON, affordable_points())]
         if search.stopped == Stop.INTERRUPTED:
             return winner.score.penalty
-        while not _is_affordable(chosen._plan(data.take(X, which), Z.shape[1]), clock):
+        while _penalty_plan(len(which)).seconds > _SHARE_FOR_THE_PENALTY * clock.left:
             which = which[: len(which) * 4 // 5]
             if len(which) < min(winner.points, len(Z)):
                 return winner.score.penalty
-        return float(quietly(chosen.fit, data.take(X, which), Z[which]).alpha_)
+        penalties, near = winner.noise * _PENALTY_FACTORS, winner.score.penalty
+        return least_left_out(winner.kernel, data.take(X, which), Z[which], penalties, near)[1]
 
     def _fit_last(
         self, X: Points, y: np.ndarray, order: np.ndarray, clock: Clock, journal: Journal
@@ -171,8 +172,9 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         return probe
 
 
-def _is_affordable(plan: Plan, clock: Clock) -> bool:
-    return plan.memory <= memory_budget() and plan.seconds <= _SHARE_FOR_THE_PENALTY * clock.left
+def _penalty_plan(n: int) -> Plan:
+    """Some factors of K + αI and as many diagonals of its inverse, in memory that is counted already."""
+    return dense_plan(Method.CHOLESKY, n, 2 / 3 * _PENALTIES_TRIED, ())
 
 
 def _standardised(Y: np.ndarray) -> np.ndarray:  # (n, t)

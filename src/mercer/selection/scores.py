@@ -16,10 +16,18 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import config
 from mercer.runtime.threads import run, single_threaded_blas
 from mercer.selection.search import Score
-from mercer.solvers.linear.ridge import ridge_path
+from mercer.solvers.linear.ridge import ridge_valley
 from mercer.solvers.svm.folds import LARGEST, Fold, mistakes_of_paths
 
-__all__ = ["MOST_FOR_FOLDS", "PENALTIES", "MachineErrors", "beside", "left_out", "neighbours"]
+__all__ = [
+    "MOST_FOR_FOLDS",
+    "PENALTIES",
+    "MachineErrors",
+    "beside",
+    "least_left_out",
+    "left_out",
+    "neighbours",
+]
 
 #: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c gives the same machine
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
@@ -34,20 +42,23 @@ def left_out(X: Points, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], 
     """Kernel ridge: the root of the mean squared error left out, exact, over some penalties about λ."""
 
     def score(kernel: Kernel, noise: float, which: np.ndarray) -> Score:
-        best = Score(np.inf, np.inf, noise)
-        alphas = noise * _PENALTY_FACTORS
-        with single_threaded_blas():
-            K = np.asarray(Gram(kernel, data.take(X, which), cache=0).dense(), dtype=np.float64)
-            path = ridge_path(K, Y[which], alphas, np.ones(len(which)))
-            for alpha, point in zip(alphas, path, strict=True):
-                if point is None or not np.isfinite(point.errors).all():
-                    continue
-                error = float(np.sqrt(np.mean(point.errors**2)))
-                if error < best.error:
-                    best = Score(error, error, float(alpha))
-        return best
+        error, penalty = least_left_out(
+            kernel, data.take(X, which), Y[which], noise * _PENALTY_FACTORS, noise
+        )
+        return Score(error, error, penalty)
 
     return score
+
+
+def least_left_out(
+    kernel: Kernel, X: Points, Y: np.ndarray, penalties: np.ndarray, near: float
+) -> tuple[float, float]:
+    """The root of the least mean squared error left out, and its penalty: downhill from that near to one."""
+    with single_threaded_blas():
+        K = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
+        start = int(np.abs(np.log(penalties / near)).argmin())
+        penalty, error = ridge_valley(K, Y, penalties, start)
+    return float(np.sqrt(error)), penalty
 
 
 class MachineErrors:

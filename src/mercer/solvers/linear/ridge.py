@@ -28,14 +28,22 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from mercer.errors import InputError
-from mercer.runtime.threads import large_lapack
+from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.banded import BandForm
 from mercer.solvers.linear.blas import subtract_rank_two
 from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.result import Result
 
-__all__ = ["RidgePoint", "RidgeResult", "leave_one_out", "minimum_norm", "ridge", "ridge_path"]
+__all__ = [
+    "RidgePoint",
+    "RidgeResult",
+    "leave_one_out",
+    "minimum_norm",
+    "ridge",
+    "ridge_path",
+    "ridge_valley",
+]
 
 #: Up to here a factor for every α takes as long as one band for all of them (measured on one core).
 _FEW_POINTS, _FEW_PENALTIES = 640, 8
@@ -155,56 +163,102 @@ def ridge_path(
 
     None where K + αI is not positive definite, to rounding: α is too small for this K.
     """
-    n = len(K)
-    root = np.sqrt(weight)
-    _scale(K, root)
-    right = root[:, None] * Y
-    total = float(np.linalg.norm(root))
-    u = root / total
-    product, shift = np.zeros(n), 0.0
-    if fit_intercept:
-        # H K H + shift uuᵀ, H = I - uuᵀ: u is then an eigenvector on its own. Its part of the diagonal of
-        # the inverse is taken away again; a shift of the size of K's eigenvalues keeps that from cancelling.
-        product, shift = K @ u.astype(K.dtype), float(np.trace(K)) / n
-        shift = shift if shift > 0 else 1.0
-        W = product - (u @ product + shift) / 2 * u
-        subtract_rank_two(K.T, _column(u, K.dtype), _column(W, K.dtype))
-        right = right - np.outer(u, u @ right)
-    alphas, right = np.asarray(alphas, dtype=np.float64), right.astype(K.dtype)
-    is_small = n <= _FEW_POINTS and len(alphas) <= _FEW_PENALTIES
-    path = _factors_path(K, alphas, right) if is_small else BandForm(K).path(alphas, right)
+    centred, alphas = _Centred(K, Y, weight, fit_intercept), np.asarray(alphas, dtype=np.float64)
+    is_small = len(K) <= _FEW_POINTS and len(alphas) <= _FEW_PENALTIES
+    path = map(centred.solve, alphas) if is_small else BandForm(K).path(alphas, centred.right)
     for alpha, solved in zip(alphas, path, strict=True):
-        if solved is None:
-            yield None
-            continue
-        Z, diagonal = (part.astype(np.float64) for part in solved)
-        intercept = np.zeros(Y.shape[1])
+        yield None if solved is None else centred.point(alpha, *solved)
+
+
+def ridge_valley(
+    K: np.ndarray,  # (n, n), overwritten
+    Y: np.ndarray,  # (n, t)
+    alphas: np.ndarray,  # (m,) > 0, rising
+    start: int,
+    fit_intercept: bool = True,
+) -> tuple[float, float]:
+    """The α of the least mean squared error left out, downhill from ``alphas[start]``, and that error.
+
+    Both sides of the start are tried side by side, and then one α after the other until the error grows. It
+    is the least of all where there is one valley, and infinite where no α makes K + αI positive definite.
+
+    >>> K, y = (
+    ...     np.exp(-(np.subtract.outer(np.arange(5.0), np.arange(5.0)) ** 2)),
+    ...     np.array([[1.0], [2], [4], [2], [1]]),
+    ... )
+    >>> alphas = np.array([1e-3, 1e-2, 0.1, 1.0, 10.0])
+    >>> errors = [float(np.mean(point.errors**2)) for point in ridge_path(K.copy(), y, alphas, np.ones(5))]
+    >>> ridge_valley(K, y, alphas, 1) == (alphas[np.argmin(errors)], min(errors))
+    True
+    """
+    weight = np.ones(len(K))
+    centred = _Centred(K, Y, weight, fit_intercept)
+    errors = np.full(len(alphas), np.nan)
+
+    def score(i: int) -> None:
+        solved = centred.solve(alphas[i])
+        error = np.inf if solved is None else np.mean(centred.point(alphas[i], *solved).errors ** 2)
+        errors[i] = error if np.isfinite(error) else np.inf
+
+    run(score, range(max(start - 1, 0), min(start + 2, len(alphas))))
+    while True:
+        is_known = np.flatnonzero(~np.isnan(errors))  # Where K + αI is singular throughout, α is too small.
+        best = int(np.nanargmin(errors)) if np.isfinite(errors[is_known]).any() else int(is_known[-1])
+        ahead = [i for i in (best - 1, best + 1) if 0 <= i < len(alphas) and np.isnan(errors[i])]
+        if not ahead:
+            return float(alphas[best]), float(errors[best])
+        run(score, ahead)
+
+
+class _Centred:
+    """S K S without its mean, in the memory of K, and what a solution of it is for K itself.
+
+    With an intercept it is H K H + shift uuᵀ, H = I - uuᵀ: u is then an eigenvector on its own. Its part of
+    the diagonal of the inverse is taken away again; a shift of the size of K's eigenvalues keeps that from
+    cancelling. Of K the lower triangle of its transpose is written.
+    """
+
+    def __init__(self, K: np.ndarray, Y: np.ndarray, weight: np.ndarray, fit_intercept: bool) -> None:
+        n, root = len(K), np.sqrt(weight)
+        _scale(K, root)
+        self.K, self.weight, self.root, self.fit_intercept = K, weight, root, fit_intercept
+        self.total = float(np.linalg.norm(root))
+        self.u, self.product, self.shift = root / self.total, np.zeros(n), 0.0
+        right = root[:, None] * Y
+        self.along = self.u @ right
         if fit_intercept:
-            diagonal -= u**2 / (shift + alpha)
-            Z -= np.outer(u, u @ Z)
-            intercept = (u @ (root[:, None] * Y) - product @ Z) / total
-        coef = root[:, None] * Z
-        yield RidgePoint(coef, intercept, _left_out(coef, diagonal, alpha, weight))
+            self.product, shift = K @ self.u.astype(K.dtype), float(np.trace(K)) / n
+            self.shift = shift if shift > 0 else 1.0
+            W = self.product - (self.u @ self.product + self.shift) / 2 * self.u
+            subtract_rank_two(K.T, _column(self.u, K.dtype), _column(W, K.dtype))
+            right = right - np.outer(self.u, self.along)
+        self.right = right.astype(K.dtype)
 
-
-def _factors_path(
-    K: np.ndarray, alphas: np.ndarray, Y: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray] | None]:
-    """As `BandForm.path`, with a factor for every α; of K the lower triangle of its transpose is read."""
-    rounding = len(K) * float(np.finfo(K.dtype).eps) * float(np.abs(np.diagonal(K)).max())
-    for alpha in alphas:
+    def solve(self, alpha: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """As a point of `BandForm.path`, by a factor for this α."""
+        K = self.K
+        rounding = len(K) * float(np.finfo(K.dtype).eps) * float(np.abs(np.diagonal(K)).max())
         M = K.T.copy(order="F")
         M.flat[:: len(K) + 1] += alpha
         try:
             factor = factorise(M)
         except LinAlgError:
-            yield None
-            continue
+            return None
         # Of a positive semi-definite K no pivot is smaller than α.
         if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
-            yield None
-        else:
-            yield solve(factor, Y), inverse_diagonal(factor)
+            return None
+        return solve(factor, self.right), inverse_diagonal(factor)
+
+    def point(self, alpha: float, Z: np.ndarray, diagonal: np.ndarray) -> RidgePoint:
+        """The fit and its errors, from a solution and the diagonal of the inverse."""
+        Z, diagonal = Z.astype(np.float64), diagonal.astype(np.float64)
+        intercept = np.zeros(Z.shape[1])
+        if self.fit_intercept:
+            diagonal -= self.u**2 / (self.shift + alpha)
+            Z -= np.outer(self.u, self.u @ Z)
+            intercept = (self.along - self.product @ Z) / self.total
+        coef = self.root[:, None] * Z
+        return RidgePoint(coef, intercept, _left_out(coef, diagonal, alpha, self.weight))
 
 
 def minimum_norm(
