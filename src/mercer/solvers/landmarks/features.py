@@ -9,6 +9,7 @@ of these verbs is a pass over the rows of K.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
@@ -28,6 +29,10 @@ _PRODUCT_SPEED = 1.75
 #: An error of a preconditioner, as a part of the penalty, that costs no iteration; and one of the system
 #: itself, of which a step of Newton's method sees nothing.
 SLACK, SLACK_OF_SYSTEM = 0.1, 1e-3
+#: The error of single precision, as a part of the penalty, up to which it costs few iterations.
+_MOST_ROUGH = 2.0
+#: and how far it may move features, whose length is that of Φ(x) at most.
+_MOST_MOVED = 0.1
 #: Units of the precision of K, relative to each diagonal entry, that are added before a factorisation: a
 #: matrix that is not positive definite by rounding alone becomes so.
 _UNITS = 512.0
@@ -89,6 +94,17 @@ class Features:
     def rough(self) -> Passes | None:
         """K in single precision, a pass over which takes half the time; None where there is no such."""
         return self.K.rough()
+
+    def is_rough_enough(self, weight: np.ndarray, penalty: float) -> bool:
+        """Whether Φ̃ᵀWΦ̃ in single precision is right to a small multiple of the penalty.
+
+        Rounding k(x, Z) moves φ(x) by ε ‖k(x, Z)‖ ‖T⁻¹‖, about, of every row independently.
+        """
+        if self.rough is None:
+            return False
+        rows = math.sqrt(float(weight.sum()) * float(weight.max(initial=0.0)))
+        moved = float(np.finfo(np.float32).eps) * math.sqrt(self.basis.amplification)
+        return moved <= _MOST_MOVED and rows * moved <= _MOST_ROUGH * penalty
 
     def some(self, rows: np.ndarray) -> Features:
         """The same model for some of the rows."""

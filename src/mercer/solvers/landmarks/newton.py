@@ -130,7 +130,7 @@ class _Run:
         self.iterations = self.waited = 0
         self.is_cut = self.is_stuck = False
         #: whether products with the Hessian are in single precision
-        self.is_rough = features.rough is not None
+        self.is_rough = True
         #: whether the preconditioner is of all rows that count
         self.is_exact = False
         #: where the preconditioner was made, and of which curvatures
@@ -344,6 +344,7 @@ class _Run:
             square[-1, -1] += 1e-10 * (self.penalty + float(square[-1, -1]))
         self.near = self.features.inverse(square, self.penalty)
         self.weight, self.made_at = weight, u
+        self.is_rough &= self.features.is_rough_enough(weight, self.penalty)
 
     def own_curvature(self, point: _Point) -> np.ndarray:  # (n,)
         """The largest second derivative of R in a single value of each row."""

@@ -71,7 +71,7 @@ def restricted_ridge(
         right,
         max_iter=max_iter,
         precondition=near,
-        rough=None if features.rough is None else rough,
+        rough=rough if features.is_rough_enough(weight, alpha) else None,
         control=control,
         enough=enough,
     )
