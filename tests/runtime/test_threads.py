@@ -145,6 +145,14 @@ def test_threads_are_kept_from_one_run_to_the_next():
     assert threading.active_count() <= max(before, 1 + max(2, available_cores() - 1))
 
 
+def test_a_run_that_was_over_before_its_call_was_heard_leaves_its_place_to_the_next():
+    for _ in range(200):
+        barrier = threading.Barrier(2, timeout=20)
+        with config(threads=2):
+            run(lambda _: None, range(2))
+            run(lambda _, barrier=barrier: barrier.wait(), range(2))  # passes only if two threads are at it
+
+
 def test_data_are_let_go_when_a_run_is_over():
     class Data:
         pass

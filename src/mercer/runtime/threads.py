@@ -14,11 +14,11 @@ inside an estimator and inside `run`; a large factorisation that is LAPACK's own
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context, copy_context
 from functools import cache, wraps
-from queue import SimpleQueue
 from threading import Condition, Lock, Thread, get_ident
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -215,6 +215,10 @@ class _Job:
         self._helpers = 0
         self._error: BaseException | None = None
 
+    @property
+    def is_over(self) -> bool:
+        return self._task is None
+
     def work(self) -> None:
         """Take tasks until none is left."""
         with threads_within(self._share):
@@ -263,31 +267,35 @@ class _Crew:
     """The threads of the process that wait for a job to help with; each of them begins when it is needed."""
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Context, _Job]] = SimpleQueue()
-        self._lock = Lock()
+        self._calls: deque[tuple[Context, _Job]] = deque()
+        self._called = Condition(Lock())
         self._size = self._busy = 0
 
     def help(self, job: _Job, helpers: int, most: int) -> None:
         """Call so many helpers; no more than ``most``, or than there are cores, are ever made."""
         most = max(most, available_cores() - 1)
-        with self._lock:
-            waiting = self._calls.qsize()
+        with self._called:
+            # A job of short tasks may be over before its call is heard: that call must not take a place.
+            self._calls = deque(call for call in self._calls if not call[1].is_over)
+            waiting = len(self._calls)
             for _ in range(min(helpers - (self._size - self._busy - waiting), most - self._size)):
                 Thread(target=self._member, name="mercer", daemon=True).start()
                 self._size += 1
             helpers = min(helpers, self._size - waiting)  # calls that nobody can hear are not made
-        for _ in range(helpers):
-            self._calls.put((copy_context(), job))
+            self._calls.extend((copy_context(), job) for _ in range(helpers))
+            self._called.notify(helpers)
 
     def _member(self) -> None:
         while True:
-            context, job = self._calls.get()
-            with self._lock:
+            with self._called:
+                while not self._calls:
+                    self._called.wait()
+                context, job = self._calls.popleft()
                 self._busy += 1
             try:
                 context.run(job.assist)
             finally:
-                with self._lock:
+                with self._called:
                     self._busy -= 1
             del context, job
 

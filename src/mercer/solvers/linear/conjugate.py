@@ -6,7 +6,7 @@ Stop      column by column when ‖y - Ax‖ ≤ tol · ‖y‖, with the residu
           where rounding ends the progress before that, ``rounded`` says so
 Cost      one product A @ V per iteration, V having the columns that are not done, and one more at the end
 Rough     where a cheaper product is near A @ V, steps take that one, and the residual from x is taken after
-          every fall by four digits; where it has not fallen by half, A itself is taken from there on
+          every fall by four digits; where it has not fallen to two thirds, A itself is taken from there on
 
 Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, J. Research of the National
 Bureau of Standards 49 (1952), 409-436.
@@ -31,8 +31,8 @@ __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugat
 Multiply = Callable[[np.ndarray], np.ndarray]
 
 #: The fall of the residual, or the number of steps, after which one of rough products is computed anew, and
-#: the fall that shows that they help.
-_ROUGH_FALL, _ROUGH_STEPS, _ROUGH_HELP = 1e-4, 50, 0.5
+#: the fall that shows that they help; and how much further than asked rough steps go.
+_ROUGH_FALL, _ROUGH_STEPS, _ROUGH_HELP, _ROUGH_MARGIN = 1e-4, 50, 0.7, 0.5
 #: A residual that was carried along and is so small beside y has no digit of the true one, in any precision:
 #: the true one is computed then. Further products would be of numbers that underflow in float32.
 _NOTHING = float(np.finfo(np.float64).eps) ** 2
@@ -228,7 +228,8 @@ class _System:
         if not self.is_rough:
             return limit
         is_long = self.iterations - self.begun >= _ROUGH_STEPS
-        return np.maximum(limit, (math.inf if is_long else _ROUGH_FALL * self.begun_at))
+        # Rough steps go a little further: what is true of their residual is a little larger.
+        return np.maximum(_ROUGH_MARGIN * limit, math.inf if is_long else _ROUGH_FALL * self.begun_at)
 
     def certify(self, limit: np.ndarray) -> bool:
         """Whether the residuals are within the limit, or come no closer; if not, go on from them."""
