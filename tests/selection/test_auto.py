@@ -173,6 +173,15 @@ def test_the_scale_of_the_numbers_does_not_matter(wave, size):
     assert labels.score(X * size, y > 0) == AutoKernelClassifier().fit(X, y > 0).score(X, y > 0)
 
 
+@pytest.mark.parametrize("far", [1e3, 1e8])
+def test_a_linear_kernel_far_from_zero(rng, far):
+    """The noise is 0.1 and the weights are known to 0.1 / √300, about; without an origin errors are of 2."""
+    X, new = rng.normal(size=(300, 3)), rng.normal(size=(100, 3))
+    weights = np.array([1.0, 2.0, -1.0])
+    model = AutoKernelRegressor([Linear()]).fit(X + far, X @ weights + 0.1 * rng.normal(size=300))
+    assert np.abs(model.predict(new + far) - new @ weights).max() < 0.1
+
+
 def test_what_the_evidence_of_few_points_spoils_is_undone():
     """Sixty points, a fifth of the labels wrong: the evidence of all is best where K is the unit matrix."""
     rng = np.random.default_rng(5)

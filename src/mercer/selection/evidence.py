@@ -27,6 +27,7 @@ from mercer.data import points as data
 from mercer.data.sparse import dense
 from mercer.data.types import Points
 from mercer.errors import InputError
+from mercer.estimators.shared.origin import moved, origin_of
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.derivative import DistanceSlope
@@ -130,6 +131,7 @@ def learn(
     True
     """
     Y = Y - Y.mean(axis=0)
+    X = moved(X, origin_of(kernel, X, is_free=True))
     space = _Space.of(kernel, names, tied)
     unit = _unit(kernel, X)
     least, most = (unit * side for side in _NOISE_BOUNDS)

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.data import points as data
 from mercer.data.folds import stratified_folds
 from mercer.data.types import Points
+from mercer.estimators.shared.origin import moved, origin_of
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -55,6 +56,7 @@ def least_left_out(
 ) -> tuple[float, float]:
     """The root of the least mean squared error left out, and its penalty: downhill from that near to one."""
     with single_threaded_blas():
+        X = moved(X, origin_of(kernel, X, is_free=True))
         K = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
         start = int(np.abs(np.log(penalties / near)).argmin())
         penalty, error = ridge_valley(K, Y, penalties, start)
