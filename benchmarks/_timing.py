@@ -87,12 +87,18 @@ def machine() -> str:
 
 
 def write(name: str, *tables: Table) -> None:
-    """The tables as ``benchmarks/results/NAME.md``, or ``NAME-busy.md`` beside busy neighbours."""
+    """The tables as ``benchmarks/results/NAME.md``, or ``NAME-busy.md`` beside busy neighbours.
+
+    Tables of the file with other titles stay: a benchmark may have run in part.
+    """
     name += "-busy" if neighbours() else ""
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}.md"
-    path.write_text(f"# {name}\n\n{machine()}\n\n" + "\n".join(table.markdown() for table in tables), "utf-8")
+    parts = path.read_text("utf-8").split("\n## ")[1:] if path.exists() else []
+    sections = {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
+    sections |= {table.title: f"{table.markdown().rstrip()}\n" for table in tables}
+    path.write_text(f"# {name}\n\n{machine()}\n\n" + "\n".join(sections.values()), "utf-8")
     print(f"\nwritten: {path.relative_to(Path(__file__).parent.parent)}")
 
 
