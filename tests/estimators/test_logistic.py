@@ -599,5 +599,7 @@ def test_a_warm_start_on_landmarks_gets_to_the_same_minimum_sooner(rng, classes)
     cold = KernelLogisticRegression(Gaussian(1.0), C=1.1, landmarks=X[:30], tol=1e-6).fit(X, y)
     gaps = warm.report_.gap + cold.report_.gap
     assert abs(warm.report_.objective - cold.report_.objective) <= gaps and warm.n_iter_ < cold.n_iter_
-    fewer = warm.set_params(landmarks=X[:20]).fit(X, y)  # Another size: there is nothing to start from.
+    fewer = warm.set_params(landmarks=X[:20]).fit(X, y)  # The last function is projected on these.
     assert fewer.report_.converged and len(fewer.expansion_) == 20
+    other = fewer.set_params(landmarks=X[:20, :1]).fit(X[:, :1], y)  # Other columns: it starts at zero.
+    assert other.report_.converged and other.n_features_in_ == 1

@@ -248,6 +248,14 @@ def test_a_factor_of_low_rank_makes_small_penalties_practical(rng, weighted):
     assert model.report_.memory - free.memory >= 8 * 800 * 200
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_factor_in_float32_makes_the_iterations_few_in_any_precision(rng, dtype):
+    X = rng.normal(size=(300, 2))
+    with config(dtype=dtype):
+        model = KernelRidge(1e-2, kernel=Gaussian(1.0), solver="mixed").fit(X, np.sin(X[:, 0]))
+    assert model.report_.converged and model.report_.iterations <= 10
+
+
 def test_a_factor_that_does_not_fit_is_refused_or_left_out_and_told(rng):
     X, y = rng.normal(size=(3000, 3)), rng.normal(size=3000)
     large = KernelRidge(1.0, kernel=Gaussian(1.0), solver="cg", rank=2000)

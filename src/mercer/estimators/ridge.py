@@ -440,13 +440,14 @@ class KernelRidge(
     ) -> _Solution:
         """By products with K, which some factor of it makes fewer, or with its blocks."""
         near, rough, K = None, None, gram
-        if plan.method in (Method.MIXED, Method.LAZY) and gram.dtype == np.float64:
+        gains = plan.method is Method.LAZY and gram.dtype == np.float64 and self.kernel_.domain.is_vectors
+        if gains or plan.method is Method.MIXED:
             with config(dtype="float32"):
                 single = Gram(self.kernel_, X, cache=0)
-            if plan.method is Method.MIXED:
-                near = single_inverse(single, weight, float(alphas.min()))
-            elif self.kernel_.domain.is_vectors:
+            if gains:
                 rough = single
+            else:
+                near = single_inverse(single, weight, float(alphas.min()))
         steps = self.max_iter * (blocks_per_pass(len(Y)) if plan.method is Method.BLOCKS else 1)
         with self._control(WORDS[plan.method], steps, X, Y, weight, self.kernel_) as control:
             options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "control": control}

@@ -298,8 +298,13 @@ class Restricted:
         return out
 
     def start(self, near: Expansion | None, functions: int | None) -> np.ndarray | None:  # (M + 1, m)
-        """u of another function, or of so many, projected on the landmarks: w = T⁻ᵀf(Z)."""
+        """u of another function, or of so many, projected on the landmarks: w = T⁻ᵀf(Z).
+
+        None where it is of points with other columns, or where there were more functions or fewer.
+        """
         if near is None or near.coef.shape[1:] != (() if functions is None else (functions,)):
+            return None
+        if getattr(near.anchors, "shape", ())[1:] != getattr(self.points, "shape", ())[1:]:
             return None
         b = np.atleast_1d(near.intercept)
         values = near(self.points).reshape(len(self.kept), -1) - b

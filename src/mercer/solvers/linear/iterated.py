@@ -64,7 +64,7 @@ def iterated_ridge(
                 for alpha in np.unique(systems.shifts)
             }
             options["precondition"] = [inverses[shift] for shift in systems.shifts]
-            if _ROUNDING * _norm(near.factor) > systems.shifts.min():
+            if _ROUNDING * _norm(near.factor, weight) > systems.shifts.min():
                 rough = None
 
     def product_with(K: Any) -> Multiply:
@@ -82,9 +82,9 @@ def iterated_ridge(
     return systems.result(found.solution, found.residual, found)
 
 
-def _norm(L: np.ndarray) -> float:  # (n, rank)
-    """‖LLᵀ‖, from below and to within a tenth or so."""
+def _norm(L: np.ndarray, weight: np.ndarray) -> float:  # (n, rank), (n,)
+    """‖SLLᵀS‖ = ‖LᵀWL‖, from below and to within a tenth or so."""
     v = np.ones(L.shape[1])
     for _ in range(_POWERS):
-        v = L.T @ (L @ (v / np.linalg.norm(v)))
+        v = L.T @ (weight * (L @ (v / np.linalg.norm(v))))
     return float(np.linalg.norm(v))
