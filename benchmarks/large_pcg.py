@@ -1,16 +1,16 @@
 """Ridge regression where K does not fit: conjugate gradients with a factor of low rank, at small penalties.
 
-Run with ``python -m benchmarks.large_pcg [points]``; without a number on all training points of kin40k and
-protein, which takes an hour on two cores. The width of the kernel and α are those that leave-one-out errors
-choose on 3,000 points. Then come fits at that α and at smaller ones, to a residual of 1e-6: the products with
-K, with the factor and without it, and the largest difference of predictions from those of the Cholesky
-factorisation, where there is memory for one; y has the spread 1. Needs the real data
-(``benchmarks/_data.py``).
+Run with ``python -m benchmarks.large_pcg``: on all training points of kin40k and protein, which takes an
+hour on two cores; ``--points``, ``--tables`` and ``--smaller`` ask for less. The width of the kernel and α
+are those that leave-one-out errors choose on 3,000 points. Then come fits at that α and at smaller ones, to
+a residual of 1e-6: the products with K, with the factor and without it, and the largest difference of
+predictions from those of the Cholesky factorisation, where there is memory for one; y has the spread 1.
+Needs the real data (``benchmarks/_data.py``).
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
 from functools import partial
@@ -24,7 +24,6 @@ from mercer import Gaussian, KernelLogisticRegression, KernelRidge, KernelRidgeC
 
 BUDGET = "4GiB"
 TOL = 1e-6
-SMALLER_ALPHAS = (1e-2, 1e-3, 1e-4)
 #: products after which conjugate gradients without a factor are given up
 PATIENCE = 150
 
@@ -52,10 +51,11 @@ def chosen(X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     return float(model.kernel_.sigma), float(model.alpha_)
 
 
-def ridge(points: int | None) -> Table:
+def ridge(name: str, points: int | None, smaller: list[float]) -> Table:
+    X, y, X_test, y_test = data(name, points)
+    n = len(X)
     table = Table(
-        f"Kernel ridge, float64, residual {TOL:g}, a budget of {BUDGET}",
-        "data",
+        f"Kernel ridge on {name}, {n:,} × {X.shape[1]}, float64, residual {TOL:g}, a budget of {BUDGET}",
         "α",
         "σ",
         "rank",
@@ -66,40 +66,36 @@ def ridge(points: int | None) -> Table:
         "largest difference",
         "test RMSE",
     )
-    for name in ("kin40k", "protein"):
-        X, y, X_test, y_test = data(name, points)
-        sigma, best = chosen(X, y)
-        n = len(X)
-        fits_here = 8 * n * n * 1.3 < _memory()
-        for alpha in (best, *(a for a in SMALLER_ALPHAS if a < best)):
-            options: dict[str, Any] = {"kernel": Gaussian(sigma), "tol": TOL}
-            with config(memory=BUDGET):
-                quick = KernelRidge(alpha, solver="cg", **options)
-                took, _ = seconds(partial(quick.fit, X, y))
-            without = "–"  # more than at the largest α, which comes first
-            if alpha == best:
-                plain = KernelRidge(alpha, solver="cg", rank=0, max_iter=PATIENCE, **options)
-                seconds(partial(plain.fit, X, y))
-                without = str(plain.report_.iterations) if plain.report_.converged else f"> {PATIENCE}"
-            predicted = quick.predict(X_test)
-            exact_took, difference = float("nan"), float("nan")
-            if fits_here:
-                exact = KernelRidge(alpha, solver="cholesky", kernel=Gaussian(sigma))
-                exact_took, _ = seconds(partial(exact.fit, X, y))
-                difference = float(np.abs(exact.predict(X_test) - predicted).max())
-            error = float(np.sqrt(np.mean((predicted - y_test) ** 2)))
-            table.add(
-                f"{name} {n:,} × {X.shape[1]}",
-                alpha,
-                sigma,
-                quick.report_.plan.rank,
-                quick.report_.iterations,
-                took,
-                without,
-                exact_took,
-                difference,
-                error,
-            )
+    sigma, best = chosen(X, y)
+    fits_here = 8 * n * n * 1.3 < _memory()
+    for alpha in (best, *(a for a in smaller if a < best)):
+        options: dict[str, Any] = {"kernel": Gaussian(sigma), "tol": TOL}
+        with config(memory=BUDGET):
+            quick = KernelRidge(alpha, solver="cg", **options)
+            took, _ = seconds(partial(quick.fit, X, y))
+        without = "–"  # more than at the largest α, which comes first
+        if alpha == best:
+            plain = KernelRidge(alpha, solver="cg", rank=0, max_iter=PATIENCE, **options)
+            seconds(partial(plain.fit, X, y))
+            without = str(plain.report_.iterations) if plain.report_.converged else f"> {PATIENCE}"
+        predicted = quick.predict(X_test)
+        exact_took, difference = float("nan"), float("nan")
+        if fits_here:
+            exact = KernelRidge(alpha, solver="cholesky", kernel=Gaussian(sigma))
+            exact_took, _ = seconds(partial(exact.fit, X, y))
+            difference = float(np.abs(exact.predict(X_test) - predicted).max())
+        error = float(np.sqrt(np.mean((predicted - y_test) ** 2)))
+        table.add(
+            alpha,
+            sigma,
+            quick.report_.plan.rank,
+            quick.report_.iterations,
+            took,
+            without,
+            exact_took,
+            difference,
+            error,
+        )
     return table
 
 
@@ -143,6 +139,18 @@ def _memory() -> int:
     return available_memory()
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--points", type=int, help="of each table, all by default")
+    parser.add_argument("--tables", nargs="*", default=["kin40k", "protein"])
+    parser.add_argument("--smaller", type=float, nargs="*", default=[1e-2, 1e-3, 1e-4], help="penalties")
+    parser.add_argument("--ridge-only", action="store_true")
+    options = parser.parse_args()
+    for name in options.tables:
+        write("large_pcg", ridge(name, options.points, options.smaller))
+    if not options.ridge_only:
+        write("large_pcg", logistic(options.points))
+
+
 if __name__ == "__main__":
-    chosen_points = int(sys.argv[1]) if len(sys.argv) > 1 else None
-    write("large_pcg", ridge(chosen_points), logistic(chosen_points))
+    main()

@@ -5,7 +5,7 @@ Reduce    panel by panel: the QR factorisation of w columns below the band gives
           applied from both sides as K -= V Wᵀ + W Vᵀ. All work is matrix products; no eigenvalue is computed.
 For an α  B + αI = L Lᵀ, block by block, and with the rows qᵢ of Q
               (K + αI)⁻¹ Y = Q L⁻ᵀ L⁻¹ Qᵀ Y,     [(K + αI)⁻¹]ᵢᵢ = ‖L⁻¹ qᵢ‖²
-Cost      8/3 n³ once, 2 n² w for each α; memory n², K's own, and 10 n w
+Cost      8/3 n³ once, 2 n² w for each α; memory n², K's own, and 20 n w
 
 An eigendecomposition gives the same from 9 n³ and more, a third of it bound by memory. The reduction:
 Bischof, Lang and Sun, A framework for symmetric band reduction, ACM Trans. Math. Software 26 (2000), 581-601.
@@ -35,8 +35,10 @@ from mercer.solvers.linear.strips import strips
 __all__ = ["BandForm"]
 
 _WIDTH = 64
-_TOGETHER = 4  # penalties worked on at a time: their factors are held
-_ROWS = 512  # of Q, per task: two blocks of them fit a cache, and calls from Python are few
+_TOGETHER = 8  # penalties worked on at a time: their factors are held
+#: The rows of Q of a task: two blocks of them are two megabytes, and a call from Python is a fifth of a millisecond's
+#: work. With shorter calls the threads wait for the interpreter more than they work.
+_ROWS = 2048
 
 #: where a panel's reflection begins, and its τ and T
 Factor = tuple[int, np.ndarray, np.ndarray]
@@ -86,13 +88,8 @@ class BandForm:
         right = product(self.Q, np.asfortranarray(Y), transpose=True)
         alphas = [float(alpha) for alpha in alphas]
         for start in range(0, len(alphas), _TOGETHER):
-            some = alphas[start : start + _TOGETHER]
-            factors: list[Blocks | None] = [None] * len(some)
-
-            def task(i: int, some: list[float] = some, factors: list[Blocks | None] = factors) -> None:
-                factors[i] = self._factor(some[i])
-
-            run(task, range(len(some)))
+            # The calls of a factor are so short that threads would only wait for the interpreter.
+            factors = [self._factor(alpha) for alpha in alphas[start : start + _TOGETHER]]
             found = [factor for factor in factors if factor is not None]
             solved = iter(zip(self._solutions(found, right), self._diagonals(found), strict=True))
             for factor in factors:
