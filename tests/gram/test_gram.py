@@ -24,9 +24,11 @@ from mercer import (
     Polynomial,
     Precomputed,
     Spectrum,
+    Subsequence,
     config,
 )
 from mercer.errors import InputError, MemoryBudgetError
+from mercer.runtime.threads import run
 
 BACKENDS = ["numpy", "numba", "torch"]
 KERNEL = Gaussian(sigma=2.0) + Polynomial(2, c=1.0)
@@ -183,6 +185,30 @@ def test_threads_change_nothing(backend, threads, rng):
         together = K.dense(), K @ V, K.rows(range(700))
     for a, b in zip(alone, together, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "points"),
+    [
+        (Subsequence(3), ["kernel", "colonel", "method", "methods"] * 10),  # A pair may take a second.
+        (Laplacian(gamma=1.0), np.zeros((600, 4))),  # It has no product of matrices.
+    ],
+    ids=["objects", "no matrix product"],
+)
+def test_threads_share_what_takes_long(kernel, points, monkeypatch):
+    shared = []
+
+    def shares(task, tasks, threads=None):
+        tasks = list(tasks)
+        shared.append((len(tasks), threads))
+        run(task, tasks, threads)
+
+    monkeypatch.setattr("mercer.gram.gram.run", shares)
+    K = Gram(kernel, points)
+    K.dense()
+    K @ np.ones(len(points))
+    assert len(shared) == 2
+    assert all(tasks > 1 and threads is None for tasks, threads in shared)
 
 
 # --- inputs --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError, SlowPathWarning, warn_user
 from mercer.gram.backends import make_backend
-from mercer.gram.backends.base import Backend, Tile, cut
+from mercer.gram.backends.base import Tile, cut
 from mercer.gram.sides import OtherGrams, Sides, check_domain, point_values, prepare, prepare_left
 from mercer.gram.sparse import sparse_matrix, sparse_or_none
 from mercer.kernels.base import Kernel
@@ -39,8 +39,11 @@ _UNASKED_BYTES = 2**20
 _COMBINED = 512
 #: Multiplications of a product below which OpenBLAS takes one thread by itself.
 _WORTH_A_LIMIT = 2**18
-#: Pairs of points below which threads take longer to start (some 0.1 ms) than one of them to compute all.
+#: Pairs of vectors below which threads take longer to start (some 0.1 ms) than one of them to compute all.
 _WORTH_THREADS = 2**17
+#: Into how many ranges objects are cut, whose pairs may take a microsecond or a second each: tasks that are
+#: many beside the threads end at about the same time. A range has so many objects at least.
+_OBJECT_RANGES, _FEWEST_OBJECTS = 32, 4
 
 
 class Gram:
@@ -115,6 +118,7 @@ class Gram:
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
         self._width = sum(view.width for view in sides.right.views if view.norms.size)
+        self._has_objects = any(isinstance(plane, External) for plane in program.planes)
         self._cache = RowStore(self.shape[1], self.dtype, cache)
 
     def is_of(self, kernel: Kernel, Y: Points, now: Settings) -> bool:
@@ -326,25 +330,34 @@ class Gram:
 
     def _fill(self, x: Any, y: Any, out: np.ndarray, mirror: bool = False) -> None:
         """The matrix of two prepared sides into ``out``."""
-        tiles = _tiles(x, y, out.shape, self._backend, mirror)
+        tiles = _tiles(x, y, out.shape, self._task(*out.shape), mirror)
         self._run(lambda tile: self._backend.fill(tile, out), tiles, out.size)
 
     def _scatter(self, tile: Tile[Any], out: np.ndarray, places: np.ndarray) -> None:
         """The rows of a tile into ``out[places]``, some columns for each thread."""
         n, m = tile.shape
-        strips = tile.strips(_columns(n, self._backend))
+        strips = tile.strips(self._task(n, m)[1])
         self._run(lambda strip: self._backend.scatter(strip, out, places), strips, n * m)
 
     def _multiply(self, y: Any, V: np.ndarray, out: np.ndarray) -> None:
         """K(X, y) @ V added to ``out``, some rows for each thread."""
         n, m = self.shape[0], len(V)
-        tiles = [Tile(self._x, y, i, (0, m)) for i in cut(n, self._backend.rows)]
+        tiles = [Tile(self._x, y, i, (0, m)) for i in cut(n, self._task(n, m)[0])]
         self._run(lambda tile: self._backend.multiply(tile, V, out), tiles, n * m)
 
+    def _task(self, n: int, m: int) -> tuple[int, int]:
+        """How many rows and columns of an n × m matrix are a task for one thread."""
+        rows, columns = self._backend.rows, max(self._backend.columns, _WORTH_THREADS // n)
+        if self._has_objects:
+            rows = min(rows, max(_FEWEST_OBJECTS, -(-n // _OBJECT_RANGES)))
+            columns = min(columns, max(_FEWEST_OBJECTS, -(-m // _OBJECT_RANGES)))
+        return rows, columns
+
     def _run(self, task: Callable[[Any], None], tasks: Iterable[Any], pairs: int) -> None:
-        alone = self._backend.is_parallel or pairs < _WORTH_THREADS
+        is_little = pairs < _WORTH_THREADS and not self._has_objects
+        alone = self._backend.is_parallel or is_little
         with self._backend.session():
-            if pairs * self._width < _WORTH_A_LIMIT:
+            if is_little and pairs * self._width < _WORTH_A_LIMIT:
                 for item in tasks:
                     task(item)
             else:
@@ -377,19 +390,13 @@ def compare_parts(X: Any) -> Any:
 _OTHERS = OtherGrams(_mean, compare_parts)
 
 
-def _columns(n: int, backend: Backend[Any]) -> int:
-    """How many columns of n rows make a task for one thread."""
-    return max(backend.columns, _WORTH_THREADS // n)
-
-
 def _tiles(
-    x: Any, y: Any, shape: tuple[int, ...], backend: Backend[Any], mirror: bool
+    x: Any, y: Any, shape: tuple[int, ...], task: tuple[int, int], mirror: bool
 ) -> Iterator[Tile[Any]]:
     """Tiles of the whole matrix; only those that touch the lower triangle when they are mirrored."""
     n, m = shape
-    step = backend.rows if mirror else _columns(n, backend)
-    for i in cut(n, backend.rows):
-        for j in cut(m, step):
+    for i in cut(n, task[0]):
+        for j in cut(m, task[0] if mirror else task[1]):
             if not mirror or j[0] < i[1]:
                 yield Tile(x, y, i, j, mirror)
 
