@@ -95,6 +95,25 @@ def test_other_formats_are_looked_at_before_they_are_converted(form):
         columns(X, [0])
 
 
+def test_blocks_and_lists_are_looked_at_too():
+    blocks, whole = sparse.bsr_array(np.eye(6), blocksize=(2, 3)), np.eye(6)
+    np.testing.assert_array_equal(Linear()(blocks), whole)
+    blocks.indices[1] = 9
+    with pytest.raises(InputError, match="an entry in block column 9, and 2 block columns"):
+        Linear()(blocks)
+    blocks.indptr[-1] = 10**7
+    with pytest.raises(InputError, match="an indptr that ends at 10000000"):
+        Linear()(blocks)
+    lists = sparse.lil_array(whole)
+    np.testing.assert_array_equal(Linear()(lists), whole)
+    lists.rows[2] = [9]
+    with pytest.raises(InputError, match="an entry in column 9, and 6 columns"):
+        mercer.Perceptron().fit(whole, np.arange(6) % 2).predict(lists)
+    lists.rows[2] = [0, 1, 2, 3, 4]
+    with pytest.raises(InputError, match="rows with other numbers of columns and of values"):
+        Linear()(lists)
+
+
 def test_what_is_only_unusual_is_put_right_on_a_copy():
     """Unsorted, repeated, of 64 bits, or too long: the same values, and the caller's matrix as it was."""
     values, indices, indptr = np.array([1.0, 2.0, 4.0, 8.0, 99.0]), [3, 0, 3, 1, 77], [0, 3, 4]

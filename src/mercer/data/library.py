@@ -10,10 +10,10 @@ __all__ = ["is_frame", "library_of"]
 
 
 def library_of(X: object) -> str | None:
-    """The name of pandas, polars or torch, if X is an object of one of them."""
+    """The name of pandas, polars, torch or networkx, if X is an object of one of them."""
     for ancestor in type(X).__mro__:
         library = ancestor.__module__.partition(".")[0]
-        if library in ("pandas", "polars", "torch"):
+        if library in ("pandas", "polars", "torch", "networkx"):
             return library
     return None
 

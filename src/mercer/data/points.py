@@ -393,15 +393,24 @@ def take(X: Any, index: Any) -> Any:
 
 
 def copied(X: Any) -> Any:
-    """The points in a container of their own, for what is kept after the caller may change his.
+    """What the caller cannot change: points, or one of them that is a list, an array or a graph.
 
-    >>> words = ["a", "b"]
-    >>> copied(words), copied(words) is words
-    (['a', 'b'], False)
+    Objects of other types are the same ones, for nobody but their author knows how to copy them.
+
+    >>> bags = [["a", "b"], ["c"]]
+    >>> own = copied(bags)
+    >>> bags[1].append("d")
+    >>> own
+    [['a', 'b'], ['c']]
     """
-    if hasattr(X, "copy"):
-        return X.copy()
-    return X.clone() if hasattr(X, "clone") else list(X)
+    if type(X) in (list, tuple, set):
+        return type(X)(map(copied, X))
+    if type(X) is dict:
+        return {key: copied(value) for key, value in X.items()}
+    if library_of(X) == "polars":
+        return X.clone()
+    is_known = isinstance(X, np.ndarray) or sparse.issparse(X) or library_of(X) in ("pandas", "networkx")
+    return X.copy() if is_known else X
 
 
 def stack(a: Any, b: Any) -> Any:

@@ -6,6 +6,7 @@ arrays. Every matrix of a caller is looked at here once, in time proportional to
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -40,11 +41,17 @@ def require_indices(X: sparse.sparray, name: str = "X") -> None:
     Traceback (most recent call last):
     mercer.errors.InputError: X has an entry in column 7, and 2 columns: make the matrix anew from rows, ...
     """
-    if X.format in ("csr", "csc"):
-        long, short = (0, 1) if X.format == "csr" else (1, 0)
-        words = ("row", "column")
-        _require_starts(X.indptr, X.shape[long], len(X.indices), len(X.data), words[long], name)
-        _require_range(X.indices[: X.indptr[-1]], X.shape[short], words[short], name)
+    if X.format in ("csr", "csc", "bsr"):
+        long, short = (1, 0) if X.format == "csc" else (0, 1)
+        words, sizes = ("row", "column"), X.shape
+        if X.format == "bsr":
+            words, sizes = ("block row", "block column"), np.floor_divide(X.shape, X.blocksize)
+        _require_starts(X.indptr, sizes[long], len(X.indices), len(X.data), words[long], name)
+        _require_range(X.indices[: X.indptr[-1]], sizes[short], words[short], name)
+    elif X.format == "lil":
+        if list(map(len, X.rows)) != list(map(len, X.data)):
+            raise InputError(f"{name} has rows with other numbers of columns and of values: {_REMEDY}")
+        _require_range(np.fromiter(chain(*X.rows), np.int64), X.shape[1], "column", name)
     elif X.format == "coo":
         if len({len(X.data), *map(len, X.coords)}) > 1:
             raise InputError(

@@ -1,5 +1,6 @@
 """A fitted model does not change when the caller's arrays do."""
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 import mercer
-from mercer import Gaussian
+from mercer import Delta, Gaussian, GeneralSetKernel, Min, SetKernel, ShortestPath
 
 FORMS = {
     "dense": np.array,
@@ -100,3 +101,46 @@ def test_so_it_does_with_functions_of_points(rng, kind, kernel):
     X[:] = 7.0
     for old, now in zip(before, outputs(model, new), strict=True):
         assert np.array_equal(old, now)
+
+
+def bags():
+    return [["ab"], ["ab", "c"], ["c", "d"], ["d"], ["e", "f"], ["f"]]
+
+
+def graphs():
+    return [nx.path_graph(n) for n in (2, 3, 4, 5, 6, 7)]
+
+
+def clouds():
+    return [np.arange(6.0).reshape(3, 2) + i for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    "kind", [mercer.KernelPCA, mercer.KernelLogisticRegression, mercer.SVC, mercer.ParzenClassifier]
+)
+@pytest.mark.parametrize(
+    ("kernel", "make", "change"),
+    [
+        (GeneralSetKernel(Delta(), Min()), bags, lambda bag: bag.append("ab")),
+        (ShortestPath(), graphs, lambda graph: graph.add_edge(0, 9)),
+        (SetKernel(Gaussian(1.0)), clouds, lambda cloud: cloud.fill(1.0)),
+    ],
+)
+def test_so_it_does_where_the_objects_themselves_change(kind, kernel, make, change):
+    X, new = make(), make()
+    model = kind(kernel=kernel).fit(X, np.arange(6) % 2)
+    before = outputs(model, new)
+    for x in X:
+        change(x)
+    for old, now in zip(before, outputs(model, new), strict=True):
+        assert np.array_equal(old, now)
+
+
+def test_so_it_does_point_by_point():
+    X = bags()
+    model = mercer.KernelPerceptron(kernel=GeneralSetKernel(Delta(), Min()))
+    model.partial_fit(X[:3], [0, 1, 0], classes=[0, 1]).partial_fit(X[3:], [1, 0, 1])
+    before = model.decision_function(bags())
+    for bag in X:
+        bag[:] = ["ab"]
+    assert np.array_equal(model.decision_function(bags()), before)

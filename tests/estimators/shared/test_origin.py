@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from mercer import SVC, SVR, Gaussian, Gram, Linear, NuSVC, NuSVR, OneClassSVM, Polynomial
+from mercer import SVC, SVR, Gaussian, Gram, Linear, NuSVC, NuSVR, OneClassSVM, Polynomial, exp
 from mercer.estimators.shared.origin import centre_of, moved, rounding_of
 from mercer.solvers.svm.problems import c_svc, fit
 
@@ -95,6 +95,36 @@ def test_rounding_bounds_the_error_of_products(rng):
         K = Gram(kernel, X).dense()
         scale = np.sqrt(np.diag(K))[:, None] * np.sqrt(np.diag(K))
         assert (np.abs(K - exact) <= rounding_of(kernel, X, "float64") * scale).all()
+
+
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e6])
+def test_it_bounds_what_centring_leaves_of_them(rng, far):
+    X = rng.normal(size=(40, 3)) + far
+    long = X.astype(np.longdouble)
+    long -= long.mean(axis=0)
+    K = Gram(Linear().centered(X), X).dense()
+    scale = np.sqrt(np.diag(K))[:, None] * np.sqrt(np.diag(K))
+    assert (np.abs(K - long @ long.T) <= rounding_of(Linear().centered(X), X, "float64") * scale).all()
+
+
+def test_it_bounds_the_error_of_exponentials(rng):
+    X = rng.normal(size=(15, 3))
+    X *= 16 / np.linalg.norm(X, axis=1)[:, None]  # exp k is up to exp(256)
+    X = np.concatenate([X, X + 1e-3 * rng.normal(size=X.shape)])
+    long = X.astype(np.longdouble)
+    K = Gram(exp(Linear()), X).dense()
+    scale = np.sqrt(np.diag(K))[:, None] * np.sqrt(np.diag(K))
+    assert (np.abs(K - np.exp(long @ long.T)) <= rounding_of(exp(Linear()), X, "float64") * scale).all()
+
+
+def test_a_centred_kernel_claims_no_more_than_is_left_of_it(two_columns):
+    """Products of 10¹⁴ are rounded by 10⁻²: what is left of them around their mean is, too."""
+    X, y = two_columns
+    with pytest.warns(ConvergenceWarning, match="cannot tell how near the minimum it is"):
+        model = SVC(kernel=Linear().centered()).fit(beside(X, 1e7), y)
+    assert not model.report_.converged and model.dual_gap_ > 1
+    near = SVC(kernel=Linear().centered()).fit(beside(X, 1.0), y)
+    assert near.report_.converged and near.dual_gap_ < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -200,6 +200,8 @@ class KernelMixin:
             vars(self).pop("feature_names_in_", None)
         if domain is Domain.OBJECTS:
             X = data.as_objects(X)
+        if (reset or with_y) and isinstance(X, list | tuple):  # A model keeps objects, which may change.
+            X = data.copied(X)
         if with_y:
             check_consistent_length(X, y)
         return X, y

@@ -24,6 +24,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.compose import (
     Centered,
+    Exp,
     Mapped,
     Normalized,
     OnColumns,
@@ -53,7 +54,8 @@ __all__ = [
 _FAR = 16.0  # an origin is moved when ‖m‖² is so many times the mean of ‖x - m‖²
 _EACH = 16  # roundings of a kernel value beside those of its sum
 _LOST = 1e-2  # a column is lost when the rounding of ⟨x, x'⟩ is so large a part of its own products
-_SAMPLE = 400  # points whose differences show how far a column varies
+_SAMPLE = 400  # points that show how far a column varies, or what centring leaves of a kernel
+_OF_THE_SAME_POINTS = (Sum, Product, Scaled, Power, PolynomialOf, Exp, Normalized, Centered)
 
 
 def is_affine(kernel: Kernel) -> bool:
@@ -153,7 +155,8 @@ def rounding_of(kernel: Kernel, points: Any, dtype: str) -> float:
 
     A sum of d products is off by (d + 2) units, and its p-th power by p times that, as is a product of p
     kernels, relative to the largest that it can be; in float32 one unit is counted for each sum, as if
-    errors were independent, and p for its power.
+    errors were independent, and p for its power. exp k multiplies what k is off by as much as its largest
+    value, and a centred k is off as k is, however little is left of it.
 
     >>> rounding_of(Polynomial(3), np.zeros((2, 14)), "float64") == 3 * (14 + 16) * 2.0**-53
     True
@@ -161,16 +164,24 @@ def rounding_of(kernel: Kernel, points: Any, dtype: str) -> float:
     unit = float(np.finfo(dtype).eps) / 2
     width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 0
     units = 1 if dtype == "float32" else width + _EACH
-    return max(1, _powers(kernel)) * units * unit
+    return min(max(1.0, _powers(kernel, points)) * units * unit, 1.0)
 
 
-def _powers(kernel: Kernel) -> float:
-    """How many factors the values of a kernel have, at most.
+def _powers(kernel: Kernel, points: Any) -> float:
+    """How many factors the values of a kernel have, at most, or as if they had: p for what grows as a power.
 
-    >>> _powers(Linear() ** 2 * Polynomial(3) + Linear())
+    >>> _powers(Linear() ** 2 * Polynomial(3) + Linear(), None)
     5.0
+    >>> X = np.array([[10.0], [14.0]])  # 196, of which (10 - 12)² = 4 is left
+    >>> _powers(Exp(Linear()), X), _powers(Linear().centered(X), X)
+    (196.0, 196.0)
     """
-    inside = [_powers(child) for child in kernel.children().values()]
+    has_same_points = isinstance(kernel, _OF_THE_SAME_POINTS)
+    inside = [_powers(child, points if has_same_points else None) for child in kernel.children().values()]
+    if isinstance(kernel, Exp) and points is not None:
+        return max(inside) * max(1.0, float(np.abs(Gram(kernel.kernel, points, cache=0).diag()).max()))
+    if isinstance(kernel, Centered) and kernel.reference is not None:
+        return max(inside) * max(1.0, _cancelled(kernel.kernel, kernel.reference))
     if isinstance(kernel, Polynomial):
         return float(kernel.degree)
     if isinstance(kernel, Product):
@@ -180,6 +191,18 @@ def _powers(kernel: Kernel) -> float:
     if isinstance(kernel, PolynomialOf):
         return max(1, len(kernel.coefficients) - 1) * max(inside)
     return max(inside, default=1.0)
+
+
+def _cancelled(kernel: Kernel, points: Points) -> float:
+    """How much larger k is than what is left of it around the mean of the points, of which some are taken.
+
+    ‖φ - φ̄‖² is a sum of four terms of k, each no larger than the largest k(x, x).
+    """
+    n = data.n_points(points)
+    some = data.take(points, np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)))
+    K = Gram(kernel, some, cache=0).dense().astype(np.float64)
+    largest, left = float(np.abs(K.diagonal()).max()), float(K.diagonal().mean() - K.mean())
+    return 4 * largest / left if left > 0 else np.inf
 
 
 def _has_products(kernel: Kernel) -> bool:
