@@ -329,7 +329,7 @@ class KernelRidge(
             how = "mixed" if plans["mixed"].memory <= budget else "cg"
             why = f"K, {n:,} × {n:,}, does not fit the memory budget"
             return replace(plans[how], why=(why + " in float64" * (how == "mixed"), *plans[how].why))
-        if n >= _MANY and penalties == 1 and self._is_gentle(X, given) and self._is_proved(X):
+        if n >= _MIXED_FROM and penalties == 1 and self._is_gentle(X, given) and self._is_proved(X):
             return replace(plans["mixed"], why=("there are many points", *plans["mixed"].why))
         return plans["cholesky"]
 
@@ -468,7 +468,7 @@ class KernelRidge(
 
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most
-_MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64
+_MIXED_FROM = 8000  # points from which a factor in float32 and its refinement take less than one in float64
 _NEEDS = {
     "primal": "solver='primal' needs a kernel with explicit features, linear or polynomial",
     "sparse": "solver='sparse' needs a kernel that is zero beyond some distance, such as Wendland or BSpline",

@@ -10,7 +10,7 @@ from scipy import sparse
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.plots.learned import column_names, width_of
-from mercer.reporting.case import Case
+from mercer.reporting.case import LISTED_CLASSES, Case
 from mercer.reporting.objects import objects_of, shown, size
 from mercer.reporting.page import Html, cut, definitions, folded, number, paragraph, percent, table
 
@@ -18,7 +18,6 @@ __all__ = ["column_section", "columns_of", "data_section", "kind_of"]
 
 _COLUMNS = 200  # columns that are described one by one
 _NAMELESS = 30  # so many of them where they have no names
-_CLASSES = 30
 _NAMES = {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}
 _LOOKED = 50_000  # points that a column is described by
 
@@ -103,7 +102,7 @@ def _task(case: Case) -> str:
 def _targets(case: Case) -> Html:
     if case.is_class:
         labels, counts = np.unique(case.y, return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:_CLASSES]
+        order = np.argsort(-counts, kind="stable")[:LISTED_CLASSES]
         rows = [[cut(str(labels[i]), 60), int(counts[i]), percent(counts[i] / case.n)] for i in order]
         more = len(labels) - len(order)
         return table(["class", "points", "share"], rows, "Classes" + (f" (and {more} more)" if more else ""))

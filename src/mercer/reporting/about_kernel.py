@@ -12,9 +12,8 @@ from mercer.reporting.picture import Pictures
 
 __all__ = ["matrix_section", "plane_section"]
 
-_SHOWN = 300
-_SPECTRUM = 500
-_PLANE = 400
+#: Points in the pictures of K, of its eigenvalues and of a plane, at most: more cannot be told apart.
+_SHOWN, _SPECTRUM, _PLANE = 300, 500, 400
 #: classes whose regions have colours that can be told apart
 _CLASSES = 12
 

@@ -19,15 +19,15 @@ from mercer.reporting.picture import Pictures
 
 __all__ = ["prototype_section", "relevance_section"]
 
-_PROTOTYPES = 12
+_PROTOTYPES = 12  # anchors that are shown
 _KINDS = {
     "length scales": "By the kernel's own length scales ℓⱼ, one per column: the spread of a column divided "
     "by ℓⱼ is how much it moves a point.",
     "permutation": "By permutation: the cells of a column are those of other rows, which takes its "
     "information away, and f changes. Columns that say the same share what they matter.",
 }
-_SHOWN_COLUMNS = 8
-_RANKED = 15
+_SHOWN_COLUMNS = 8  # beside each other, of an anchor
+_RANKED = 15  # columns in the table of relevances
 _LINE = 96  # characters that the names of columns may take beside each other
 
 

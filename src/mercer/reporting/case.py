@@ -24,12 +24,13 @@ from mercer.runtime.clock import now
 from mercer.selection.nested import mistakes, share_interval
 from mercer.verdict import Verdict, constant_error
 
-__all__ = ["Case", "HeldOut", "interval"]
+__all__ = ["LISTED_CLASSES", "Case", "HeldOut", "interval"]
 
+LISTED_CLASSES = 30  # in tables with a row for each class
 _REFITTED = 2000  # points that folds are made of
 _EXACT = 3000  # points up to which errors left out are asked for that the model has not computed yet
-_FOLDS = 5
-_FEW_CLASSES = 12
+_FOLDS = 5  # for errors that nobody has measured before
+_FEW_CLASSES = 12  # up to which probabilities, found for every pair of classes, cost little
 #: numbers of points to choose from: what is shown must not depend on how fast the machine is at the moment
 _STEPS = (16, 25, 40, 60, 100, 150, 200, 300, 400, 500, 700, 1000, 1500, 2000, 3000, 5000)
 

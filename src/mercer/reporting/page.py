@@ -27,7 +27,7 @@ __all__ = [
     "words",
 ]
 
-_LONGEST = 300  # characters of a cell that come from the data
+_CHARACTERS_OF_A_CELL = 300  # characters of a cell that come from the data
 
 
 class Html(str):
@@ -49,7 +49,7 @@ def words(value: object) -> Html:
     return Html(escape(text, quote=True))
 
 
-def cut(value: object, length: int = _LONGEST) -> str:
+def cut(value: object, length: int = _CHARACTERS_OF_A_CELL) -> str:
     """A text from the data, on one line, cut where it is long.
 
     >>> cut("a  b   c"), cut("abcdef", 4)

@@ -35,7 +35,7 @@ _LOOKED_AT = 200  # lines that the layout is found from
 _LINES, _LETTERS = 20, 1 << 18  # where lines are long: so many of them, or those of so many letters
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
-_LONGEST = 2**31 - 1  # characters of a field: csv refuses more than 131,072 unless told
+_LONGEST_FIELD = 2**31 - 1  # characters of a field: csv refuses more than 131,072 unless told
 
 
 #: what files begin with that say their encoding; that of UTF-32 begins as that of UTF-16 does
@@ -93,7 +93,7 @@ def _decode(content: bytes, name: str) -> tuple[str, str | None]:
 
 
 def _records(text: str, separator: str) -> Iterator[list[str]]:
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator == " ")
     return (record for record in reader if record)  # blank lines are none
 
@@ -270,7 +270,7 @@ def _cut(text: str, separator: str, header: bool, name: str) -> tuple[list[str],
         quotes = _refuse_ragged(text[start:], separator, width, name, 1)
         return [f"column_{j + 1}" for j in range(width)], text[start:], width, quotes
     stream = io.StringIO(text[start:], newline="")
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(_LONGEST_FIELD)
     names = [cell.strip() for cell in next(csv.reader(stream, delimiter=separator))]
     body, width = text[start + stream.tell() :], len(names)
     second = next(_records(body, separator), None)

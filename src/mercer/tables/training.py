@@ -38,10 +38,10 @@ from mercer.tables.target import Target, find_target
 
 __all__ = ["Training", "as_kernels", "readable_bytes", "split", "train"]
 
-_MOST = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
-_FEWEST = 4  # rows of which folds are made
+_MOST_ROWS = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
+_FEWEST_ROWS = 4  # rows of which folds are made
 _FOLDS = 5  # that are made unasked, as everywhere in mercer
-_LARGE = 5000  # rows from which a tenth is held out before anything is fitted
+_HELD_OUT_FROM = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 #: bytes of text that are read for each second of the time: numbers become a frame at three times that speed.
 #: The first second, or three quarters of a shorter time, go to the start of the process and to the model.
@@ -123,7 +123,7 @@ def train(
     started, telling = now(), Telling(tell)
     began = started if began is None else began
     table, kernel = _as_table(table, max_time), as_kernels(kernel)
-    X, found = _thinned(*split(table, target, task, drop), _MOST if rows is None else rows)
+    X, found = _thinned(*split(table, target, task, drop), _MOST_ROWS if rows is None else rows)
     estimator = learner_of(learner, found.task, kernel=kernel, max_time=None, seed=seed)
     for note in (*table.notes, *found.notes):
         telling.note(note)
@@ -226,7 +226,7 @@ def as_kernels(given: Any) -> Any:
 def _fit(fitting: Fitting, asked: int | None, task: str) -> tuple[TableModel, Honest]:
     """The model of all rows, and the error of the way to it: by folds, or on a held-out tenth."""
     y = fitting.y
-    if asked in (0, 1) or (asked is None and len(y) > _LARGE):
+    if asked in (0, 1) or (asked is None and len(y) > _HELD_OUT_FROM):
         return fitting.by_held_out()
     parts = _parts(asked or min(_FOLDS, len(y)), y, task)
     if asked and parts < asked:
@@ -239,9 +239,9 @@ def _parts(asked: int, y: np.ndarray, task: str) -> int:
     if task == "classification":
         counts = np.unique(y, return_counts=True)[1]
         asked = min(asked, max(2, int(counts.min())))
-    if len(y) < _FEWEST:
+    if len(y) < _FEWEST_ROWS:
         raise InputError(
-            f"there are {len(y)} rows with a target, too few for an error: pass {_FEWEST} or more"
+            f"there are {len(y)} rows with a target, too few for an error: pass {_FEWEST_ROWS} or more"
         )
     if asked > len(y):
         raise InputError(f"{asked} folds of {len(y)} rows cannot be made: pass a smaller number of folds")

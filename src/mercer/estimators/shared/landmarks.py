@@ -43,9 +43,9 @@ from mercer.solvers.landmarks.pivots import pivoted_cholesky
 __all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "Restricted"]
 
 #: Seconds that an exact fit may take, by its plan, before "auto" takes landmarks.
-_LONG = 60.0
+_SECONDS_OF_AN_EXACT_FIT = 60.0
 #: "auto" takes 20 √n landmarks, and never more than these.
-_PER_ROOT, _MOST = 20.0, 200_000
+_PER_ROOT, _MOST_LANDMARKS = 20.0, 200_000
 #: and never more than these where n M² products are added up: about where passes alone would take less time.
 _MOST_SQUARED = 4_000
 #: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
@@ -151,7 +151,7 @@ class LandmarkMixin:
             return landmark_plan(X, M, passes, n_outputs, why, squares)
 
         if isinstance(self.landmarks, str):
-            if exact.memory <= memory_budget() and exact.seconds <= _LONG:
+            if exact.memory <= memory_budget() and exact.seconds <= _SECONDS_OF_AN_EXACT_FIT:
                 return exact
             slow = f"would take about {exact.seconds:.2g} s"
             why = slow if exact.memory <= memory_budget() else "does not fit the memory budget"
@@ -231,7 +231,7 @@ def _number_of(given: Any, n: int) -> int:
 
 def _automatic(n: int, squared: bool = False) -> int:
     """20 √n, as far as the matrices of that order fit a half of the memory budget."""
-    most, matrices = (_MOST_SQUARED, _MATRICES_SQUARED) if squared else (_MOST, _MATRICES)
+    most, matrices = (_MOST_SQUARED, _MATRICES_SQUARED) if squared else (_MOST_LANDMARKS, _MATRICES)
     fits = math.isqrt(memory_budget() // (2 * matrices * 8))
     return int(max(1, min(n, _PER_ROOT * math.sqrt(n), fits, most)))
 

@@ -26,7 +26,7 @@ __all__ = ["Block"]
 _PAIRS_BEFORE_NEWTON = 25
 #: Steps by pairs, per variable, between two steps of Newton's.
 _PAIRS_BETWEEN = 2
-_LARGEST = 600  # variables: the factorisation of more takes longer than their pairs
+_MOST_FREE = 600  # variables: the factorisation of more takes longer than their pairs
 _WORK = 1e10  # multiplications in all of Newton's steps of a call, about
 _RIDGE = 1e-14  # of k(x, x), added to the diagonal of K_FF
 _SINGULAR = 160  # variables up to which eigenvalues are worth their time
@@ -111,7 +111,7 @@ class Block:
         """One of Newton's steps; False where there is none to make. ``blocked`` tells whether by a bound."""
         self.blocked = False
         free = np.flatnonzero(self._free())
-        if len(free) > _LARGEST:
+        if len(free) > _MOST_FREE:
             return False
         K = self.rows_of(free)
         groups = np.unique(free >= self.split) if self.balanced else np.zeros(0, np.bool_)

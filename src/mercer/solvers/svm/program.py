@@ -87,7 +87,7 @@ class Iterate:
         exact: Exact | None = None,
     ) -> None:
         self.program = program
-        self.exact = exact if len(program.c) <= exact_arithmetic.LARGEST else None
+        self.exact = exact if len(program.c) <= exact_arithmetic.MOST_VARIABLES else None
         self.ranges = [(int(bounds[s]), int(bounds[s + 1])) for s in program.segments]
         self.points = np.concatenate([np.arange(*r) for r in self.ranges])
         self.diag = diag[self.points]
