@@ -103,8 +103,8 @@ class IterativeMixin:
         remedy = remedies.get(stopped, remedy)
         if self.checkpoint is not None:
             remedy += f"; resume=True goes on from {os.fspath(self.checkpoint)!r}"
-        journal.warn(
+        journal.early = (
             f"{type(self).__name__} {cause} after {iterations} iterations{', ' * bool(what) + what}: "
-            f"the model is the best so far; {remedy}",
-            ConvergenceWarning,
+            f"the model is the best so far; {remedy}"
         )
+        journal.warn(journal.early, ConvergenceWarning)
