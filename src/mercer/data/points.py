@@ -34,6 +34,7 @@ __all__ = [
     "columns",
     "copied",
     "is_frame",
+    "n_columns",
     "n_points",
     "position",
     "refuse_too_large",
@@ -372,6 +373,16 @@ def n_points(X: Points) -> int:
     (3, 2)
     """
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def n_columns(X: Points) -> int | None:
+    """The number of columns; None where points are objects.
+
+    >>> n_columns(np.ones((3, 2))), n_columns(["a", "b"])
+    (2, None)
+    """
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
 
 
 def take(X: Any, index: Any) -> Any:

@@ -20,6 +20,8 @@ from mercer.kernels.formula.pair import Mapping
 from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
+from mercer.runtime.config import ProgressMode
+from mercer.solvers.control import Checkpoint
 from mercer.solvers.perceptron.kernel import mistake_bound
 from mercer.solvers.perceptron.primal import PrimalPerceptronResult, primal_perceptron
 
@@ -111,8 +113,8 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         shuffle: bool = False,
         random_state: Seed = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.features = features
@@ -235,7 +237,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         n = data.n_points(X)
-        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        width = data.n_columns(X) or 1
         bytes_ = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else 8 * n * width
         mapped, why = 0, ("a pass over the data takes O(nd)",)
         if self.features is not None:
@@ -249,7 +251,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         memory += self._mistake_bytes(n, n_outputs)
         return Plan("perceptron", n, memory, 2.0 * 10 * n * width * (n_outputs + 32), why, iterative=True)
 
-    def _keep(self, anchors: Any, result: PrimalPerceptronResult) -> None:
+    def _keep(self, anchors: Points, result: PrimalPerceptronResult) -> None:
         """The model, on the points that were mistakes."""
         coef = self._publish(anchors)
         self._w, self._b = result.w, result.b

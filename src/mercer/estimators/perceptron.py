@@ -16,10 +16,11 @@ from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixi
 from mercer.estimators.shared.origin import warn_if_lost
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.names import KernelLike
+from mercer.kernels.names import Gamma, KernelLike
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
 from mercer.report import Journal, Plan
-from mercer.runtime.config import memory_budget, settings
+from mercer.runtime.config import ProgressMode, memory_budget, settings
+from mercer.solvers.control import Checkpoint
 from mercer.solvers.perceptron.budget import Budget, budget_perceptron
 from mercer.solvers.perceptron.kernel import FETCHED_BYTES, VISIT, mistake_bound, perceptron
 from mercer.solvers.result import Stop
@@ -133,7 +134,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
@@ -147,8 +148,8 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         random_state: Seed = None,
         record_history: bool | None = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -253,9 +254,9 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
 
     # --- before the fit ----------------------------------------------------------------------------------
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         n, size = data.n_points(X), np.dtype(settings().dtype).itemsize
-        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        width = data.n_columns(X) or 1
         points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0  # the Gram's own copy
         if self.budget is not None:
             stored = int(self.budget)

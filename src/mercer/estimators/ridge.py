@@ -18,7 +18,7 @@ from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.estimators.shared.ridge_plans import WORDS, block_plan, dense_plan, lazy_plan
@@ -27,7 +27,7 @@ from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
 from mercer.kernels.domain import Domain
-from mercer.kernels.names import KernelLike
+from mercer.kernels.names import Gamma, KernelLike
 from mercer.kernels.parameters import (
     Parameter,
     choice,
@@ -38,8 +38,9 @@ from mercer.kernels.parameters import (
 )
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan, Report
-from mercer.runtime.config import config, memory_budget, settings, thread_count
+from mercer.runtime.config import ProgressMode, config, memory_budget, settings, thread_count
 from mercer.runtime.threads import single_threaded_blas
+from mercer.solvers.control import Checkpoint
 from mercer.solvers.landmarks.ridge import restricted_ridge
 from mercer.solvers.linear.iterated import iterated_ridge
 from mercer.solvers.linear.near_inverse import near_inverse
@@ -55,7 +56,7 @@ __all__ = ["KernelRidge", "dense_plan"]
 class _Solution:
     """What a solver found, ready to be kept."""
 
-    anchors: Any
+    anchors: Points
     coef: np.ndarray  # (anchors, targets)
     intercept: np.ndarray  # (targets,)
     objective: np.ndarray  # (targets,)
@@ -149,20 +150,20 @@ class KernelRidge(
         alpha: Any = 1.0,
         *,
         kernel: KernelLike = "rbf",
-        gamma: Any = "scale",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         lam: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         rank: Any = "auto",
-        landmarks: Any = None,
+        landmarks: LandmarksLike = None,
         indefinite: str = "refuse",
         tol: float = 1e-10,
         max_iter: int = 1000,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.alpha = alpha
@@ -341,7 +342,7 @@ class KernelRidge(
         alpha = float(given.min()) * (1.0 if self.lam is None else data.n_points(X))
         return alpha >= SMALLEST * trace
 
-    def _plans(self, X: Any, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
+    def _plans(self, X: Points, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
         """What each solver would take."""
         product = 1.0 * n * n * (20 + 2 * n_outputs)
         vectors = 8 * n * (n_outputs + 1) * 10
@@ -365,7 +366,8 @@ class KernelRidge(
         }
         if self.kernel_.support is not None and (n >= POINTS_WORTH_A_LOOK or self.solver == "sparse"):
             plans["sparse"] = sparse_plan(self.kernel_, X, n_outputs)
-        p = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
+        width = data.n_columns(X)
+        p = None if width is None else explicit_size(self.kernel_, width)
         if p is not None:
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
             why = (f"the kernel has {p:,} features" + ", fewer than there are points" * (p < n),)
@@ -411,7 +413,9 @@ class KernelRidge(
         least = 1e-3 * float(alphas.min()) / float(weight.sum())
         warn_if_lost(journal, self.kernel_, X, type(self).__name__, least)
 
-    def _in_features(self, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray) -> _Solution | None:
+    def _in_features(
+        self, X: Points, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray
+    ) -> _Solution | None:
         """In the primal; None where the expansion on the points would not give the same function."""
         Phi = explicit_features(self.kernel_, X)
         result = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept)

@@ -17,15 +17,16 @@ from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.names import KernelLike, as_kernel
+from mercer.kernels.names import Gamma, KernelLike, as_kernel
 from mercer.kernels.parameters import Parameter, choice, fixed
 from mercer.report import Journal, Method, Plan, Report
-from mercer.solvers.control import Control
+from mercer.runtime.config import ProgressMode
+from mercer.solvers.control import Checkpoint, Control
 from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import ridge_path
 from mercer.solvers.result import Stop
@@ -111,17 +112,17 @@ class KernelRidgeCV(
         alphas: Any = None,
         *,
         kernel: KernelLike | list[KernelLike] = "rbf",
-        gamma: Any = "scale",
+        gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         lams: Any = None,
         fit_intercept: bool = True,
         scoring: str = "squared",
         alpha_per_target: bool = False,
-        landmarks: Any = None,
+        landmarks: LandmarksLike = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.alphas = alphas

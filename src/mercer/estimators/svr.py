@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from mercer.data.types import Points, Targets, Weights
 from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.support import Dual, Setup, unit_of, unit_penalty
-from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY, SHARED
+from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY, SHARED, CacheSize
 from mercer.estimators.shared.support_report import SupportReportMixin
-from mercer.kernels.names import KernelLike
+from mercer.kernels.names import Gamma, KernelLike
 from mercer.kernels.parameters import Parameter, nonnegative
 from mercer.report import Journal, Plan
-from mercer.solvers.control import Control
+from mercer.runtime.config import ProgressMode
+from mercer.solvers.control import Checkpoint, Control
 from mercer.solvers.svm.hard_margin import separate
 from mercer.solvers.svm.problems import Machine, fit, nu_svr, svr
 
@@ -128,21 +129,21 @@ class SVR(_SupportRegressor):
         *,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: Gamma = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
         C: float = 1.0,
         epsilon: float = 0.1,
         shrinking: bool = True,
-        cache_size: Any = "auto",
+        cache_size: CacheSize = "auto",
         verbose: bool = False,
         max_iter: int = -1,
         average: bool = False,
         precision: str = "auto",
         warm_start: bool = False,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
         fit_intercept: bool = True,
     ) -> None:
@@ -239,19 +240,19 @@ class NuSVR(_SupportRegressor):
         C: float = 1.0,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: Gamma = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
         tol: float = 1e-3,
-        cache_size: Any = "auto",
+        cache_size: CacheSize = "auto",
         verbose: bool = False,
         max_iter: int = -1,
         average: bool = False,
         precision: str = "auto",
         warm_start: bool = False,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.nu = nu

@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import do_tell, has_scales, per_column
 from mercer.plots import style
-from mercer.plots.learned import FittedModel, as_labels, column_names, learned, sample, table_of, width_of
+from mercer.plots.learned import FittedModel, as_labels, column_names, learned, sample, table_of
 from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Axes, Display
 
@@ -136,7 +136,7 @@ class RelevanceDisplay(Display):
         spread, sources = rows.std(axis=0), found.sources
         moved, tells = factors * spread, do_tell(factors, spread)
         if sources is not None:  # The factors go back to the columns of X.
-            given = column_names(X, width_of(X) or 0, names)
+            given = column_names(X, data.n_columns(X) or 0, names)
             by_source = np.array([np.sqrt((moved[group] ** 2).sum()) for group in _groups(X, sources)])
             return cls(by_source, given, "spread / length scale", "length scales"), tells
         labels = column_names(points, rows.shape[1], names)
@@ -152,7 +152,7 @@ class RelevanceDisplay(Display):
     def _from_permutation(
         cls, found: FittedModel, X: Points, y: Targets | None, names: Any, most: int, **options: Any
     ) -> Self:
-        d, n = width_of(X), data.n_points(X)
+        d, n = data.n_columns(X), data.n_points(X)
         if d is None:
             raise InputError("relevance is of columns, and these points are objects: look at prototypes")
         labels = as_labels(y, n) if y is not None and found.is_classifier else None

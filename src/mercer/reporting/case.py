@@ -17,7 +17,7 @@ from mercer.data.types import Model, Points
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
 from mercer.plots.filters import is_filter
-from mercer.plots.learned import FittedModel, learned, refittable, sample, width_of
+from mercer.plots.learned import FittedModel, learned, refittable, sample
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.report import fit_notes
 from mercer.runtime.clock import now
@@ -240,7 +240,7 @@ class Case:
     @cached_property
     def verdict(self) -> Verdict:
         """The one error of the model and what it is compared with: as given, else of points left out here."""
-        unit = "rows" if width_of(self.X) is not None and not self.is_pairwise else self.unit
+        unit = "rows" if data.n_columns(self.X) is not None and not self.is_pairwise else self.unit
         stated = self._stated()
         if stated is None:
             held = self.held_out

@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from mercer.errors import InputError, MemoryBudgetError
 from mercer.runtime import machine
 
 __all__ = [
+    "ProgressMode",
     "Settings",
     "config",
     "format_bytes",
@@ -45,6 +46,9 @@ __all__ = [
     "threads_within",
     "within",
 ]
+
+#: whether a bar is drawn (None: on a terminal), or a function that is called with each event
+ProgressMode: TypeAlias = "bool | Callable[[dict[str, Any]], object] | None"
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Settings:
     #: "numpy", "numba", "torch"; None: the fastest that fits
     backend: str | None = None
     #: None: a bar on a terminal; True: always; False: never; a function: it gets each event
-    progress: bool | Callable[[dict[str, Any]], object] | None = None
+    progress: ProgressMode = None
 
 
 # --- the words a user may pass ---------------------------------------------------------------------
@@ -160,7 +164,7 @@ class Changes(TypedDict, total=False):
     threads: int | None
     device: str
     backend: str | None
-    progress: bool | Callable[[dict[str, Any]], object] | None
+    progress: ProgressMode
 
 
 def _parse(given: Changes) -> dict[str, Any]:

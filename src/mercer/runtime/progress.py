@@ -18,14 +18,13 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
 from typing import Any, ClassVar, Self, TextIO
 
 from mercer.errors import InputError
 from mercer.runtime.clock import now
-from mercer.runtime.config import settings
+from mercer.runtime.config import ProgressMode, settings
 
 __all__ = ["Progress", "make_room", "progress"]
 
@@ -64,7 +63,7 @@ class Progress:
         self,
         total: int | None,
         label: str,
-        mode: bool | Callable[[dict[str, Any]], object] | None = None,
+        mode: ProgressMode = None,
         *,
         limit: float | None = None,
     ) -> None:

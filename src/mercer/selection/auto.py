@@ -17,6 +17,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.vectors.stationary import Gaussian
 from mercer.report import Journal
+from mercer.runtime.config import ProgressMode
 from mercer.runtime.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
@@ -59,7 +60,7 @@ class AutoMixin:
         *,
         max_time: float | None = None,
         random_state: Seed = 0,
-        progress: Any = None,
+        progress: ProgressMode = None,
     ) -> None:
         self.kernel = kernel
         self.max_time = max_time

@@ -30,19 +30,21 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from mercer.errors import InputError
 from mercer.runtime.clock import now
-from mercer.runtime.config import settings
+from mercer.runtime.config import ProgressMode, settings
 from mercer.runtime.progress import Progress
 from mercer.solvers.result import Stop
 
-__all__ = ["Control", "State"]
+__all__ = ["Checkpoint", "Control", "State"]
 
 State = dict[str, Any]
+#: the file that keeps the state of a run
+Checkpoint: TypeAlias = "str | os.PathLike[str] | None"
 
 _EVERY = 5.0  # seconds between two checkpoints
 _FORMAT = "mercer checkpoint 2"
@@ -68,8 +70,8 @@ class Control:
         total: int | None = None,
         *,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
         identity: str = "",
     ) -> None:

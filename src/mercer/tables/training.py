@@ -22,6 +22,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import values
 from mercer.kernels.words import has_scales, in_words
@@ -59,7 +60,7 @@ class Training:
     honest: Honest
     target: Target
     #: the rows that have a target, as the model takes them
-    X: Any
+    X: Points
     #: where they are from
     name: str
     #: what one should know of the table, of the target, of the time and of the fit
@@ -198,7 +199,7 @@ def split(
     return X[target.rows] if len(target.rows) < table.rows else X, target
 
 
-def _thinned(X: Any, target: Target, most: int) -> tuple[Any, Target]:
+def _thinned(X: Points, target: Target, most: int) -> tuple[Any, Target]:
     """At most so many rows, at equal distances."""
     n = len(target.y)
     if n <= most:
@@ -248,7 +249,7 @@ def _parts(asked: int, y: np.ndarray, task: str) -> int:
     return asked
 
 
-def _calibrate(model: TableModel, X: Any, y: np.ndarray, end: float, telling: Telling) -> None:
+def _calibrate(model: TableModel, X: Points, y: np.ndarray, end: float, telling: Telling) -> None:
     """Let a support vector machine say probabilities too, if that does not take until after the end."""
     inner: Any = getattr(model.estimator_, "model_", None)
     if "probability" not in getattr(inner, "get_params", dict)():

@@ -2,8 +2,9 @@ r"""What classifiers share: labels → codes, weights, problems of two classes; 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,7 +15,10 @@ from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.expansion import Expansion
 
-__all__ = ["KernelClassifierMixin", "Problems", "decide", "signs"]
+__all__ = ["ClassWeight", "KernelClassifierMixin", "Problems", "decide", "signs"]
+
+#: a factor for the weights of each label; "balanced" makes classes count alike
+ClassWeight: TypeAlias = "Mapping[Any, float] | str | None"
 
 
 class KernelClassifierMixin(ClassifierMixin):
@@ -24,7 +28,7 @@ class KernelClassifierMixin(ClassifierMixin):
     """
 
     classes_: np.ndarray
-    class_weight: Any
+    class_weight: ClassWeight
     class_weight_: np.ndarray
     expansion_: Expansion
 
@@ -77,7 +81,7 @@ class KernelClassifierMixin(ClassifierMixin):
             )
         return weighted
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X; for several classes one column each."""
         X = self._validate_new(X)
         return self.expansion_(X)

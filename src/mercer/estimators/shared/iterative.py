@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.estimators.shared.base import flag
 from mercer.kernels.parameters import Parameter, fixed, positive
 from mercer.report import Journal
-from mercer.runtime.config import settings
-from mercer.solvers.control import Control
+from mercer.runtime.config import ProgressMode, settings
+from mercer.solvers.control import Checkpoint, Control
 from mercer.solvers.result import Stop
 
 __all__ = ["IterativeMixin"]
@@ -62,11 +62,11 @@ class IterativeMixin:
     }
 
     max_time: float | None
-    progress: Any
-    checkpoint: Any
+    progress: ProgressMode
+    checkpoint: Checkpoint
     resume: bool
 
-    def _control(self, label: str, total: int | None, *data: Any, progress: Any = None) -> Control:
+    def _control(self, label: str, total: int | None, *data: Any, progress: ProgressMode = None) -> Control:
         """The control of a fit on these data (points, targets, weights, the resolved kernel)."""
         return Control(
             label,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.pivots import pivoted_cholesky
 
-__all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "Restricted"]
+__all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "LandmarksLike", "Restricted"]
 
 #: Seconds that an exact fit may take, by its plan, before "auto" takes landmarks.
 _SECONDS_OF_AN_EXACT_FIT = 60.0
@@ -117,6 +117,9 @@ def _is_landmarks(value: object) -> bool:
         return bool(value >= 1)
     return isinstance(value, Landmarks) or (hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0)
 
+
+#: how many landmarks, "auto", how they are chosen, the points themselves, or their positions
+LandmarksLike: TypeAlias = "int | str | Landmarks | Points | None"
 
 #: the declared parameter
 LANDMARKS: Parameter = fixed(
@@ -236,10 +239,10 @@ def _automatic(n: int, squared: bool = False) -> int:
     return int(max(1, min(n, _PER_ROOT * math.sqrt(n), fits, most)))
 
 
-def landmark_plan(X: Any, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
+def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
     """What it takes to learn on M landmarks."""
     n, threads = data.n_points(X), thread_count()
-    width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 20
+    width = data.n_columns(X) or 20
     item = np.dtype(settings().dtype).itemsize
     matrices, block = _MATRICES_SQUARED if squares else _MATRICES, min(2**20, n * M)
     memory = (

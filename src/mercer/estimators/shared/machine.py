@@ -173,7 +173,7 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
             bound=None if None in bounds else unit * sum(filter(None, bounds)),
         )
 
-    def _keep(self, points: Any, results: list[Minimiser], origin: np.ndarray | None) -> None:
+    def _keep(self, points: Points, results: list[Minimiser], origin: np.ndarray | None) -> None:
         coef = np.column_stack([result.coef for result in results])
         stored = np.flatnonzero(coef.any(axis=1))
         if not stored.size:  # f = b: one anchor of weight zero keeps the type

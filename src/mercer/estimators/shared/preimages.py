@@ -22,7 +22,7 @@ from mercer.kernels.formula.calculus import differentiate, evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.vectors.dotproduct import Linear
-from mercer.runtime.config import memory_budget
+from mercer.runtime.config import ProgressMode, memory_budget
 from mercer.runtime.threads import by_our_threads
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.path import RestrictedPath
@@ -49,7 +49,7 @@ class PreimageMixin:
     tol: float | None
     max_iter: int | None
     max_time: float | None
-    progress: Any
+    progress: ProgressMode
     #: (n,) the weights of the anchors, where these are the training points
     _weight: np.ndarray
     #: (M,) the coefficients of the mean of the Φ(xᵢ), where the anchors are landmarks

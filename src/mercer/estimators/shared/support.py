@@ -23,7 +23,7 @@ from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.matrix_functions import is_function, is_matrix_function, matrix_values
 from mercer.estimators.shared.origin import moved, origin_of, rounding_of
-from mercer.estimators.shared.support_parameters import COEF0
+from mercer.estimators.shared.support_parameters import COEF0, CacheSize
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.exact import exact_values
@@ -106,7 +106,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     tol: float
     shrinking: bool
-    cache_size: Any
+    cache_size: CacheSize
     max_iter: int
     precision: str
     warm_start: bool
@@ -125,7 +125,9 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     # --- data in -----------------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> tuple[Any, Any, np.ndarray]:
+    def _prepare(
+        self, X: Points, y: Targets, sample_weight: Weights, **y_options: Any
+    ) -> tuple[Any, Any, np.ndarray]:
         """Points, targets and weights (zero for those to leave out), checked; ``kernel_`` is set.
 
         For a kernel that is a function of two matrices, its values take the place of X, as in scikit-learn.
@@ -165,7 +167,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
             return points, original, weight
         return data.take(points, original), original, weight[original]
 
-    def _validate_new(self, X: Any) -> Any:
+    def _validate_new(self, X: Points) -> Any:
         if self._trained_on is not None:
             X = matrix_values(self._function, X, self._trained_on)
         return super()._validate_new(X)
@@ -178,7 +180,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     # --- precision and memory ------------------------------------------------------------------------------
 
-    def _set_up(self, points: Any, dual: Dual) -> Setup:
+    def _set_up(self, points: Points, dual: Dual) -> Setup:
         """The Gram in the precision it needs, the plan, and what the solver is told."""
         n = data.n_points(points)
         dtype, why = self._precision(points, n, dual)
@@ -248,7 +250,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         least = min(_FEWEST_ROWS, n)
         rows = max(least, min(n, limit // row))
         largest, blocks = self._working_sets(n, item, rows, dual, budget // 4)
-        width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 1
+        width = data.n_columns(points) or 1
         numbers = points.nnz if sparse.issparse(points) else n * width
         # the Gram's centred points, those of a batch of rows, X sorted by class
         each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))

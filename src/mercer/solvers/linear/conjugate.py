@@ -24,6 +24,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.linear.strips import multiply
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Result, Stop
 
 __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
@@ -272,7 +273,7 @@ class _System:
 class Products:
     """K @ V in float64 whatever K is, counted, with a watch on vᵀKv ≥ 0."""
 
-    def __init__(self, K: Any) -> None:
+    def __init__(self, K: SquareMatrix) -> None:
         self.K = K
         self.count = 0
         #: a lower bound of ‖K‖, that grows: the largest diagonal entry, or ‖Kv‖ / ‖v‖ seen
@@ -312,7 +313,7 @@ class Products:
         )
 
 
-def _largest_diagonal(K: Any) -> float:
+def _largest_diagonal(K: SquareMatrix) -> float:
     if isinstance(K, np.ndarray):
         return float(np.abs(K.diagonal()).max(initial=0.0))
     if hasattr(K, "diag"):

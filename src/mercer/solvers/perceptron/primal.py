@@ -231,7 +231,7 @@ class _Run:
         )
 
 
-def _product(points: Any, other: Any, index: np.ndarray) -> np.ndarray:  # (window, …)
+def _product(points: Points, other: Any, index: np.ndarray) -> np.ndarray:  # (window, …)
     with np.errstate(over="ignore", invalid="ignore"):
         values = points @ other
     values = values.toarray() if sparse.issparse(values) else np.asarray(values, dtype=np.float64)

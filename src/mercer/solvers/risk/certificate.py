@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import State
 from mercer.solvers.linear.conjugate import Products
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.objective import EPS, best_intercept
 from mercer.solvers.rounding import Blur, Rounding, allowed
@@ -148,7 +148,7 @@ class DualityGap(Multipliers):
     """Primal and dual values, from one product with K each; keeps the best of both."""
 
     def __init__(
-        self, K: Any, risk: WeightedRisk, penalty: float, fit_intercept: bool, rounding: float = 0.0
+        self, K: SquareMatrix, risk: WeightedRisk, penalty: float, fit_intercept: bool, rounding: float = 0.0
     ) -> None:
         super().__init__(risk, fit_intercept)
         self.product = Products(K)

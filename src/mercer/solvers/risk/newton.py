@@ -39,6 +39,7 @@ from mercer.solvers.control import Control, State
 from mercer.solvers.landmarks.pivots import PivotedFactor
 from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.conjugate import kernel_conjugate_gradient
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import (
     EPS,
@@ -64,7 +65,7 @@ _CHOLESKY_IS_CHEAP_BELOW = 500
 
 @np.errstate(over="ignore", invalid="ignore")  # a step too far may overflow: it is refused by its value
 def newton(
-    K: Any,  # (n, n)
+    K: SquareMatrix,  # (n, n)
     risk: Risk,
     penalty: float,
     *,

@@ -26,6 +26,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.linear.conjugate import Products
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
@@ -98,7 +99,7 @@ class Objective:
 
     def __init__(
         self,
-        K: Any,
+        K: SquareMatrix,
         risk: Risk,
         penalty: float,
         fit_intercept: bool,

@@ -31,6 +31,7 @@ from mercer.errors import InputError, InputTypeError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
 from mercer.solvers.landmarks.pivots import PivotedFactor
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
 from mercer.solvers.risk.multipliers import regularised_risk
@@ -153,7 +154,7 @@ class PenaltyResult(Minimiser):
 
 
 def any_penalty(
-    K: Any,  # (n, n)
+    K: SquareMatrix,  # (n, n)
     loss: Loss,
     y: np.ndarray,  # (n,)
     weight: np.ndarray,  # (n,) ≥ 0
@@ -254,7 +255,7 @@ class _Path:
         self.factor = factor
         self.objective = math.inf
 
-    def begin(self, K: Any, fit_intercept: bool) -> None:
+    def begin(self, K: SquareMatrix, fit_intercept: bool) -> None:
         """f = 0, the point λ = ∞; and the line of s = 0, the least value of the loss."""
         n = len(self.risk.y)
         b = float(best_intercept(self.risk, np.zeros(n), 0.0)) if fit_intercept else 0.0
