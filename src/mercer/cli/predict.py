@@ -115,7 +115,7 @@ def _unseen(model: TableModel, table: Table) -> list[str]:
 
 def _to_standard_output(content: bytes) -> None:
     stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # replaced by something that takes text only
+    if stream is None:  # What replaced it takes text only.
         sys.stdout.write(content.decode("utf-8"))
     else:
         sys.stdout.flush()
@@ -155,7 +155,7 @@ def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Scr
         return
     try:
         error = float(np.sqrt(np.mean((found - as_numbers(truth, name)) ** 2)))
-    except InputError:  # no numbers this time: nothing to say
+    except InputError:  # The targets are no numbers, so that there is nothing to say.
         return
     screen.note(f"the table has {name!r} too: the root mean square error is {error:.4g}")
 

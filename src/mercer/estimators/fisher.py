@@ -250,7 +250,7 @@ class KernelFisherDiscriminant(
             if len(values):
                 setattr(self, name, values)
             elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
+                delattr(self, name)  # It is that of an earlier fit.
         self.ratios_ = result.ratios[kept]
         total = float(result.ratios.sum())
         self.explained_variance_ratio_ = self.ratios_ / total if total > 0 else np.zeros_like(self.ratios_)

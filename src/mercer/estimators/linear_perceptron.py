@@ -224,7 +224,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     def _validate(
         self, X: Points, y: Targets, domain: Domain, reset: bool, **y_options: Any
     ) -> tuple[Any, Any]:
-        return super()._validate(X, y, Domain.VECTORS, reset, **y_options)  # for a map too
+        return super()._validate(X, y, Domain.VECTORS, reset, **y_options)  # A map takes vectors, too.
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

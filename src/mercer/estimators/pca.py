@@ -202,7 +202,7 @@ class KernelPCA(
             "eigenvectors_",
             "_mean_coef",
             "_weight",
-        ):  # of an earlier fit
+        ):  # They are those of an earlier fit.
             self.__dict__.pop(name, None)
         X = self._validate_fit(X, sample_weight=sample_weight)
         weight = check_weights(sample_weight, X)

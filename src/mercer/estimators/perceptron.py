@@ -315,10 +315,10 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         options |= {"prefetch": self._prefetch()}
         options |= {"record": self._is_recorded(*Y.shape), "keep": self._keep_order()}
         result = perceptron(gram, Y, **options)
-        self.__dict__.pop("_budget", None)  # of an earlier fit
+        self.__dict__.pop("_budget", None)  # It is that of an earlier fit.
         self._publish(self._adopt(X, result.made))
         self.margin_, self.bound_ = squeeze(result.margin), squeeze(result.bound)
-        self.__dict__.pop("history_", None)  # of an earlier fit
+        self.__dict__.pop("history_", None)  # It is that of an earlier fit.
         if result.history is not None:
             self.history_ = result.history[0] if len(result.history) == 1 else result.history
         return result, int(result.epochs.max()), result.converged

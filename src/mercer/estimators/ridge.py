@@ -210,7 +210,7 @@ class KernelRidge(
         if solution.dual is not None:
             self._dual = solution.dual if y.ndim == 2 else solution.dual[:, 0]
         self._left_out: dict[str, Any] = {"errors": solution.errors}
-        if solution.errors is None:  # computed when asked for, from these
+        if solution.errors is None:  # They are computed from these when somebody asks.
             given = {"coef": solution.coef, "alphas": alphas, "weight": weight}
             given |= {} if origin is None else {"points": points}
             self._left_out |= {**given, "fit_intercept": self.fit_intercept}
@@ -382,7 +382,7 @@ class KernelRidge(
         if plan.method is Method.PRIMAL:
             solution = self._in_features(X, Y, alphas, weight)
             if solution is not None:
-                if sparse.issparse(X) or self.kernel_ != Linear():  # products of columns, as in K
+                if sparse.issparse(X) or self.kernel_ != Linear():  # Columns are multiplied as in K.
                     self._warn_if_lost(journal, X, alphas, weight)
                 return solution
             journal.warn(

@@ -39,7 +39,7 @@ _COUNT = 20  # penalties of the default path
 def _is_path(value: object) -> bool:
     try:
         entries = np.asarray(value)
-    except ValueError:  # ragged
+    except ValueError:  # The lists have different lengths.
         return False
     if entries.ndim != 1 or entries.size == 0 or entries.dtype.kind not in "iuf":
         return False
@@ -277,7 +277,7 @@ class KernelRidgeCV(
         ends = {float(alphas.min()): "smallest", float(alphas.max()): "largest"}
         chosen = {float(alpha) for alpha in np.atleast_1d(self.alpha_)}
         if self.alphas is None and self.lams is None:
-            return  # beyond the default path nothing changes
+            return  # The usual path is so long that nothing changes beyond it.
         for alpha in sorted(chosen & set(ends)) if len(alphas) > 2 else ():
             journal.warn(
                 f"the best penalty is the {ends[alpha]} of the path, {alpha:.3g}: a path that goes further "

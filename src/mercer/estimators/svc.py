@@ -66,7 +66,7 @@ class SupportClassifier(SupportVotesMixin, BaseEstimator):
             machines = self._solve(setup, problems, weight, counted, control)
             self._by_pairs = by_pairs
             self._read(points, original, machines, problems, setup.dual)
-            self.__dict__.pop("slopes_", None)  # those of an earlier fit
+            self.__dict__.pop("slopes_", None)  # They are those of an earlier fit.
             if self.probability:
                 self.slopes_ = self._slopes(setup, machines, problems, counted, control, journal)
         self._finish(journal, setup, points, machines, control.total_seconds)

@@ -85,7 +85,7 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
             parts.append(no_time(_CALIBRATION))
         else:
             sure = case.calibrated
-    except Exception as error:  # a picture less, not a section less
+    except Exception as error:  # The section is written without the picture.
         sure, failed = None, True
         parts.append(note(f"{_CALIBRATION}: not shown, because {reason(error)}"))
     if sure is not None:

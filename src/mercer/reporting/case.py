@@ -215,7 +215,7 @@ class Case:
         """For each anchor its position in X, where it is there."""
         anchors = self.found.learner.expansion_.anchors
         points = self.points
-        if not hasattr(anchors, "columns") and hasattr(points, "columns"):  # kept as the numbers it holds
+        if not hasattr(anchors, "columns") and hasattr(points, "columns"):  # The model keeps numbers.
             points = data.as_vectors(points)
         known = {print_: i for i, print_ in reversed(list(enumerate(_prints(points))))}
         return {a: known[p] for a, p in enumerate(_prints(anchors)) if p in known}
@@ -328,7 +328,8 @@ class Case:
         learner = self.found.learner
         if not self.is_regression or (not hasattr(learner, "path_") and self.n > _EXACT):
             return None
-        if self.found.model is not learner and self.found.steps is None:  # a search: its scale may be another
+        # A search may have scaled the targets, and its errors with them.
+        if self.found.model is not learner and self.found.steps is None:
             return None
         left = getattr(learner, "loo_residuals_", None)
         if left is None or np.shape(left) != self.y.shape or not np.isfinite(left).all():
@@ -341,7 +342,7 @@ class Case:
         y = self.y[which]
         fresh, points = refittable(*self.refitted)
         last = fresh[-1] if hasattr(fresh, "named_steps") else fresh
-        if "probability" in last.get_params(deep=False) and self._is_cheap:  # predictions stay as they are
+        if "probability" in last.get_params(deep=False) and self._is_cheap:  # It does not change predictions.
             last.set_params(probability=True)
         fewest = int(np.unique(y, return_counts=True)[1].min()) if self.is_class else 0
         if fewest >= 2:

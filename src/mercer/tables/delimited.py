@@ -95,7 +95,7 @@ def _decode(content: bytes, name: str) -> tuple[str, str | None]:
 def _records(text: str, separator: str) -> Iterator[list[str]]:
     csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator == " ")
-    return (record for record in reader if record)  # blank lines are none
+    return (record for record in reader if record)  # Blank lines are no records.
 
 
 # --- the layout -----------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def _has_header(rows: list[list[str]]) -> bool:
         has_numbers = True
     if has_numbers:
         return False
-    named = {j: cell for j, cell in enumerate(first) if cell}  # others get names
+    named = {j: cell for j, cell in enumerate(first) if cell}  # The other columns get names of ours.
     repeated = any(cell == row[j].strip() for row in rest for j, cell in named.items() if j < len(row))
     if not named or repeated or len(set(named.values())) < len(named):
         return False
@@ -276,7 +276,7 @@ def _cut(text: str, separator: str, header: bool, name: str) -> tuple[list[str],
     second = next(_records(body, separator), None)
     if second is None:
         raise InputError(f"{name} has a header and no rows: pass at least one row")
-    if len(second) == width + 1:  # as R writes row names
+    if len(second) == width + 1:  # R writes the names of rows so.
         names = ["row_name", *names]
     quotes = _refuse_ragged(body, separator, len(names), name, 1 + text[: start + stream.tell()].count("\n"))
     names = [cell or f"column_{j + 1}" for j, cell in enumerate(names)]

@@ -213,7 +213,7 @@ class CategoryColumn(_Encoder):
         ranked = sorted(counts, key=lambda label: (-counts[label], label))
         kept = [label for label in ranked[:most] if counts[label] >= least]
         rare = ranked[len(kept) :]
-        if len(rare) == 1 and len(kept) < most:  # alone it needs no pool
+        if len(rare) == 1 and len(kept) < most:  # A single rare value needs no common column.
             kept, rare = [*kept, *rare], []
         return cls(name, sorted(kept), sorted(rare), bool(is_gap.any()))
 

@@ -72,7 +72,7 @@ class KernelClassifierMixin(ClassifierMixin):
     def _weigh(self, weight: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Weights of points times those of their classes; sets ``class_weight_``."""
         weighted = self._with_class_weight(weight, codes)
-        if isinstance(self.class_weight, str):  # "balanced": what it came to
+        if isinstance(self.class_weight, str):  # These are the factors that "balanced" came to.
             before, after = (np.bincount(codes, w, minlength=len(self.classes_)) for w in (weight, weighted))
             self.class_weight_ = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
         else:

@@ -277,12 +277,12 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     def _working_sets(self, n: int, item: int, rows: int, dual: Dual, room: int) -> tuple[int, int]:
         """The largest working set whose matrices take at most ``room`` bytes, and what they take."""
-        if dual.problems > 1 or dual.variables <= WHOLE:  # one matrix for each thread
+        if dual.problems > 1 or dual.variables <= WHOLE:  # Each thread has a matrix of its own.
             sizes, copies = [min(rows, n)], min(dual.problems, thread_count())
         else:
             # the last one and the next; variables in two groups are sorted, into a third
             sizes, copies = [dual.variables], 2 if dual.nu is None else 3
-            while self.shrinking and sizes[-1] > WHOLE:  # a shrunken problem has its own
+            while self.shrinking and sizes[-1] > WHOLE:  # A shrunken problem has a working set of its own.
                 sizes.append(int(SHRUNK * sizes[-1]))
         largest = LARGEST_BLOCK
 

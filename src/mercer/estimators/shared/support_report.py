@@ -102,7 +102,7 @@ class SupportReportMixin(SupportMixin):
             raise AttributeError("coef_ is only available when using a linear kernel")
         try:
             check_is_fitted(self)
-        except ValueError as error:  # NotFittedError
+        except ValueError as error:  # NotFittedError is one of these.
             raise AttributeError(str(error)) from None
         coef = self._primal()
         if sparse.issparse(coef):
@@ -188,7 +188,7 @@ class SupportReportMixin(SupportMixin):
             what += ", and without a margin between the classes yet"
         weaker = "a larger nu" if dual.C is None else "a smaller C"
         limit, more = f"max_iter={self.max_iter}", ", or raise max_iter"
-        if self.max_iter < 0:  # the solver's own limit
+        if self.max_iter < 0:  # This is the solver's own limit.
             most = max(
                 (machine.iterations for machine in machines if machine.stopped == Stop.MAX_ITER), default=0
             )

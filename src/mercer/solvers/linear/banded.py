@@ -36,8 +36,8 @@ __all__ = ["BandForm"]
 
 _WIDTH = 64
 _TOGETHER = 8  # penalties worked on at a time: their factors are held
-#: The rows of Q of a task: two blocks of them are two megabytes, and a call from Python is a fifth of a millisecond's
-#: work. With shorter calls the threads wait for the interpreter more than they work.
+#: The rows of Q of a task: two blocks of them are two megabytes, and a call from Python is a fifth of a
+#: millisecond's work. With shorter calls the threads wait for the interpreter more than they work.
 _ROWS = 2048
 
 #: where a panel's reflection begins, and its τ and T

@@ -318,7 +318,7 @@ def _largest_diagonal(K: SquareMatrix) -> float:
         return float(np.abs(K.diagonal()).max(initial=0.0))
     if hasattr(K, "diag"):
         return float(np.abs(K.diag()).max(initial=0.0))
-    v = np.cos(np.arange(K.shape[0], dtype=K.dtype))  # a vector like any other
+    v = np.cos(np.arange(K.shape[0], dtype=K.dtype))  # This vector is as good as any other.
     return float(np.linalg.norm(K @ v) / np.linalg.norm(v))
 
 
@@ -357,7 +357,7 @@ def kernel_conjugate_gradient(
             break
         Mp = penalty * p + apply(Kp)
         bend = float((Mp * Kp).sum())
-        if not bend > 0:  # rounding: K sees nothing of p
+        if not bend > 0:  # K p is nothing but rounding.
             return delta, K_delta, False
         t = size / bend
         delta, K_delta = delta + t * p, K_delta + t * Kp

@@ -163,7 +163,7 @@ class _Run:
         """Visit these points; how many they were."""
         points, Y = self.X[index], self.Y[index]
         if sparse.issparse(points) and points.shape[1] <= _DENSE_BELOW:
-            points = points.toarray()  # a window only: BLAS wins
+            points = points.toarray()  # A window is small enough to be dense, and BLAS is faster.
         f = _product(points, self.w, index) + self.b
         positive, position = Y > 0, 0
         products: Any = None

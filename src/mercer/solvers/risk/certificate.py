@@ -106,7 +106,7 @@ class Multipliers:
         weight, some = self.risk.weight, self.risk.weight > 0
         ratio = np.divide(s, weight, out=np.zeros_like(s), where=some)
         low, high = self.risk.loss.domain(self.risk.y)
-        inside = np.clip(ratio, low, high)  # s/w rounds across an end
+        inside = np.clip(ratio, low, high)  # s/w may be rounded across an end.
         if (np.abs(inside - ratio) > 1e-12 * np.abs(inside))[some].any():
             return -math.inf
         return -float(weight[some] @ self.risk.loss.conjugate(self.risk.y, inside)[some])
@@ -222,7 +222,7 @@ class DualityGap(Multipliers):
             stopped = Stop.CONVERGED if is_near else Stop.ROUNDING
         coef, b, F, square = self.primal
         return RiskResult(
-            coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # what rounding left
+            coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # Rounding left them.
             intercept=b,
             values=F,
             objective=self.primal_value,

@@ -135,7 +135,7 @@ def newton(
             point = run.refreshed(point)
             if run.is_met(point, tol):
                 stopped = Stop.CONVERGED
-            elif point.gap > 0.5 * run.checked:  # no better than when last multiplied out: rounding
+            elif point.gap > 0.5 * run.checked:  # What is left is rounding.
                 stopped, rounded = Stop.CONVERGED, True
             run.checked = min(run.checked, point.gap)
         elif run.is_lost(point, tol):
@@ -157,7 +157,7 @@ def newton(
     point = run.refreshed(point)
     run.history[-1] = point.gap
     if run.is_met(point, tol):
-        stopped = Stop.CONVERGED  # whatever the clock says
+        stopped = Stop.CONVERGED  # It has, also where the time is up.
     return run.result(point, stopped, rounded, run.iterations, run.history, tol)
 
 

@@ -81,7 +81,7 @@ class Penalty:
         with np.errstate(all="ignore"):
             try:
                 out = np.asarray(self._value(s.copy()), dtype=float)
-            except (TypeError, ValueError):  # written for numbers, with math.log or an if
+            except (TypeError, ValueError):  # The function was written for single numbers.
                 out = np.empty(0)
             if out.shape == s.shape:
                 return out
@@ -111,7 +111,7 @@ class Penalty:
                 f"penalty must be a finite number at every ‖f‖² ≥ 0, got Ω({s[i]:.3g}) = {values[i]}: "
                 "pass a function that is defined there"
             )
-        with np.errstate(invalid="ignore"):  # infinity after infinity does not fall
+        with np.errstate(invalid="ignore"):  # From infinity to infinity nothing falls.
             falls = values[1:] < values[:-1] - 1e-12 * np.abs(values[1:])
         if falls.any():
             i = int(np.flatnonzero(falls)[0])
@@ -338,7 +338,7 @@ class _Path:
             top *= 2.0
         ends = np.concatenate([[0.0], top * np.logspace(-12, 0, 500)])
         p, q = ends[:-1], ends[1:]
-        lower = self.least_at(top)  # beyond the top
+        lower = self.least_at(top)  # This bounds what lies beyond the top.
         upper, at = math.inf, 0.0
         while True:
             bounds = self.below(q) + self.omega_at(p)
@@ -430,7 +430,7 @@ class _Path:
         for _ in range(50):
             middle = 0.5 * (a + b)
             a, b = (middle, b) if excess(middle) < 0 else (a, middle)
-        return low * math.exp(min(max(a, 0.02), 0.98) * width)  # off the ends, so that both move
+        return low * math.exp(min(max(a, 0.02), 0.98) * width)  # It stays off the ends, so that both move.
 
     # --- checkpoints -------------------------------------------------------------------------------------
 

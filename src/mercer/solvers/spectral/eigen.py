@@ -259,7 +259,7 @@ class _Half:
             for left in range(0, stop, _CHUNK):
                 right = min(left + _CHUNK, stop)
                 out[:, start:stop] += W[:, left:right] @ strip[:, left:right].T
-            for other in range(number + 1, len(self.strips)):  # what lies below the diagonal, mirrored
+            for other in range(number + 1, len(self.strips)):  # Blocks below the diagonal are mirrored.
                 lower = self.strips[other]
                 first = other * _STRIP
                 out[:, start:stop] += W[:, first : first + len(lower)] @ lower[:, start:stop]

@@ -232,7 +232,7 @@ class Iterate:
             self.lost = True
             if K is not None:
                 return steps + self._refine(small, c, K, most - steps)
-            self.exact = None  # it overflows
+            self.exact = None  # It overflows, and tells nothing.
             return steps + self._solve_whole(small, c, local, tol, most - steps)
         # each step leaves a rounding error in the slopes
         size = float(np.abs(small.gamma).max() * np.abs(small.diag).max())
