@@ -9,15 +9,15 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import ClassWeight, Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin
-from mercer.estimators.shared.classes import ClassWeight, KernelClassifierMixin
+from mercer.estimators.shared.classes import KernelClassifierMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, positive, whole
 from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import settings
@@ -94,7 +94,7 @@ class KernelFisherDiscriminant(
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         alpha: Any = "auto",

@@ -15,7 +15,7 @@ from mercer.estimators.shared.base import KernelMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.report import Journal, Plan, note
 from mercer.runtime.config import settings
@@ -92,7 +92,7 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         n_components: int = 1000,
         *,
         landmarks: str | Points = "uniform",
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         random_state: Seed = None,

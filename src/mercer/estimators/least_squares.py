@@ -16,7 +16,7 @@ from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Landmar
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Method, Plan
 from mercer.solvers.landmarks.path import RestrictedPath
@@ -72,7 +72,7 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, LandmarkMixin, Ker
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         fit_intercept: bool = True,

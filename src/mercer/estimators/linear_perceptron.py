@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -20,8 +20,6 @@ from mercer.kernels.formula.pair import Mapping
 from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
-from mercer.runtime.config import ProgressMode
-from mercer.solvers.control import Checkpoint
 from mercer.solvers.perceptron.kernel import mistake_bound
 from mercer.solvers.perceptron.primal import PrimalPerceptronResult, primal_perceptron
 

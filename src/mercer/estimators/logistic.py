@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
-from mercer.estimators.shared.classes import ClassWeight, KernelClassifierMixin, signs
+from mercer.estimators.shared.classes import KernelClassifierMixin, signs
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
@@ -22,11 +22,11 @@ from mercer.estimators.shared.low_rank import factor_words, low_rank
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, positive, whole
 from mercer.report import HOW, Journal, Method, Plan, Report
-from mercer.runtime.config import ProgressMode, memory_budget, settings
-from mercer.solvers.control import Checkpoint, Control
+from mercer.runtime.config import memory_budget, settings
+from mercer.solvers.control import Control
 from mercer.solvers.landmarks.newton import restricted_newton
 from mercer.solvers.linear.precondition import factor_memory, usual_rank
 from mercer.solvers.result import Stop
@@ -115,7 +115,7 @@ class KernelLogisticRegression(
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         C: float = 1.0,

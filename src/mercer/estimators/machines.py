@@ -9,17 +9,15 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.shared.classes import ClassWeight, KernelClassifierMixin, signs
+from mercer.estimators.shared.classes import KernelClassifierMixin, signs
 from mercer.estimators.shared.landmarks import LandmarksLike
 from mercer.estimators.shared.machine import MachineMixin
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive
 from mercer.losses import Logistic, Loss, Poisson, as_loss
 from mercer.report import Journal
-from mercer.runtime.config import ProgressMode
-from mercer.solvers.control import Checkpoint
 
 __all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 
@@ -85,7 +83,7 @@ class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         loss: Any = "hinge",
@@ -237,7 +235,7 @@ class KernelMachineRegressor(MachineMixin, RegressorMixin, BaseEstimator):
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         loss: Any = "squared",

@@ -9,15 +9,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import ClassWeight, Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, check_weights, flag
-from mercer.estimators.shared.classes import ClassWeight
 from mercer.estimators.shared.definite import refutation
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.estimators.shared.stream import StreamMixin
 from mercer.gram import Gram
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan
 
@@ -98,7 +97,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         fit_offset: bool = True,

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets, Weights
+from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets, Weights
 from mercer.estimators.shared.base import KernelMixin, check_weights, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -19,11 +19,10 @@ from mercer.estimators.shared.origin import expanded, mean_of, moved, origin_of,
 from mercer.estimators.shared.preimages import PreimageMixin, require_map
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, whole
 from mercer.report import Journal, Method, Plan
-from mercer.runtime.config import ProgressMode, settings
-from mercer.solvers.control import Checkpoint
+from mercer.runtime.config import settings
 from mercer.solvers.landmarks.components import RestrictedComponents
 from mercer.solvers.spectral.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
 
@@ -136,7 +135,7 @@ class KernelPCA(
         n_components: Any = None,
         *,
         kernel: KernelLike = "rbf",
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         alpha: float = 1.0,

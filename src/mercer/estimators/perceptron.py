@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -16,11 +16,10 @@ from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixi
 from mercer.estimators.shared.origin import warn_if_lost
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
 from mercer.report import Journal, Plan
-from mercer.runtime.config import ProgressMode, memory_budget, settings
-from mercer.solvers.control import Checkpoint
+from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.perceptron.budget import Budget, budget_perceptron
 from mercer.solvers.perceptron.kernel import FETCHED_BYTES, VISIT, mistake_bound, perceptron
 from mercer.solvers.result import Stop
@@ -134,7 +133,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
 from mercer.data.scalars import is_number
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
@@ -27,7 +27,7 @@ from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
 from mercer.kernels.domain import Domain
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import (
     Parameter,
     choice,
@@ -38,9 +38,8 @@ from mercer.kernels.parameters import (
 )
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan, Report
-from mercer.runtime.config import ProgressMode, config, memory_budget, settings, thread_count
+from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.runtime.threads import single_threaded_blas
-from mercer.solvers.control import Checkpoint
 from mercer.solvers.landmarks.ridge import restricted_ridge
 from mercer.solvers.linear.iterated import iterated_ridge
 from mercer.solvers.linear.near_inverse import near_inverse
@@ -150,7 +149,7 @@ class KernelRidge(
         alpha: Any = 1.0,
         *,
         kernel: KernelLike = "rbf",
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         lam: Any = None,

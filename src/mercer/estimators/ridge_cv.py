@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
@@ -22,11 +22,10 @@ from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.names import Gamma, KernelLike, as_kernel
+from mercer.kernels.names import KernelLike, as_kernel
 from mercer.kernels.parameters import Parameter, choice, fixed
 from mercer.report import Journal, Method, Plan, Report
-from mercer.runtime.config import ProgressMode
-from mercer.solvers.control import Checkpoint, Control
+from mercer.solvers.control import Control
 from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import ridge_path
 from mercer.solvers.result import Stop
@@ -112,7 +111,7 @@ class KernelRidgeCV(
         alphas: Any = None,
         *,
         kernel: KernelLike | list[KernelLike] = "rbf",
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         lams: Any = None,

@@ -10,18 +10,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets, Weights
+from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Seed, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import flag
-from mercer.estimators.shared.classes import ClassWeight, Problems
+from mercer.estimators.shared.classes import Problems
 from mercer.estimators.shared.support import Dual, Setup, unit_of, unit_penalty
 from mercer.estimators.shared.support_classes import SupportVotesMixin
-from mercer.estimators.shared.support_parameters import PART, PENALTY, SHARED, CacheSize
-from mercer.kernels.names import Gamma, KernelLike
+from mercer.estimators.shared.support_parameters import PART, PENALTY, SHARED
+from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice
 from mercer.report import Journal, Plan
-from mercer.runtime.config import ProgressMode
-from mercer.solvers.control import Checkpoint, Control
+from mercer.solvers.control import Control
 from mercer.solvers.svm import calibration
 from mercer.solvers.svm.hard_margin import separate
 from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc
@@ -44,7 +43,6 @@ class SupportClassifier(SupportVotesMixin, BaseEstimator):
     """What SVC and NuSVC share: they say what a problem of two classes is."""
 
     multi_class: str
-    class_weight: ClassWeight
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
@@ -239,12 +237,12 @@ class SVC(SupportClassifier):
         C: float = 1.0,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
         probability: bool = False,
         tol: float = 1e-3,
-        cache_size: CacheSize = "auto",
+        cache_size: float | str = "auto",
         class_weight: ClassWeight = None,
         verbose: bool = False,
         max_iter: int = -1,
@@ -364,12 +362,12 @@ class NuSVC(SupportClassifier):
         nu: float = 0.5,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
         probability: bool = False,
         tol: float = 1e-3,
-        cache_size: CacheSize = "auto",
+        cache_size: float | str = "auto",
         class_weight: ClassWeight = None,
         verbose: bool = False,
         max_iter: int = -1,

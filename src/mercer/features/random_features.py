@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.features.monomials import validated
 from mercer.features.waves import waves_of
 from mercer.kernels.base import Kernel
-from mercer.kernels.names import Gamma, KernelLike, as_kernel
+from mercer.kernels.names import KernelLike, as_kernel
 from mercer.kernels.parameters import whole
 from mercer.runtime.config import require_memory
 from mercer.runtime.seeds import seed_of
@@ -79,7 +79,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         kernel: KernelLike = "rbf",
         n_components: int = 1000,
         *,
-        gamma: Gamma = "scale",
+        gamma: float | str = "scale",
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel

@@ -12,12 +12,10 @@ from mercer.kernels.vectors.dotproduct import Cosine, Linear, Polynomial, Sigmoi
 from mercer.kernels.vectors.histogram import ChiSquared, Min
 from mercer.kernels.vectors.stationary import Gaussian, Laplacian
 
-__all__ = ["Gamma", "KernelLike", "as_kernel"]
+__all__ = ["KernelLike", "as_kernel"]
 
 #: what stands for a kernel: the object, a name such as "rbf" or "precomputed", or a function of two points
 KernelLike: TypeAlias = "Kernel | str | Callable[..., float]"
-#: γ of a kernel given by its name: a number, or "scale" or "auto" for one from the data
-Gamma: TypeAlias = "float | str"
 
 NAMES: dict[str, Callable[[Any, Any, Any], Kernel]] = {
     "linear": lambda gamma, degree, coef0: Linear(),

@@ -94,24 +94,20 @@ class RelevanceDisplay(Display):
         0
         0
         """
-        options = {"kind": kind, "names": names, "repeats": repeats, "most": most}
-        return cls.measured(learned(model), X, y, **options, max_time=max_time, seed=seed).plot(ax)
+        options = {"repeats": repeats, "most": most, "max_time": max_time, "seed": seed}
+        return cls.measured(learned(model), X, y, kind, names, **options).plot(ax)
 
     @classmethod
     def measured(
         cls,
         found: FittedModel,
         X: Points,
-        y: Targets | None = None,
-        *,
+        y: Targets | None,
         kind: str = "auto",
         names: Any = None,
-        repeats: int = 2,
-        most: int = 400,
-        max_time: float | None = None,
-        seed: int = 0,
+        **options: Any,
     ) -> Self:
-        """The display that `from_estimator` draws, not drawn yet."""
+        """The display that `from_estimator` draws, not drawn yet; ``options`` are those of a permutation."""
         if kind not in ("auto", "length scales", "permutation"):
             raise InputError(f"kind must be 'auto', 'length scales' or 'permutation', got {kind!r}")
         if kind != "permutation":
@@ -120,8 +116,7 @@ class RelevanceDisplay(Display):
                 return shown
             if kind == "length scales":
                 raise InputError("the kernel has no length scale per column: pass kind='permutation'")
-        options: dict[str, Any] = {"repeats": repeats, "max_time": max_time, "seed": seed}
-        return cls._from_permutation(found, X, y, names, most, **options)
+        return cls._from_permutation(found, X, y, names, **options)
 
     @classmethod
     def _from_scales(cls, found: FittedModel, X: Points, names: Any) -> tuple[Self | None, bool]:
@@ -150,7 +145,7 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def _from_permutation(
-        cls, found: FittedModel, X: Points, y: Targets | None, names: Any, most: int, **options: Any
+        cls, found: FittedModel, X: Points, y: Targets | None, names: Any, most: int = 400, **options: Any
     ) -> Self:
         d, n = data.n_columns(X), data.n_points(X)
         if d is None:

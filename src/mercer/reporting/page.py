@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.scalars import is_scalar
+
 __all__ = [
     "Html",
     "cut",
@@ -107,7 +109,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str, row_
     """
     body = [list(row) for row in rows]
     numeric = [
-        bool(body) and all(_is_number(row[j]) or row[j] is None for row in body) for j in range(len(head))
+        bool(body) and all(is_scalar(row[j]) or row[j] is None for row in body) for j in range(len(head))
     ]
     long = [any(_is_long(row[j]) for row in body) for j in range(len(head))]
     kind = [' class="number"' if numeric[j] else ' class="text"' if long[j] else "" for j in range(len(head))]
@@ -124,10 +126,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str, row_
         f"<caption><span>{words(caption)}</span></caption>\n<thead><tr>{top}</tr></thead>\n"
         f"<tbody>\n{inside}\n</tbody></table></div>"
     )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _is_long(value: object) -> bool:

@@ -27,15 +27,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, Final, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 import numpy as np
 
+from mercer.data.types import ProgressMode
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.runtime import machine
 
 __all__ = [
-    "ProgressMode",
     "Settings",
     "config",
     "format_bytes",
@@ -46,9 +46,6 @@ __all__ = [
     "threads_within",
     "within",
 ]
-
-#: whether a bar is drawn (None: on a terminal), or a function that is called with each event
-ProgressMode: TypeAlias = "bool | Callable[[dict[str, Any]], object] | None"
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,10 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, ClassVar, Self, TextIO
 
+from mercer.data.types import ProgressMode
 from mercer.errors import InputError
 from mercer.runtime.clock import now
-from mercer.runtime.config import ProgressMode, settings
+from mercer.runtime.config import settings
 
 __all__ = ["Progress", "make_room", "progress"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Points, ProgressMode, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import is_pairwise, with_matrix
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -17,7 +17,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 from mercer.kernels.vectors.stationary import Gaussian
 from mercer.report import Journal
-from mercer.runtime.config import ProgressMode
 from mercer.runtime.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial

@@ -30,21 +30,20 @@ from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.types import Checkpoint, ProgressMode
 from mercer.errors import InputError
 from mercer.runtime.clock import now
-from mercer.runtime.config import ProgressMode, settings
+from mercer.runtime.config import settings
 from mercer.runtime.progress import Progress
 from mercer.solvers.result import Stop
 
-__all__ = ["Checkpoint", "Control", "State"]
+__all__ = ["Control", "State"]
 
 State = dict[str, Any]
-#: the file that keeps the state of a run
-Checkpoint: TypeAlias = "str | os.PathLike[str] | None"
 
 _EVERY = 5.0  # seconds between two checkpoints
 _FORMAT = "mercer checkpoint 2"

@@ -40,7 +40,7 @@ from mercer.errors import InputError, warn_user
 from mercer.gram.sides import check_domain
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
-from mercer.kernels.names import Gamma, as_kernel
+from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed, asymmetry
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Journal, Plan, TraceError, note
@@ -77,7 +77,7 @@ class KernelMixin:
     _declared: ClassVar[dict[str, Parameter]] = {}
 
     kernel: Any
-    gamma: Gamma
+    gamma: float | str
     degree: Any
     coef0: Any
     #: the kernel with every parameter a number, of the estimator's own

@@ -2,23 +2,18 @@ r"""What classifiers share: labels → codes, weights, problems of two classes; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import combinations
-from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.data.types import Points
+from mercer.data.types import ClassWeight, Points
 from mercer.errors import InputError, InputTypeError
 from mercer.expansion import Expansion
 
-__all__ = ["ClassWeight", "KernelClassifierMixin", "Problems", "decide", "signs"]
-
-#: a factor for the weights of each label; "balanced" makes classes count alike
-ClassWeight: TypeAlias = "Mapping[Any, float] | str | None"
+__all__ = ["KernelClassifierMixin", "Problems", "decide", "signs"]
 
 
 class KernelClassifierMixin(ClassifierMixin):

@@ -17,11 +17,12 @@ from typing import Any, ClassVar
 import joblib
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.data.types import Checkpoint, ProgressMode
 from mercer.estimators.shared.base import flag
 from mercer.kernels.parameters import Parameter, fixed, positive
 from mercer.report import Journal
-from mercer.runtime.config import ProgressMode, settings
-from mercer.solvers.control import Checkpoint, Control
+from mercer.runtime.config import settings
+from mercer.solvers.control import Control
 from mercer.solvers.result import Stop
 
 __all__ = ["IterativeMixin"]

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.data.types import Points
+from mercer.data.types import Points, ProgressMode
 from mercer.errors import InputError, warn_user
 from mercer.estimators.shared.landmarks import Restricted
 from mercer.estimators.shared.origin import mean_of
@@ -22,7 +22,7 @@ from mercer.kernels.formula.calculus import differentiate, evaluate
 from mercer.kernels.formula.expression import Number
 from mercer.kernels.formula.pair import ParameterLeaf, Quantity, Scaling
 from mercer.kernels.vectors.dotproduct import Linear
-from mercer.runtime.config import ProgressMode, memory_budget
+from mercer.runtime.config import memory_budget
 from mercer.runtime.threads import by_our_threads
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.path import RestrictedPath

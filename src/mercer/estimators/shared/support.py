@@ -23,7 +23,7 @@ from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.matrix_functions import is_function, is_matrix_function, matrix_values
 from mercer.estimators.shared.origin import moved, origin_of, rounding_of
-from mercer.estimators.shared.support_parameters import COEF0, CacheSize
+from mercer.estimators.shared.support_parameters import COEF0
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.exact import exact_values
@@ -106,7 +106,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     tol: float
     shrinking: bool
-    cache_size: CacheSize
+    cache_size: float | str
     max_iter: int
     precision: str
     warm_start: bool
@@ -122,6 +122,12 @@ class SupportMixin(IterativeMixin, KernelMixin):
     _grams: dict[str, Gram] | None = None
     #: the origin that ⟨x, x'⟩ was computed from, where that matters
     _centre: np.ndarray | None = None
+
+    def plan(self, X: Points, y: Targets | None = None) -> Plan:
+        """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
+        probe = clone(self)
+        points, _, weight = probe._prepare(X, "no_validation", None)
+        return probe._set_up(points, probe._dual(weight)).plan
 
     # --- data in -----------------------------------------------------------------------------------------
 

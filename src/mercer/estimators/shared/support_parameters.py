@@ -2,8 +2,6 @@ r"""What the parameters of support vector machines may be."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 
 from mercer.data.scalars import is_number
@@ -11,7 +9,7 @@ from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.kernels.parameters import Parameter, choice, fixed, positive
 
-__all__ = ["COEF0", "FINITE_PENALTY", "CacheSize", "PART", "PENALTY", "SHARED"]
+__all__ = ["COEF0", "FINITE_PENALTY", "PART", "PENALTY", "SHARED"]
 
 
 def _is_infinite(value: object) -> bool:
@@ -29,8 +27,6 @@ PENALTY = Parameter(
     lambda v: FINITE_PENALTY.accepts(v) or _is_infinite(v),
     'a positive number up to 1e100, or float("inf") for a hard margin',
 )
-#: megabytes for rows of K, or "auto"
-CacheSize: TypeAlias = "float | str"
 #: ν, a part of the points
 PART = Parameter(0.5, "in (0, 1]", lambda v: is_number(v) and 0 < v <= 1, "a part of the points, such as 0.5")
 

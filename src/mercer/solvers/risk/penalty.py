@@ -30,7 +30,6 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
-from mercer.solvers.landmarks.pivots import PivotedFactor
 from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
@@ -161,13 +160,10 @@ def any_penalty(
     omega: Penalty,
     *,
     factor: float = 1.0,
-    fit_intercept: bool = True,
     tol: float = 1e-6,
     max_iter: int = 100,
     control: Control | None = None,
-    direct: bool | None = None,
-    rounding: float = 0.0,
-    near: PivotedFactor | None = None,
+    **options: Any,
 ) -> PenaltyResult:
     """Minimise Σ wᵢ L(yᵢ, Fᵢ) + factor · Ω(αᵀKα), F = Kα + b.
 
@@ -176,7 +172,8 @@ def any_penalty(
     omega : Ω, a Penalty
     factor : of Ω, > 0
     max_iter : points of the path at most
-    K, loss, y, weight, fit_intercept, tol, control, direct, rounding, near : see `multipliers`
+    K, loss, y, weight, tol, control : see `multipliers`, whose fit_intercept, direct, rounding and near are
+        the options
 
     ½ (f - 2)² + ‖f‖, in one dimension where ‖f‖ = |f|, has its minimum at f = 1; with 3‖f‖ it is at f = 0:
 
@@ -191,11 +188,11 @@ def any_penalty(
     (0.0, 2.0)
     """
     control = Control() if control is None else control
-    path = _Path(WeightedRisk(loss, y, weight), omega, factor, Rounding(K, rounding))
+    path = _Path(WeightedRisk(loss, y, weight), omega, factor, Rounding(K, options.get("rounding", 0.0)))
     if control.restored is not None:
         path.restore(control.restored)
     else:
-        path.begin(K, fit_intercept)
+        path.begin(K, options.get("fit_intercept", True))
     stopped: Stop | None = None
     rounded = False
     while not stopped:
@@ -209,22 +206,9 @@ def any_penalty(
             is_near = path.objective - lower <= 1e-3 * size
             stopped, rounded = Stop.CONVERGED if is_near else Stop.ROUNDING, True
         else:
-            result = regularised_risk(
-                K,
-                loss,
-                y,
-                weight,
-                following,
-                fit_intercept=fit_intercept,
-                tol=path.tolerance(following, tol),
-                max_iter=_INNER,
-                start=path.last,
-                control=control.inner(),
-                direct=direct,
-                rounding=rounding,
-                near=near,
-            )
-            path.add(following, result)
+            options |= {"tol": path.tolerance(following, tol), "max_iter": _INNER, "start": path.last}
+            options["control"] = control.inner()
+            path.add(following, regularised_risk(K, loss, y, weight, following, **options))
             if not control.stopped:
                 control.step(path.saved(), gap=path.objective - lower, objective=path.objective)
     gap, blur = max(path.objective - lower, 0.0), path.blur(0.05 * tol * size, lower)
