@@ -221,8 +221,7 @@ class Journal:
     def report(self, plan: Plan, stopped: Stop = Stop.CONVERGED, **facts: Any) -> Report:
         """The report of the fit that ends here."""
         facts.setdefault("time", now() - self._start)
-        told = tuple(self.warnings)
-        return Report(plan=self.noted(plan), stopped=stopped, warnings=told, early=self.early, **facts)
+        return Report(self.noted(plan), stopped, warnings=tuple(self.warnings), early=self.early, **facts)
 
 
 #: the journal of the fit that began last in this thread
