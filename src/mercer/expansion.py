@@ -81,7 +81,7 @@ class Expansion:
         values = self._products(points) + self.intercept
         return _scalar(values[0]) if is_one else values
 
-    def _products(self, points: Any) -> np.ndarray:  # (m,) or (m, functions)
+    def _products(self, points: Points) -> np.ndarray:  # (m,) or (m, functions)
         """K(points, anchors) @ coef; of an array that may be larger than memory some rows at a time."""
         if not isinstance(points, np.ndarray) or points.size <= _NUMBERS_AT_ONCE:
             return self._gram(points) @ self.coef

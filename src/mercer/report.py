@@ -160,6 +160,8 @@ class Report:
     bound: float | None = None
     #: what was warned about
     warnings: tuple[str, ...] = ()
+    #: the one of them that says why the run ended early; None where it went to its end
+    early: str | None = None
 
     @property
     def memory(self) -> int:
@@ -203,6 +205,7 @@ class Journal:
     def __init__(self) -> None:
         self._start = now()
         self.warnings: list[str] = []
+        self.early: str | None = None
         self.notes: list[str] = []
         _CURRENT.set(self)
 
@@ -218,7 +221,7 @@ class Journal:
     def report(self, plan: Plan, stopped: Stop = Stop.CONVERGED, **facts: Any) -> Report:
         """The report of the fit that ends here."""
         facts.setdefault("time", now() - self._start)
-        return Report(plan=self.noted(plan), stopped=stopped, warnings=tuple(self.warnings), **facts)
+        return Report(self.noted(plan), stopped, warnings=tuple(self.warnings), early=self.early, **facts)
 
 
 #: the journal of the fit that began last in this thread
@@ -243,12 +246,9 @@ def fit_notes(learner: Any) -> list[str]:
     for fitted in (learner, machine) if machine is not learner else (learner,):
         report = getattr(fitted, "report_", None)
         if report is not None:
-            found += [text for text in report.warnings if not (_is_of_time(text) and _is_within(machine))]
+            old = report.early if report.stopped == Stop.MAX_TIME and _is_within(machine) else None
+            found += [text for text in report.warnings if text != old]
     return list(dict.fromkeys(found))
-
-
-def _is_of_time(text: str) -> bool:
-    return "ran out of max_time" in text
 
 
 def _is_within(machine: Any) -> bool:

@@ -80,7 +80,7 @@ def test_a_tenth_is_held_out(mercer, sine):
 
 
 def test_large_tables_hold_out_a_tenth_by_themselves(mercer, sine, monkeypatch):
-    monkeypatch.setattr("mercer.tables.training._LARGE", 40)
+    monkeypatch.setattr("mercer.tables.training._HELD_OUT_FROM", 40)
     status, out, err = mercer("train", sine, "-t", "y", *QUICK[:-2], "--json", "--time", "1e-3")
     assert status == 0
     assert "searching, with a tenth of the rows held out" in err
@@ -261,7 +261,7 @@ def test_a_report_of_fewer_sparse_columns(mercer, tmp_path, monkeypatch):
 
 
 def test_many_rows_are_thinned_unless_asked_for(mercer, sine, monkeypatch):
-    monkeypatch.setattr("mercer.tables.training._MOST", 20)
+    monkeypatch.setattr("mercer.tables.training._MOST_ROWS", 20)
     for more, rows in (([], 20), (["--rows", "45"], 45), (["--rows", "100"], 50)):
         status, out, err = mercer("train", sine, "-t", "y", *QUICK, "--json", *more)
         assert (status, json.loads(out)["rows"]) == (0, rows)
@@ -271,8 +271,8 @@ def test_many_rows_are_thinned_unless_asked_for(mercer, sine, monkeypatch):
 
 def test_predictions_block_by_block(mercer, flowers, model, tmp_path, monkeypatch):
     whole = mercer("predict", model, flowers, "--proba", "-q")[1]
-    monkeypatch.setattr("mercer.cli.predict._BLOCK", 16)
-    monkeypatch.setattr("mercer.cli.predict._FEWEST", 8)
+    monkeypatch.setattr("mercer.cli.predict._MOST_ROWS", 16)
+    monkeypatch.setattr("mercer.cli.predict._FEWEST_ROWS", 8)
     status, out, err = mercer("predict", model, flowers, "--proba")
     assert status == 0
     first, second = ([line.split(",") for line in text.splitlines()] for text in (whole, out))

@@ -455,7 +455,7 @@ def test_max_time(X):
 
 
 def test_resume_equals_an_uninterrupted_run(X, Z, tmp_path, monkeypatch):
-    monkeypatch.setattr(eigen, "_KEPT", 0)
+    monkeypatch.setattr(eigen, "_BYTES_KEPT", 0)
     options = {"n_components": 3, "eigen_solver": "lanczos", "tol": 1e-11}
     whole = KernelPCA(kernel=Gaussian(sigma=0.8), **options).fit(X)
     path = tmp_path / "state.npz"

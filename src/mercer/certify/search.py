@@ -21,7 +21,7 @@ import numpy as np
 
 from mercer.certify.optimise import descended, share
 from mercer.certify.rounding import EPSILON, gram_with_error
-from mercer.certify.witness import Witness, witness_at
+from mercer.certify.witness import SEED, Witness, witness_at
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
@@ -29,7 +29,6 @@ from mercer.kernels.formula.pair import Columns, External, Scaling
 
 __all__ = ["search"]
 
-_SEED = 20240229
 _SCALES = sorted((10.0 ** (k / 8) for k in range(-32, 33)), key=lambda s: (abs(np.log10(s)), -s))
 #: A witness of more points is made smaller: a point is left out and the others are moved. Each attempt is a
 #: minimisation over all points, so that large witnesses stay as they are and medium ones get one attempt.
@@ -106,7 +105,7 @@ class _Trials:
 
     def descend(self) -> Witness | None:
         """Minimise the smallest eigenvalue of a few points, from the most promising sets seen so far."""
-        random = np.random.default_rng(_SEED)
+        random = np.random.default_rng(SEED)
         self.promising.sort(key=lambda trial: trial[0])
         for _, start in self.promising[:4]:
             for n in (2, 3, 4, 8):
@@ -125,7 +124,7 @@ class _Trials:
 
     def _fewer(self, found: Witness) -> Witness:
         """The witness without one point after the other, the rest moved to where the kernel still fails."""
-        random = np.random.default_rng(_SEED)
+        random = np.random.default_rng(SEED)
         while _SMALLEST_WITNESS < len(found.gram) <= _LARGEST_REDUCED and found.vector is not None:
             size, is_small = float(abs(found.points).max()), len(found.gram) <= _THOROUGH_UP_TO
             out = np.argsort(abs(found.vector), kind="stable")[: _LEFT_OUT_IN_TURN if is_small else 1]
@@ -199,7 +198,7 @@ def _rank(witness: Witness) -> tuple[int, float]:
 
 def _shapes(d: int, nonnegative: bool) -> Iterator[np.ndarray]:
     """Sets of points of d columns, of unit size."""
-    random = np.random.default_rng(_SEED)
+    random = np.random.default_rng(SEED)
     axis = np.zeros((1, d))
     axis[0, 0] = 1.0
     yield np.arange(1.0, 9.0)[:, None] * axis

@@ -44,7 +44,7 @@ def say(text: str) -> None:
     if sys.stderr is None:  # ``print`` would take standard output instead
         return
     bars = sys.modules.get("mercer.runtime.progress")  # without it there is none on the terminal
-    with suppress(OSError, ValueError):  # closed: there is nobody to tell
+    with suppress(OSError, ValueError):  # A closed stream has nobody to tell.
         if bars is not None:
             bars.make_room()
         print(text, file=sys.stderr, flush=True)
@@ -64,7 +64,7 @@ def run(action: Callable[[], int], quiet: bool = False) -> int:
         warnings.filterwarnings("ignore", category=DeprecationWarning)
         warnings.filterwarnings("ignore", category=FutureWarning)
         warnings.filterwarnings("ignore", category=ResourceWarning)  # what Ctrl-C left open
-        warnings.filterwarnings("ignore", message="The least populated class")  # told of the target already
+        warnings.filterwarnings("ignore", message="The least populated class")  # A note tells of it.
         warnings.showwarning = show
         try:
             status = action()

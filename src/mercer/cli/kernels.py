@@ -90,7 +90,7 @@ def complete(incomplete: str) -> list[tuple[str, str]]:
     ['2*gaussian(1) + matern']
     """
     begun = re.search(r"[A-Za-z_]*$", incomplete)
-    assert begun is not None  # nothing is a beginning, too
+    assert begun is not None  # An empty text is a beginning, too.
     before, word = incomplete[: begun.start()], begun[0].lower().replace("_", "")
     if before.count("(") > before.count(")") or before.endswith("."):
         return []  # a parameter, or a method

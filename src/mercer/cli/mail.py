@@ -95,7 +95,7 @@ def _require_elsewhere(outputs: Mapping[str, Path | None], folders: Sequence[Pat
 def _require_apart(spam: Path, ham: Path) -> None:
     """Refuse folders of which one has the messages of the other."""
     if not (spam.exists() and ham.exists()):
-        return  # told where they are read
+        return  # They are told where mails are read.
     one, other = spam.resolve(), ham.resolve()
     if one == other:
         raise InputError(f"spam and ham are the same folder, {spam}: name two")

@@ -21,7 +21,7 @@ from mercer.tables.frames import write_csv
 
 __all__ = ["load_table_model", "predict", "report"]
 
-_BLOCK, _FEWEST = 65_536, 1024  # rows that are predicted at a time
+_MOST_ROWS, _FEWEST_ROWS = 65_536, 1024  # rows that are predicted at a time, by the memory there is
 
 
 def load_table_model(path: Path) -> TableModel:
@@ -87,7 +87,7 @@ def _predictions(
 ) -> tuple[np.ndarray, np.ndarray]:  # (n,), (n, classes)
     """Block by block, for the features of all rows may take much more memory than the table."""
     width = len(model.get_feature_names_out())
-    block = int(np.clip(memory_budget() // (16 * 8 * width), _FEWEST, _BLOCK))
+    block = int(np.clip(memory_budget() // (16 * 8 * width), _FEWEST_ROWS, _MOST_ROWS))
     predicted, probabilities = [], []
     for start in range(0, table.rows, block):
         try:
@@ -115,7 +115,7 @@ def _unseen(model: TableModel, table: Table) -> list[str]:
 
 def _to_standard_output(content: bytes) -> None:
     stream = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # replaced by something that takes text only
+    if stream is None:  # What replaced it takes text only.
         sys.stdout.write(content.decode("utf-8"))
     else:
         sys.stdout.flush()
@@ -155,7 +155,7 @@ def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Scr
         return
     try:
         error = float(np.sqrt(np.mean((found - as_numbers(truth, name)) ** 2)))
-    except InputError:  # no numbers this time: nothing to say
+    except InputError:  # The targets are no numbers, so that there is nothing to say.
         return
     screen.note(f"the table has {name!r} too: the root mean square error is {error:.4g}")
 

@@ -34,6 +34,7 @@ __all__ = [
     "columns",
     "copied",
     "is_frame",
+    "n_columns",
     "n_points",
     "position",
     "refuse_too_large",
@@ -147,7 +148,7 @@ def _column_values(X: Frame, j: int, name: str) -> NDArray[Any]:
     return _object_values(part, name, label) if part.dtype == object else part
 
 
-def require_numbers(X: Points, name: str = "X") -> None:
+def require_numbers(X: Points) -> None:
     """Refuse what would become numbers without a word: masked values, dates; and frames by their columns.
 
     >>> require_numbers(np.array([["2026-01-01"]], dtype="datetime64[D]"))
@@ -156,23 +157,23 @@ def require_numbers(X: Points, name: str = "X") -> None:
     """
     if isinstance(X, str | bytes):
         raise InputTypeError(
-            f"{name} must be a table of numbers, got the single text {shown(X, 40)}: pass one row per point"
+            f"X must be a table of numbers, got the single text {shown(X, 40)}: pass one row per point"
         )
     if isinstance(X, np.ma.MaskedArray):
-        _refuse_masked(X, name)
+        _refuse_masked(X, "X")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        _refuse_dtype(X.dtype, name)
+        _refuse_dtype(X.dtype, "X")
     if not is_frame(X):
         return
     labels = list(X.columns)
     twice = [label for label in labels if labels.count(label) > 1] if len(set(labels)) < len(labels) else []
     if twice:
         raise InputError(
-            f"{name} has {labels.count(twice[0])} columns of the name {twice[0]!r}: rename them, or pass "
-            f"{name}.to_numpy()"
+            f"X has {labels.count(twice[0])} columns of the name {twice[0]!r}: rename them, or pass "
+            "X.to_numpy()"
         )
     for j in range(X.shape[1]):
-        _column_values(X, j, name)
+        _column_values(X, j, "X")
 
 
 def _tensor_values(X: Any, name: str) -> NDArray[Any]:
@@ -374,6 +375,16 @@ def n_points(X: Points) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
+def n_columns(X: Points) -> int | None:
+    """The number of columns; None where points are objects.
+
+    >>> n_columns(np.ones((3, 2))), n_columns(["a", "b"])
+    (2, None)
+    """
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return int(shape[1]) if len(shape) == 2 else None
+
+
 def take(X: Any, index: Any) -> Any:
     """The points at these positions (an integer array, a mask or a slice), in the container they came in.
 
@@ -434,11 +445,9 @@ def single_column(X: Any) -> Any:
     >>> single_column(np.array([["ab"], ["b"]], dtype=object))
     array(['ab', 'b'], dtype=object)
     """
-    if len(getattr(X, "shape", ())) == 2 and X.shape[1] == 1:
-        if library_of(X) == "pandas":
-            return X.iloc[:, 0]
-        return X[:, 0]
-    return X
+    if n_columns(X) != 1:
+        return X
+    return X.iloc[:, 0] if library_of(X) == "pandas" else X[:, 0]
 
 
 def columns(X: Any, which: Any, name: str = "X") -> Any:

@@ -6,7 +6,12 @@ import math
 
 import numpy as np
 
-__all__ = ["is_number"]
+__all__ = ["is_number", "is_scalar"]
+
+
+def is_scalar(value: object) -> bool:
+    """Whether it is a real number of Python or NumPy; True and False are none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> bool:
@@ -17,9 +22,7 @@ def is_number(value: object) -> bool:
     >>> is_number(float("nan")), is_number(10**400), is_number("2")
     (False, False, False)
     """
-    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
-        return False
     try:
-        return math.isfinite(float(value))
+        return is_scalar(value) and math.isfinite(float(value))  # type: ignore[arg-type]
     except OverflowError:
         return False

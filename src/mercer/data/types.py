@@ -1,4 +1,4 @@
-"""Names for what goes in at the door: points, their targets and weights, and a seed.
+"""Names for what goes in at the door: points, their targets and weights, and what options may be.
 
 Which points a kernel takes is checked when it is called (``as_vectors``, ``as_objects``): rows of an array, a
 sparse matrix or a data frame, or a list of strings, sets, trees or graphs. The types say what these share.
@@ -6,13 +6,17 @@ sparse matrix or a data frame, or a list of strings, sets, trees or graphs. The 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Encoded", "Frame", "Model", "Objects", "Points", "Reals", "Seed", "Tabular", "Targets", "Weights"]
+__all__ = [
+    *("Checkpoint", "ClassWeight", "Encoded", "Frame", "Model", "Objects", "Points", "ProgressMode", "Reals"),
+    *("Seed", "Tabular", "Targets", "Weights"),
+]
 
 
 class Points(Protocol):
@@ -36,6 +40,12 @@ Weights: TypeAlias = Any
 Reals: TypeAlias = "float | np.ndarray"
 #: where random numbers start: what scikit-learn takes as ``random_state``
 Seed: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
+#: a factor for the weights of each label; "balanced" makes classes count alike
+ClassWeight: TypeAlias = "Mapping[Any, float] | str | None"
+#: the file that keeps the state of a run
+Checkpoint: TypeAlias = "str | os.PathLike[str] | None"
+#: whether a bar is drawn (None: on a terminal), or a function that is called with each event
+ProgressMode: TypeAlias = "bool | Callable[[dict[str, Any]], object] | None"
 #: points of which each is an object: a string, a set, a tree, a graph
 Objects: TypeAlias = Sequence[Any]
 #: points as a kernel on objects encoded them, in a container of its own that numbers them

@@ -9,12 +9,12 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import ClassWeight, Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.classes import KernelClassifierMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
 from mercer.gram import Gram
 from mercer.kernels.names import KernelLike
@@ -94,14 +94,14 @@ class KernelFisherDiscriminant(
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         alpha: Any = "auto",
         n_components: int | None = None,
         priors: Any = None,
-        class_weight: Any = None,
-        landmarks: Any = None,
+        class_weight: ClassWeight = None,
+        landmarks: LandmarksLike = None,
         indefinite: str = "refuse",
     ) -> None:
         self.kernel = kernel
@@ -250,7 +250,7 @@ class KernelFisherDiscriminant(
             if len(values):
                 setattr(self, name, values)
             elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
+                delattr(self, name)  # It is that of an earlier fit.
         self.ratios_ = result.ratios[kept]
         total = float(result.ratios.sum())
         self.explained_variance_ratio_ = self.ratios_ / total if total > 0 else np.zeros_like(self.ratios_)
@@ -258,7 +258,7 @@ class KernelFisherDiscriminant(
         found = class_gaussians(fitted, left_out, codes, weight, self.priors_)
         self.means_, self.covariance_, self._precision = found.means, found.covariance, found.precision
 
-    def _scores(self, X: Any) -> np.ndarray:  # (n, classes)
+    def _scores(self, X: Points) -> np.ndarray:  # (n, classes)
         return linear_scores(self.expansion_(X), self.means_, self._precision) + log_priors(self.priors_)
 
     def _count_outputs(self, y: np.ndarray) -> int:
@@ -271,7 +271,7 @@ class KernelFisherDiscriminant(
 
     def _exact_plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)
-        d = getattr(X, "shape", (n, 1))[-1]
+        d = data.n_columns(X) or 1
         q = max(n_outputs, 1)
         copy = 4 * n * n if settings().dtype == "float32" else 0  # K on its way to double precision
         work, flops = 8 * n * (6 * q + 2 * 64), 2.0 * n * n * (d + 10)

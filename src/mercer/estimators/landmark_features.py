@@ -91,8 +91,8 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         kernel: KernelLike = "rbf",
         n_components: int = 1000,
         *,
-        landmarks: Any = "uniform",
-        gamma: Any = "scale",
+        landmarks: str | Points = "uniform",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         random_state: Seed = None,
@@ -183,7 +183,7 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             yield slice(start, min(start + step, n))
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
-        n, d = data.n_points(X), getattr(X, "shape", (0, 1))[-1]
+        n, d = data.n_points(X), data.n_columns(X) or 1
         is_given = not isinstance(self.landmarks, str)
         M = data.n_points(self.landmarks) if is_given else min(int(self.n_components), n)
         name, flops = "landmark features", 2.0 * n * M * (d + 10 + M) + M**3

@@ -2,7 +2,7 @@ r"""Kernel least squares as a scikit-learn regressor."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,7 +12,7 @@ from mercer.data.types import Points, Targets, Weights
 from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
@@ -72,13 +72,13 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, LandmarkMixin, Ker
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         fit_intercept: bool = True,
         indefinite: str = "refuse",
         rcond: float | None = None,
-        landmarks: Any = None,
+        landmarks: LandmarksLike = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -111,8 +111,8 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         shuffle: bool = False,
         random_state: Seed = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.features = features
@@ -222,7 +222,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     def _validate(
         self, X: Points, y: Targets, domain: Domain, reset: bool, **y_options: Any
     ) -> tuple[Any, Any]:
-        return super()._validate(X, y, Domain.VECTORS, reset, **y_options)  # for a map too
+        return super()._validate(X, y, Domain.VECTORS, reset, **y_options)  # A map takes vectors, too.
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -235,7 +235,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
 
     def _plan(self, X: Any, n_outputs: int) -> Plan:
         n = data.n_points(X)
-        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        width = data.n_columns(X) or 1
         bytes_ = X.data.nbytes + X.indices.nbytes if sparse.issparse(X) else 8 * n * width
         mapped, why = 0, ("a pass over the data takes O(nd)",)
         if self.features is not None:
@@ -249,7 +249,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         memory += self._mistake_bytes(n, n_outputs)
         return Plan("perceptron", n, memory, 2.0 * 10 * n * width * (n_outputs + 32), why, iterative=True)
 
-    def _keep(self, anchors: Any, result: PrimalPerceptronResult) -> None:
+    def _keep(self, anchors: Points, result: PrimalPerceptronResult) -> None:
         """The model, on the points that were mistakes."""
         coef = self._publish(anchors)
         self._w, self._b = result.w, result.b

@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
 from mercer.estimators.shared.low_rank import factor_words, low_rank
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
 from mercer.expansion import Expansion
@@ -115,21 +115,21 @@ class KernelLogisticRegression(
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         C: float = 1.0,
         lam: float | None = None,
         fit_intercept: bool = True,
-        class_weight: Any = None,
-        landmarks: Any = None,
+        class_weight: ClassWeight = None,
+        landmarks: LandmarksLike = None,
         warm_start: bool = False,
         solver: str = "newton",
         tol: float = 1e-8,
         max_iter: int | None = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -292,15 +292,15 @@ class KernelLogisticRegression(
         )
         self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         return self._with_landmarks(X, self._exact_plan(X, n_outputs), 40, n_outputs)
 
-    def _exact_plan(self, X: Any, n_outputs: int) -> Plan:
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+    def _exact_plan(self, X: Points, n_outputs: int) -> Plan:
+        n = data.n_points(X)
         budget, item = memory_budget(), np.dtype(settings().dtype).itemsize
         vectors = 8 * _ARRAYS_LIKE_COEF * n * n_outputs
         stored, factor = item * n * n, 8 * n * n
-        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        width = data.n_columns(X) or 1
         # a product with few vectors takes as long as memory does
         product, kernel = max(2.0 * n_outputs, 32.0) * n * n, (2.0 * width + 20.0) * n * n
         if stored + vectors > budget:

@@ -9,9 +9,10 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
+from mercer.estimators.shared.landmarks import LandmarksLike
 from mercer.estimators.shared.machine import MachineMixin
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive
@@ -82,7 +83,7 @@ class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         loss: Any = "hinge",
@@ -90,13 +91,13 @@ class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator
         lam: float | None = None,
         penalty: Any = None,
         fit_intercept: bool = True,
-        class_weight: Any = None,
-        landmarks: Any = None,
+        class_weight: ClassWeight = None,
+        landmarks: LandmarksLike = None,
         tol: float = 1e-6,
         max_iter: int = 100,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -234,7 +235,7 @@ class KernelMachineRegressor(MachineMixin, RegressorMixin, BaseEstimator):
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         loss: Any = "squared",
@@ -245,12 +246,12 @@ class KernelMachineRegressor(MachineMixin, RegressorMixin, BaseEstimator):
         lam: float | None = None,
         penalty: Any = None,
         fit_intercept: bool = True,
-        landmarks: Any = None,
+        landmarks: LandmarksLike = None,
         tol: float = 1e-6,
         max_iter: int = 100,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.kernel = kernel

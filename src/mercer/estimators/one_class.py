@@ -2,18 +2,18 @@ r"""The region where most of the data are: a support vector machine of one class
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.base import BaseEstimator, OutlierMixin
 
-from mercer.data.types import Points, Targets
+from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
 from mercer.estimators.shared.support import Dual
 from mercer.estimators.shared.support_parameters import PART, SHARED
 from mercer.estimators.shared.support_report import SupportReportMixin
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter
-from mercer.report import Journal, Plan
+from mercer.report import Journal
 from mercer.solvers.svm.problems import fit, one_class, outlying
 
 __all__ = ["OneClassSVM"]
@@ -66,19 +66,19 @@ class OneClassSVM(SupportReportMixin, OutlierMixin, BaseEstimator):
         *,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
         nu: float = 0.5,
         shrinking: bool = True,
-        cache_size: Any = "auto",
+        cache_size: float | str = "auto",
         verbose: bool = False,
         max_iter: int = -1,
         precision: str = "auto",
         warm_start: bool = False,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -98,7 +98,7 @@ class OneClassSVM(SupportReportMixin, OutlierMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.resume = resume
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets = None, sample_weight: Weights = None) -> Self:
         """Find the region of the points X, with weights; y is not used."""
         journal = Journal()
         points, _, weight = self._prepare(X, "no_validation", sample_weight)
@@ -111,12 +111,6 @@ class OneClassSVM(SupportReportMixin, OutlierMixin, BaseEstimator):
         self.offset_ = -self.intercept_
         self._finish(journal, setup, points, [machine], control.total_seconds)
         return self
-
-    def plan(self, X: Points, y: Targets | None = None) -> Plan:
-        """What ``fit(X)`` would do: solver, precision, memory, expected time, and why. Nothing is fitted."""
-        probe = clone(self)
-        points, _, weight = probe._prepare(X, "no_validation", None)
-        return probe._set_up(points, probe._dual(weight)).plan
 
     def _dual(self, weight: np.ndarray) -> Dual:
         return Dual(len(weight), float(weight.max()), nu=self.nu, sums_to_zero=False)

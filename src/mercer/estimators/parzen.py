@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import ClassWeight, Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, check_weights, flag
 from mercer.estimators.shared.definite import refutation
@@ -97,12 +97,12 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         fit_offset: bool = True,
         priors: Any = None,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -162,9 +162,9 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
 
     # --- the steps of fit --------------------------------------------------------------------------------
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)
-        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        width = data.n_columns(X) or 1
         points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0
         # the stored points; and of a class, at most all of them: its points, the Gram's copy, K @ w
         memory = points + 8 * n * (n_outputs + 3) + (2 * points if self.fit_offset else 0)

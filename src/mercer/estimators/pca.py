@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets, Weights
+from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets, Weights
 from mercer.estimators.shared.base import KernelMixin, check_weights, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import expanded, mean_of, moved, origin_of, warn_if_lost
 from mercer.estimators.shared.preimages import PreimageMixin, require_map
 from mercer.expansion import Expansion
@@ -135,21 +135,21 @@ class KernelPCA(
         n_components: Any = None,
         *,
         kernel: KernelLike = "rbf",
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         alpha: float = 1.0,
         fit_inverse_transform: bool = False,
         inverse: str = "auto",
         eigen_solver: str = "auto",
-        landmarks: Any = None,
+        landmarks: LandmarksLike = None,
         indefinite: str = "refuse",
         tol: float | None = None,
         max_iter: int | None = None,
         random_state: Seed = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.n_components = n_components
@@ -201,7 +201,7 @@ class KernelPCA(
             "eigenvectors_",
             "_mean_coef",
             "_weight",
-        ):  # of an earlier fit
+        ):  # They are those of an earlier fit.
             self.__dict__.pop(name, None)
         X = self._validate_fit(X, sample_weight=sample_weight)
         weight = check_weights(sample_weight, X)
@@ -335,16 +335,16 @@ class KernelPCA(
             is_slow=is_slow,
         )
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         # A map back has as many targets as X has columns. It takes an A of its own, n M² products and solves.
         learned = self._is_learned()
-        targets = X.shape[1] if learned and len(getattr(X, "shape", ())) == 2 else n_outputs
+        targets = (data.n_columns(X) if learned else None) or n_outputs
         passes, squares = (6, 4) if learned else (3, 2)
         return self._with_landmarks(X, self._exact_plan(X), passes, targets, squares)
 
     def _exact_plan(self, X: Points) -> Plan:
         n, how = data.n_points(X), self._scheme(X)
-        k, d = self._count(n), getattr(X, "shape", (n, 1))[-1]
+        k, d = self._count(n), data.n_columns(X) or 1
         memory, flops, why = how.memory, 2.0 * n * n * (d + 10), []
         if how.solver == "dense":
             name, flops = "dense eigensolver", flops + 9.0 * n**3

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -133,7 +133,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         self,
         kernel: KernelLike = "rbf",
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
         fit_intercept: bool = True,
@@ -147,8 +147,8 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         random_state: Seed = None,
         record_history: bool | None = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -253,9 +253,9 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
 
     # --- before the fit ----------------------------------------------------------------------------------
 
-    def _plan(self, X: Any, n_outputs: int) -> Plan:
+    def _plan(self, X: Points, n_outputs: int) -> Plan:
         n, size = data.n_points(X), np.dtype(settings().dtype).itemsize
-        width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 1
+        width = data.n_columns(X) or 1
         points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0  # the Gram's own copy
         if self.budget is not None:
             stored = int(self.budget)
@@ -314,10 +314,10 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         options |= {"prefetch": self._prefetch()}
         options |= {"record": self._is_recorded(*Y.shape), "keep": self._keep_order()}
         result = perceptron(gram, Y, **options)
-        self.__dict__.pop("_budget", None)  # of an earlier fit
+        self.__dict__.pop("_budget", None)  # It is that of an earlier fit.
         self._publish(self._adopt(X, result.made))
         self.margin_, self.bound_ = squeeze(result.margin), squeeze(result.bound)
-        self.__dict__.pop("history_", None)  # of an earlier fit
+        self.__dict__.pop("history_", None)  # It is that of an earlier fit.
         if result.history is not None:
             self.history_ = result.history[0] if len(result.history) == 1 else result.history
         return result, int(result.epochs.max()), result.converged

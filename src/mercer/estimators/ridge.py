@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
 from mercer.data.scalars import is_number
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted, facts_of
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.estimators.shared.ridge_plans import WORDS, block_plan, dense_plan, lazy_plan
@@ -55,7 +55,7 @@ __all__ = ["KernelRidge", "dense_plan"]
 class _Solution:
     """What a solver found, ready to be kept."""
 
-    anchors: Any
+    anchors: Points
     coef: np.ndarray  # (anchors, targets)
     intercept: np.ndarray  # (targets,)
     objective: np.ndarray  # (targets,)
@@ -149,20 +149,20 @@ class KernelRidge(
         alpha: Any = 1.0,
         *,
         kernel: KernelLike = "rbf",
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         lam: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         rank: Any = "auto",
-        landmarks: Any = None,
+        landmarks: LandmarksLike = None,
         indefinite: str = "refuse",
         tol: float = 1e-10,
         max_iter: int = 1000,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.alpha = alpha
@@ -209,7 +209,7 @@ class KernelRidge(
         if solution.dual is not None:
             self._dual = solution.dual if y.ndim == 2 else solution.dual[:, 0]
         self._left_out: dict[str, Any] = {"errors": solution.errors}
-        if solution.errors is None:  # computed when asked for, from these
+        if solution.errors is None:  # They are computed from these when somebody asks.
             given = {"coef": solution.coef, "alphas": alphas, "weight": weight}
             given |= {} if origin is None else {"points": points}
             self._left_out |= {**given, "fit_intercept": self.fit_intercept}
@@ -329,7 +329,7 @@ class KernelRidge(
             how = "mixed" if plans["mixed"].memory <= budget else "cg"
             why = f"K, {n:,} × {n:,}, does not fit the memory budget"
             return replace(plans[how], why=(why + " in float64" * (how == "mixed"), *plans[how].why))
-        if n >= _MANY and penalties == 1 and self._is_gentle(X, given) and self._is_proved(X):
+        if n >= _MIXED_FROM and penalties == 1 and self._is_gentle(X, given) and self._is_proved(X):
             return replace(plans["mixed"], why=("there are many points", *plans["mixed"].why))
         return plans["cholesky"]
 
@@ -341,7 +341,7 @@ class KernelRidge(
         alpha = float(given.min()) * (1.0 if self.lam is None else data.n_points(X))
         return alpha >= SMALLEST * trace
 
-    def _plans(self, X: Any, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
+    def _plans(self, X: Points, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
         """What each solver would take."""
         product = 1.0 * n * n * (20 + 2 * n_outputs)
         vectors = 8 * n * (n_outputs + 1) * 10
@@ -365,7 +365,8 @@ class KernelRidge(
         }
         if self.kernel_.support is not None and (n >= POINTS_WORTH_A_LOOK or self.solver == "sparse"):
             plans["sparse"] = sparse_plan(self.kernel_, X, n_outputs)
-        p = explicit_size(self.kernel_, X.shape[1]) if len(getattr(X, "shape", ())) == 2 else None
+        width = data.n_columns(X)
+        p = None if width is None else explicit_size(self.kernel_, width)
         if p is not None:
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)
             why = (f"the kernel has {p:,} features" + ", fewer than there are points" * (p < n),)
@@ -380,7 +381,7 @@ class KernelRidge(
         if plan.method is Method.PRIMAL:
             solution = self._in_features(X, Y, alphas, weight)
             if solution is not None:
-                if sparse.issparse(X) or self.kernel_ != Linear():  # products of columns, as in K
+                if sparse.issparse(X) or self.kernel_ != Linear():  # Columns are multiplied as in K.
                     self._warn_if_lost(journal, X, alphas, weight)
                 return solution
             journal.warn(
@@ -411,7 +412,9 @@ class KernelRidge(
         least = 1e-3 * float(alphas.min()) / float(weight.sum())
         warn_if_lost(journal, self.kernel_, X, type(self).__name__, least)
 
-    def _in_features(self, X: Any, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray) -> _Solution | None:
+    def _in_features(
+        self, X: Points, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray
+    ) -> _Solution | None:
         """In the primal; None where the expansion on the points would not give the same function."""
         Phi = explicit_features(self.kernel_, X)
         result = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept)
@@ -468,7 +471,7 @@ class KernelRidge(
 
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most
-_MANY = 8000  # points from which a factor in float32 and its refinement take less than one in float64
+_MIXED_FROM = 8000  # points from which a factor in float32 and its refinement take less than one in float64
 _NEEDS = {
     "primal": "solver='primal' needs a kernel with explicit features, linear or polynomial",
     "sparse": "solver='sparse' needs a kernel that is zero beyond some distance, such as Wendland or BSpline",

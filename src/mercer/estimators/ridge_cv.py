@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from mercer.data import points as data
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.gram import Gram
@@ -38,7 +38,7 @@ _COUNT = 20  # penalties of the default path
 def _is_path(value: object) -> bool:
     try:
         entries = np.asarray(value)
-    except ValueError:  # ragged
+    except ValueError:  # The lists have different lengths.
         return False
     if entries.ndim != 1 or entries.size == 0 or entries.dtype.kind not in "iuf":
         return False
@@ -111,17 +111,17 @@ class KernelRidgeCV(
         alphas: Any = None,
         *,
         kernel: KernelLike | list[KernelLike] = "rbf",
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
         lams: Any = None,
         fit_intercept: bool = True,
         scoring: str = "squared",
         alpha_per_target: bool = False,
-        landmarks: Any = None,
+        landmarks: LandmarksLike = None,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.alphas = alphas
@@ -276,7 +276,7 @@ class KernelRidgeCV(
         ends = {float(alphas.min()): "smallest", float(alphas.max()): "largest"}
         chosen = {float(alpha) for alpha in np.atleast_1d(self.alpha_)}
         if self.alphas is None and self.lams is None:
-            return  # beyond the default path nothing changes
+            return  # The usual path is so long that nothing changes beyond it.
         for alpha in sorted(chosen & set(ends)) if len(alphas) > 2 else ():
             journal.warn(
                 f"the best penalty is the {ends[alpha]} of the path, {alpha:.3g}: a path that goes further "

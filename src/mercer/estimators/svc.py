@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets, Weights
+from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Seed, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.classes import Problems
@@ -43,9 +43,8 @@ class SupportClassifier(SupportVotesMixin, BaseEstimator):
     """What SVC and NuSVC share: they say what a problem of two classes is."""
 
     multi_class: str
-    class_weight: Any
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
         journal = Journal()
         points, y, counted = self._prepare(X, y, sample_weight)
@@ -65,13 +64,13 @@ class SupportClassifier(SupportVotesMixin, BaseEstimator):
             machines = self._solve(setup, problems, weight, counted, control)
             self._by_pairs = by_pairs
             self._read(points, original, machines, problems, setup.dual)
-            self.__dict__.pop("slopes_", None)  # those of an earlier fit
+            self.__dict__.pop("slopes_", None)  # They are those of an earlier fit.
             if self.probability:
                 self.slopes_ = self._slopes(setup, machines, problems, counted, control, journal)
         self._finish(journal, setup, points, machines, control.total_seconds)
         return self
 
-    def plan(self, X: Any, y: Any = None) -> Plan:
+    def plan(self, X: Points, y: Targets = None) -> Plan:
         """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
         probe = clone(self)
         points, _, weight = probe._prepare(X, "no_validation", None)
@@ -109,7 +108,7 @@ class SupportClassifier(SupportVotesMixin, BaseEstimator):
         )
 
     def _read(
-        self, points: Any, original: np.ndarray, machines: list[Machine], problems: Problems, kept: Dual
+        self, points: Points, original: np.ndarray, machines: list[Machine], problems: Problems, kept: Dual
     ) -> None:
         """Attributes from the machines of all problems."""
         n, classes = len(original), len(self.classes_)
@@ -238,13 +237,13 @@ class SVC(SupportClassifier):
         C: float = 1.0,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
         probability: bool = False,
         tol: float = 1e-3,
-        cache_size: Any = "auto",
-        class_weight: Any = None,
+        cache_size: float | str = "auto",
+        class_weight: ClassWeight = None,
         verbose: bool = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
@@ -255,8 +254,8 @@ class SVC(SupportClassifier):
         precision: str = "auto",
         warm_start: bool = False,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
         fit_intercept: bool = True,
     ) -> None:
@@ -363,13 +362,13 @@ class NuSVC(SupportClassifier):
         nu: float = 0.5,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
         probability: bool = False,
         tol: float = 1e-3,
-        cache_size: Any = "auto",
-        class_weight: Any = None,
+        cache_size: float | str = "auto",
+        class_weight: ClassWeight = None,
         verbose: bool = False,
         max_iter: int = -1,
         decision_function_shape: str = "ovr",
@@ -379,8 +378,8 @@ class NuSVC(SupportClassifier):
         precision: str = "auto",
         warm_start: bool = False,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.nu = nu

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, RegressorMixin
 
-from mercer.data.types import Points, Targets, Weights
+from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
 from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.support import Dual, Setup, unit_of, unit_penalty
 from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY, SHARED
 from mercer.estimators.shared.support_report import SupportReportMixin
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, nonnegative
-from mercer.report import Journal, Plan
+from mercer.report import Journal
 from mercer.solvers.control import Control
 from mercer.solvers.svm.hard_margin import separate
 from mercer.solvers.svm.problems import Machine, fit, nu_svr, svr
@@ -41,12 +41,6 @@ class _SupportRegressor(SupportReportMixin, RegressorMixin, BaseEstimator):
         self._learned(machine)
         self._finish(journal, setup, points, [machine], control.total_seconds)
         return self
-
-    def plan(self, X: Points, y: Targets | None = None) -> Plan:
-        """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
-        probe = clone(self)
-        points, _, weight = probe._prepare(X, "no_validation", None)
-        return probe._set_up(points, probe._dual(weight)).plan
 
     def _upper(self, weight: np.ndarray) -> np.ndarray:
         """The largest |γ| of each point."""
@@ -128,21 +122,21 @@ class SVR(_SupportRegressor):
         *,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
         C: float = 1.0,
         epsilon: float = 0.1,
         shrinking: bool = True,
-        cache_size: Any = "auto",
+        cache_size: float | str = "auto",
         verbose: bool = False,
         max_iter: int = -1,
         average: bool = False,
         precision: str = "auto",
         warm_start: bool = False,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
         fit_intercept: bool = True,
     ) -> None:
@@ -239,19 +233,19 @@ class NuSVR(_SupportRegressor):
         C: float = 1.0,
         kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         coef0: float = 0.0,
         shrinking: bool = True,
         tol: float = 1e-3,
-        cache_size: Any = "auto",
+        cache_size: float | str = "auto",
         verbose: bool = False,
         max_iter: int = -1,
         average: bool = False,
         precision: str = "auto",
         warm_start: bool = False,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
     ) -> None:
         self.nu = nu

@@ -79,7 +79,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         kernel: KernelLike = "rbf",
         n_components: int = 1000,
         *,
-        gamma: Any = "scale",
+        gamma: float | str = "scale",
         random_state: Seed = None,
     ) -> None:
         self.kernel = kernel

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from mercer.data.types import Points
 from mercer.gram.backends.base import cut
 from mercer.kernels.support import Support
 
@@ -38,7 +39,7 @@ class Neighbours:
     ([array([0, 1, 2])], array([0, 1, 2]))
     """
 
-    def __init__(self, support: Support, X: Any, Y: Any, dtype: np.dtype[Any]) -> None:
+    def __init__(self, support: Support, X: Points, Y: Points, dtype: np.dtype[Any]) -> None:
         left = support.coordinates(X)
         right = left if Y is None else support.coordinates(Y)
         self.norm = support.norm
@@ -80,7 +81,7 @@ class Neighbours:
         return self._order[near[~beside.any(axis=1)]]
 
 
-def _precision(points: Any) -> np.dtype[Any]:
+def _precision(points: Points) -> np.dtype[Any]:
     """float32 for points that came so, else float64."""
     is_single = getattr(points, "dtype", None) == np.float32
     return np.dtype(np.float32 if is_single else np.float64)

@@ -31,6 +31,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from mercer.data.scalars import is_scalar
 from mercer.data.types import Points, Weights
 from mercer.errors import InputError
 from mercer.kernels.depth import require_shallow
@@ -368,7 +369,7 @@ class Kernel:
         from mercer.kernels.compose import Sum
         from mercer.kernels.vectors.dotproduct import Constant
 
-        if _is_scalar(other):
+        if is_scalar(other):
             return self if other == 0 else Sum(self, Constant(other))
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
@@ -376,28 +377,28 @@ class Kernel:
         from mercer.kernels.compose import Sum
         from mercer.kernels.vectors.dotproduct import Constant
 
-        if not _is_scalar(other):
+        if not is_scalar(other):
             return NotImplemented
         return self if other == 0 else Sum(Constant(other), self)  # Python's sum() starts with 0 + k.
 
     def __mul__(self, other: object) -> Kernel:
         from mercer.kernels.compose import Product, Scaled
 
-        if _is_scalar(other):
+        if is_scalar(other):
             return Scaled(other, self)
         return Product(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __rmul__(self, other: object) -> Kernel:
         from mercer.kernels.compose import Scaled
 
-        return Scaled(other, self) if _is_scalar(other) else NotImplemented
+        return Scaled(other, self) if is_scalar(other) else NotImplemented
 
     def __truediv__(self, other: Any) -> Kernel:
         from mercer.kernels.compose import Scaled
 
-        if _is_scalar(other) and other == 0:
+        if is_scalar(other) and other == 0:
             raise InputError(f"a kernel cannot be divided by zero, got {self!r} / {other!r}")
-        return Scaled(1 / other, self) if _is_scalar(other) else NotImplemented
+        return Scaled(1 / other, self) if is_scalar(other) else NotImplemented
 
     def __pow__(self, exponent: Any) -> Kernel:
         from mercer.kernels.compose import Power
@@ -461,7 +462,3 @@ class _Part:
 
     def expression(self, pair: Pair) -> Expression:
         return self._kernel.expression(pair.below(self._name))
-
-
-def _is_scalar(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

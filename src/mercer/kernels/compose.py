@@ -54,10 +54,6 @@ def _kernel() -> Any:
     )
 
 
-def _is_coefficient(value: Any) -> bool:
-    return is_number(value) and value >= 0
-
-
 def _is_column(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, int | np.integer) and abs(int(value)) < 2**62)
 
@@ -224,7 +220,7 @@ class PolynomialOf(_Unary):
     coefficients: Any = fixed(
         (0.0, 1.0),
         "a non-empty list of numbers that are zero or more",
-        lambda v: is_vector(v) and np.ndim(v) == 1 and len(v) > 0 and all(map(_is_coefficient, v)),
+        lambda v: is_vector(v) and np.ndim(v) == 1 and len(v) > 0 and all(is_number(c) and c >= 0 for c in v),
         "[c0, c1, c2, …]",
     )
 

@@ -23,7 +23,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy import sparse
 
-from mercer.data.types import Encoded, Objects
+from mercer.data.types import Encoded, Objects, Points
 from mercer.errors import InputTypeError
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
@@ -137,7 +137,7 @@ class Parts:
 
     matrix: PartMatrix
 
-    def __init__(self, kernel: Kernel, points: Any) -> None:
+    def __init__(self, kernel: Kernel, points: Points) -> None:
         self.kernel = kernel
         self.points = points
 

@@ -40,13 +40,15 @@ def unpack(packed: Any, trusted: dict[str, Any]) -> Any:
     return _Unpacker(trusted).unpack(packed)
 
 
-class _Packer:
+class _Walk:
     def __init__(self, trusted: dict[str, Any]) -> None:
         self._trusted = trusted
-        # What was packed is kept, so that its address is not used again.
+        # What was seen is kept beside its result, so that its address is not used again.
         self._done: dict[int, tuple[Any, Any]] = {}
         self._sizes: dict[int, int] = {}  # the sizes of kernels, by address
 
+
+class _Packer(_Walk):
     def pack(self, value: object, where: str) -> Any:
         if isinstance(value, StrEnum):
             value = str(value)
@@ -113,12 +115,7 @@ def _is_huge(value: object) -> bool:
     return type(value) is int and value.bit_length() > 14_000
 
 
-class _Unpacker:
-    def __init__(self, trusted: dict[str, Any]) -> None:
-        self._trusted = trusted
-        self._done: dict[int, tuple[Any, Any]] = {}
-        self._sizes: dict[int, int] = {}  # the sizes of kernels, by address
-
+class _Unpacker(_Walk):
     def unpack(self, value: object) -> Any:
         if id(value) in self._done:
             return self._done[id(value)][1]

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from mercer.data.types import Model
+from mercer.data.types import Model, Points
 from mercer.expansion import Expansion
 from mercer.features.email import read
 from mercer.kernels.vectors.dotproduct import Linear
@@ -72,7 +72,7 @@ class FilterMachine(ClassifierMixin, BaseEstimator):
             self.kernel_, sparse.csr_array(self.normal[None]), np.array([self.sign]), self.sign * rest
         )
 
-    def predict_proba(self, Z: Any) -> np.ndarray:  # (n, 2)
+    def predict_proba(self, Z: Points) -> np.ndarray:  # (n, 2)
         slope, offset = self.model.curve_
         spam = expit(slope * (self.sign * self.expansion_(Z) + self.model.threshold_) + offset)
         return np.column_stack([1 - spam, spam] if self.sign > 0 else [spam, 1 - spam])

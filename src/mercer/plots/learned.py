@@ -32,7 +32,6 @@ __all__ = [
     "sample",
     "table_of",
     "unfitted",
-    "width_of",
 ]
 
 
@@ -215,16 +214,6 @@ def sample(n: int, most: int, seed: int = 0, labels: Any = None) -> np.ndarray: 
     return np.sort(np.concatenate(chosen))
 
 
-def width_of(X: Points) -> int | None:
-    """The number of columns; None where points are objects.
-
-    >>> width_of(np.ones((3, 2))), width_of(["a", "b"])
-    (2, None)
-    """
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    return int(shape[1]) if len(shape) == 2 else None
-
-
 def column_names(X: Points, d: int, names: Any = None) -> tuple[str, ...]:
     """Names for d columns: those given, if they are d, else those of a data frame, else "column 0", … ."""
     if names is not None and len(names) == d:
@@ -236,7 +225,7 @@ def column_names(X: Points, d: int, names: Any = None) -> tuple[str, ...]:
 
 def table_of(points: Points) -> np.ndarray | None:  # (n, d)
     """Points that are rows of numbers as an array, else None."""
-    if width_of(points) is None:
+    if data.n_columns(points) is None:
         return None
     try:
         vectors = data.as_vectors(points)

@@ -14,7 +14,7 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import do_tell, has_scales, per_column
 from mercer.plots import style
-from mercer.plots.learned import FittedModel, as_labels, column_names, learned, sample, table_of, width_of
+from mercer.plots.learned import FittedModel, as_labels, column_names, learned, sample, table_of
 from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Axes, Display
 
@@ -94,24 +94,20 @@ class RelevanceDisplay(Display):
         0
         0
         """
-        options = {"kind": kind, "names": names, "repeats": repeats, "most": most}
-        return cls.measured(learned(model), X, y, **options, max_time=max_time, seed=seed).plot(ax)
+        options = {"repeats": repeats, "most": most, "max_time": max_time, "seed": seed}
+        return cls.measured(learned(model), X, y, kind, names, **options).plot(ax)
 
     @classmethod
     def measured(
         cls,
         found: FittedModel,
         X: Points,
-        y: Targets | None = None,
-        *,
+        y: Targets | None,
         kind: str = "auto",
         names: Any = None,
-        repeats: int = 2,
-        most: int = 400,
-        max_time: float | None = None,
-        seed: int = 0,
+        **options: Any,
     ) -> Self:
-        """The display that `from_estimator` draws, not drawn yet."""
+        """The display that `from_estimator` draws, not drawn yet; ``options`` are those of a permutation."""
         if kind not in ("auto", "length scales", "permutation"):
             raise InputError(f"kind must be 'auto', 'length scales' or 'permutation', got {kind!r}")
         if kind != "permutation":
@@ -120,8 +116,7 @@ class RelevanceDisplay(Display):
                 return shown
             if kind == "length scales":
                 raise InputError("the kernel has no length scale per column: pass kind='permutation'")
-        options: dict[str, Any] = {"repeats": repeats, "max_time": max_time, "seed": seed}
-        return cls._from_permutation(found, X, y, names, most, **options)
+        return cls._from_permutation(found, X, y, names, **options)
 
     @classmethod
     def _from_scales(cls, found: FittedModel, X: Points, names: Any) -> tuple[Self | None, bool]:
@@ -136,7 +131,7 @@ class RelevanceDisplay(Display):
         spread, sources = rows.std(axis=0), found.sources
         moved, tells = factors * spread, do_tell(factors, spread)
         if sources is not None:  # The factors go back to the columns of X.
-            given = column_names(X, width_of(X) or 0, names)
+            given = column_names(X, data.n_columns(X) or 0, names)
             by_source = np.array([np.sqrt((moved[group] ** 2).sum()) for group in _groups(X, sources)])
             return cls(by_source, given, "spread / length scale", "length scales"), tells
         labels = column_names(points, rows.shape[1], names)
@@ -150,9 +145,9 @@ class RelevanceDisplay(Display):
 
     @classmethod
     def _from_permutation(
-        cls, found: FittedModel, X: Points, y: Targets | None, names: Any, most: int, **options: Any
+        cls, found: FittedModel, X: Points, y: Targets | None, names: Any, most: int = 400, **options: Any
     ) -> Self:
-        d, n = width_of(X), data.n_points(X)
+        d, n = data.n_columns(X), data.n_points(X)
         if d is None:
             raise InputError("relevance is of columns, and these points are objects: look at prototypes")
         labels = as_labels(y, n) if y is not None and found.is_classifier else None

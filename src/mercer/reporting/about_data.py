@@ -9,8 +9,8 @@ from scipy import sparse
 
 from mercer.data import points as data
 from mercer.data.types import Points
-from mercer.plots.learned import column_names, width_of
-from mercer.reporting.case import Case
+from mercer.plots.learned import column_names
+from mercer.reporting.case import LISTED_CLASSES, Case
 from mercer.reporting.objects import objects_of, shown, size
 from mercer.reporting.page import Html, cut, definitions, folded, number, paragraph, percent, table
 
@@ -18,7 +18,6 @@ __all__ = ["column_section", "columns_of", "data_section", "kind_of"]
 
 _COLUMNS = 200  # columns that are described one by one
 _NAMELESS = 30  # so many of them where they have no names
-_CLASSES = 30
 _NAMES = {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}
 _LOOKED = 50_000  # points that a column is described by
 
@@ -29,7 +28,7 @@ def data_section(case: Case) -> list[Html]:
     parts += [_targets(case)]
     if case.is_pairwise:
         parts.append(paragraph("The data are kernel values of pairs of points, not the points themselves."))
-    elif width_of(case.X) is None:
+    elif data.n_columns(case.X) is None:
         parts += _objects(case)
     elif not _are_listed(case):
         parts.append(_many(case))
@@ -38,7 +37,7 @@ def data_section(case: Case) -> list[Html]:
 
 def column_section(case: Case) -> list[Html]:
     """The columns one by one, for those who open the list; nothing where points have no columns."""
-    if case.is_pairwise or width_of(case.X) is None or not _are_listed(case):
+    if case.is_pairwise or data.n_columns(case.X) is None or not _are_listed(case):
         return []
     names = columns_of(case)
     count, used = min(len(names), _COLUMNS), _used_as(case)
@@ -74,7 +73,7 @@ def _used_as(case: Case) -> dict[str, str]:
 
 def kind_of(case: Case) -> str:
     """What a point is, in words."""
-    d = width_of(case.X)
+    d = data.n_columns(case.X)
     if case.is_pairwise:
         return "given by its kernel values"
     if d is not None:
@@ -103,7 +102,7 @@ def _task(case: Case) -> str:
 def _targets(case: Case) -> Html:
     if case.is_class:
         labels, counts = np.unique(case.y, return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:_CLASSES]
+        order = np.argsort(-counts, kind="stable")[:LISTED_CLASSES]
         rows = [[cut(str(labels[i]), 60), int(counts[i]), percent(counts[i] / case.n)] for i in order]
         more = len(labels) - len(order)
         return table(["class", "points", "share"], rows, "Classes" + (f" (and {more} more)" if more else ""))

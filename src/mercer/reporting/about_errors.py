@@ -10,14 +10,13 @@ from mercer.plots.calibration import CalibrationDisplay
 from mercer.plots.confusion import ConfusionDisplay
 from mercer.plots.learning import LearningCurveDisplay
 from mercer.plots.residuals import ResidualDisplay
-from mercer.reporting.case import Case, HeldOut
+from mercer.reporting.case import LISTED_CLASSES, Case, HeldOut
 from mercer.reporting.page import Html, cut, definitions, figures, note, paragraph, percent, table
 from mercer.reporting.picture import Pictures, no_time, reason
 from mercer.selection.nested import share_interval
 
 __all__ = ["curve_section", "error_section"]
 
-_CLASSES = 30
 _TARGETS = 3  # whose residuals are shown
 _CALIBRATION, _REFITS = "The calibration", 0.5  # seconds of the fits that it takes, at least
 
@@ -86,7 +85,7 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
             parts.append(no_time(_CALIBRATION))
         else:
             sure = case.calibrated
-    except Exception as error:  # a picture less, not a section less
+    except Exception as error:  # The section is written without the picture.
         sure, failed = None, True
         parts.append(note(f"{_CALIBRATION}: not shown, because {reason(error)}"))
     if sure is not None:
@@ -108,13 +107,15 @@ def _by_class(case: Case, pictures: Pictures) -> list[Html]:
             )
         )
     rows = []
-    for label in classes[:_CLASSES]:
+    for label in classes[:LISTED_CLASSES]:
         true, told = y == label, held.predictions == label
         both = np.count_nonzero(true & told)
         found = percent(both / true.sum()) if true.any() else "–"
         right = percent(both / told.sum()) if told.any() else "–"
         rows.append([cut(str(label), 60), int(true.sum()), found, right])
-    caption = "By class" + (f" (the first {_CLASSES} of {len(classes)})" if len(classes) > _CLASSES else "")
+    caption = "By class" + (
+        f" (the first {LISTED_CLASSES} of {len(classes)})" if len(classes) > LISTED_CLASSES else ""
+    )
     head = ["class", "points", "found (recall)", "right when predicted (precision)"]
     return [figures(*drawn), *parts, table(head, rows, caption)]
 

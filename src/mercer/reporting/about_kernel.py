@@ -2,9 +2,9 @@ r"""What the kernel makes of the data: its matrix, its spectrum, and f on planes
 
 from __future__ import annotations
 
+from mercer.data import points as data
 from mercer.plots.boundary import DecisionBoundaryDisplay
 from mercer.plots.gram import GramDisplay
-from mercer.plots.learned import width_of
 from mercer.plots.spectrum import SpectrumDisplay
 from mercer.reporting.case import Case
 from mercer.reporting.page import Html, figures, paragraph
@@ -12,9 +12,8 @@ from mercer.reporting.picture import Pictures
 
 __all__ = ["matrix_section", "plane_section"]
 
-_SHOWN = 300
-_SPECTRUM = 500
-_PLANE = 400
+#: Points in the pictures of K, of its eigenvalues and of a plane, at most: more cannot be told apart.
+_SHOWN, _SPECTRUM, _PLANE = 300, 500, 400
 #: classes whose regions have colours that can be told apart
 _CLASSES = 12
 
@@ -77,7 +76,7 @@ def plane_section(case: Case, pictures: Pictures) -> list[Html]:
     drawn = []
     is_one = case.found.learner.expansion_.coef.ndim == 1 and hasattr(case.model, "predict")
     is_one = is_one and not case.is_regression
-    if width_of(case.X) == 2 and not case.is_regression:
+    if data.n_columns(case.X) == 2 and not case.is_regression:
         drawn.append(
             plane("auto", "The plane of the data", "The data themselves, and what is predicted where.")
         )

@@ -9,7 +9,6 @@ from scipy import sparse
 
 from mercer.data import points as data
 from mercer.plots import style
-from mercer.plots.learned import width_of
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.reporting.about_data import columns_of
 from mercer.reporting.case import Case
@@ -19,15 +18,15 @@ from mercer.reporting.picture import Pictures
 
 __all__ = ["prototype_section", "relevance_section"]
 
-_PROTOTYPES = 12
+_PROTOTYPES = 12  # anchors that are shown
 _KINDS = {
     "length scales": "By the kernel's own length scales ℓⱼ, one per column: the spread of a column divided "
     "by ℓⱼ is how much it moves a point.",
     "permutation": "By permutation: the cells of a column are those of other rows, which takes its "
     "information away, and f changes. Columns that say the same share what they matter.",
 }
-_SHOWN_COLUMNS = 8
-_RANKED = 15
+_SHOWN_COLUMNS = 8  # beside each other, of an anchor
+_RANKED = 15  # columns in the table of relevances
 _LINE = 96  # characters that the names of columns may take beside each other
 
 
@@ -57,7 +56,7 @@ def prototype_section(case: Case) -> list[Html]:
         return [*parts, gallery(shown)]
     head = ["weight |α|", "target", "predicted"] if case.has_targets else ["weight |α|", "predicted"]
     caption = "The most influential training points"
-    if width_of(case.X) is None or case.is_pairwise:
+    if data.n_columns(case.X) is None or case.is_pairwise:
         shapes = [_shown_point(case, f, int(i)) for i in chosen]
         rows = [[shape, *said] for shape, said in zip(shapes, _said(case, chosen), strict=True)]
         return [*parts, table(["point", *head], rows, caption, row_heads=False)]
@@ -218,7 +217,7 @@ def _side(case: Case) -> int | None:
 
 def relevance_section(case: Case, pictures: Pictures) -> list[Html]:
     """By length scales or by permutation; as an image where points are images."""
-    if width_of(case.X) is None:
+    if data.n_columns(case.X) is None:
         return [paragraph("The points are objects, without columns whose relevance could be told apart.")]
     if case.is_pairwise:
         return [paragraph("The columns are kernel values of training points, not features.")]

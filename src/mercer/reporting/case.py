@@ -17,19 +17,20 @@ from mercer.data.types import Model, Points
 from mercer.gram import Gram
 from mercer.kernels.words import in_words, short_name
 from mercer.plots.filters import is_filter
-from mercer.plots.learned import FittedModel, learned, refittable, sample, width_of
+from mercer.plots.learned import FittedModel, learned, refittable, sample
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.report import fit_notes
 from mercer.runtime.clock import now
 from mercer.selection.nested import mistakes, share_interval
 from mercer.verdict import Verdict, constant_error
 
-__all__ = ["Case", "HeldOut", "interval"]
+__all__ = ["LISTED_CLASSES", "Case", "HeldOut", "interval"]
 
+LISTED_CLASSES = 30  # in tables with a row for each class
 _REFITTED = 2000  # points that folds are made of
 _EXACT = 3000  # points up to which errors left out are asked for that the model has not computed yet
-_FOLDS = 5
-_FEW_CLASSES = 12
+_FOLDS = 5  # for errors that nobody has measured before
+_FEW_CLASSES = 12  # up to which probabilities, found for every pair of classes, cost little
 #: numbers of points to choose from: what is shown must not depend on how fast the machine is at the moment
 _STEPS = (16, 25, 40, 60, 100, 150, 200, 300, 400, 500, 700, 1000, 1500, 2000, 3000, 5000)
 
@@ -214,7 +215,7 @@ class Case:
         """For each anchor its position in X, where it is there."""
         anchors = self.found.learner.expansion_.anchors
         points = self.points
-        if not hasattr(anchors, "columns") and hasattr(points, "columns"):  # kept as the numbers it holds
+        if not hasattr(anchors, "columns") and hasattr(points, "columns"):  # The model keeps numbers.
             points = data.as_vectors(points)
         known = {print_: i for i, print_ in reversed(list(enumerate(_prints(points))))}
         return {a: known[p] for a, p in enumerate(_prints(anchors)) if p in known}
@@ -239,7 +240,7 @@ class Case:
     @cached_property
     def verdict(self) -> Verdict:
         """The one error of the model and what it is compared with: as given, else of points left out here."""
-        unit = "rows" if width_of(self.X) is not None and not self.is_pairwise else self.unit
+        unit = "rows" if data.n_columns(self.X) is not None and not self.is_pairwise else self.unit
         stated = self._stated()
         if stated is None:
             held = self.held_out
@@ -327,7 +328,8 @@ class Case:
         learner = self.found.learner
         if not self.is_regression or (not hasattr(learner, "path_") and self.n > _EXACT):
             return None
-        if self.found.model is not learner and self.found.steps is None:  # a search: its scale may be another
+        # A search may have scaled the targets, and its errors with them.
+        if self.found.model is not learner and self.found.steps is None:
             return None
         left = getattr(learner, "loo_residuals_", None)
         if left is None or np.shape(left) != self.y.shape or not np.isfinite(left).all():
@@ -340,7 +342,7 @@ class Case:
         y = self.y[which]
         fresh, points = refittable(*self.refitted)
         last = fresh[-1] if hasattr(fresh, "named_steps") else fresh
-        if "probability" in last.get_params(deep=False) and self._is_cheap:  # predictions stay as they are
+        if "probability" in last.get_params(deep=False) and self._is_cheap:  # It does not change predictions.
             last.set_params(probability=True)
         fewest = int(np.unique(y, return_counts=True)[1].min()) if self.is_class else 0
         if fewest >= 2:

@@ -10,7 +10,7 @@ import numpy as np
 from mercer.data import points as data
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
-from mercer.plots.learned import FittedModel, learned, width_of
+from mercer.plots.learned import FittedModel, learned
 from mercer.plots.trials import tried
 
 __all__ = ["as_features", "as_targets", "check_error", "check_trials"]
@@ -75,7 +75,7 @@ def as_features(features: Any, X: Points) -> tuple[str, ...] | None:
     """Names of the columns of X."""
     if features is None:
         return None
-    names, width = tuple(map(str, features)), width_of(X)
+    names, width = tuple(map(str, features)), data.n_columns(X)
     if width is not None and len(names) != width:
         raise InputError(f"features must name the {width} columns of X, got {len(names)} names")
     return names

@@ -20,7 +20,7 @@ from mercer.reporting.page import cut, number
 
 __all__ = ["objects_of", "shown", "size"]
 
-_ELEMENTS = 3
+_ELEMENTS = 3  # of a set that are shown
 _LENGTH = 240  # characters of a point
 
 

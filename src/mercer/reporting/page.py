@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.scalars import is_scalar
+
 __all__ = [
     "Html",
     "cut",
@@ -27,7 +29,7 @@ __all__ = [
     "words",
 ]
 
-_LONGEST = 300  # characters of a cell that come from the data
+_CHARACTERS_OF_A_CELL = 300  # characters of a cell that come from the data
 
 
 class Html(str):
@@ -49,7 +51,7 @@ def words(value: object) -> Html:
     return Html(escape(text, quote=True))
 
 
-def cut(value: object, length: int = _LONGEST) -> str:
+def cut(value: object, length: int = _CHARACTERS_OF_A_CELL) -> str:
     """A text from the data, on one line, cut where it is long.
 
     >>> cut("a  b   c"), cut("abcdef", 4)
@@ -107,7 +109,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str, row_
     """
     body = [list(row) for row in rows]
     numeric = [
-        bool(body) and all(_is_number(row[j]) or row[j] is None for row in body) for j in range(len(head))
+        bool(body) and all(is_scalar(row[j]) or row[j] is None for row in body) for j in range(len(head))
     ]
     long = [any(_is_long(row[j]) for row in body) for j in range(len(head))]
     kind = [' class="number"' if numeric[j] else ' class="text"' if long[j] else "" for j in range(len(head))]
@@ -124,10 +126,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], caption: str, row_
         f"<caption><span>{words(caption)}</span></caption>\n<thead><tr>{top}</tr></thead>\n"
         f"<tbody>\n{inside}\n</tbody></table></div>"
     )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _is_long(value: object) -> bool:

@@ -71,5 +71,5 @@ class Pictures:
                 svg = style.as_svg(canvas, f"p{next(self._numbers)}")
                 self._seconds = now() - began  # the next one takes about as long
             return figure(Html(svg), display.describe(), caption)
-        except Exception as error:  # one picture less, not one report less
+        except Exception as error:  # The report is written without the picture.
             return note(f"{what}: not shown, because {reason(error)}")

@@ -178,7 +178,7 @@ def _made(section: _Section, case: Case, pictures: Pictures, heading: str, secon
         return no_time(heading)
     try:
         return Html("\n".join(section(case, pictures)))
-    except Exception as error:  # a section less, not a report less
+    except Exception as error:  # The report is written without the section.
         return note(f"This part could not be made: {reason(error)}")
 
 

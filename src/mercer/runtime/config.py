@@ -31,6 +31,7 @@ from typing import Any, Final, TypedDict, Unpack
 
 import numpy as np
 
+from mercer.data.types import ProgressMode
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.runtime import machine
 
@@ -62,7 +63,7 @@ class Settings:
     #: "numpy", "numba", "torch"; None: the fastest that fits
     backend: str | None = None
     #: None: a bar on a terminal; True: always; False: never; a function: it gets each event
-    progress: bool | Callable[[dict[str, Any]], object] | None = None
+    progress: ProgressMode = None
 
 
 # --- the words a user may pass ---------------------------------------------------------------------
@@ -160,7 +161,7 @@ class Changes(TypedDict, total=False):
     threads: int | None
     device: str
     backend: str | None
-    progress: bool | Callable[[dict[str, Any]], object] | None
+    progress: ProgressMode
 
 
 def _parse(given: Changes) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter
 from typing import Any, ClassVar, Self, TextIO
 
+from mercer.data.types import ProgressMode
 from mercer.errors import InputError
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
@@ -64,7 +64,7 @@ class Progress:
         self,
         total: int | None,
         label: str,
-        mode: bool | Callable[[dict[str, Any]], object] | None = None,
+        mode: ProgressMode = None,
         *,
         limit: float | None = None,
     ) -> None:

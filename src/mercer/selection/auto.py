@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Points, ProgressMode, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import is_pairwise, with_matrix
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -59,7 +59,7 @@ class AutoMixin:
         *,
         max_time: float | None = None,
         random_state: Seed = 0,
-        progress: Any = None,
+        progress: ProgressMode = None,
     ) -> None:
         self.kernel = kernel
         self.max_time = max_time

@@ -32,6 +32,7 @@ __all__ = ["learn_weights", "left_out_loss"]
 
 _STEEPNESS = 4.0  # s of the loss above
 _CONSTANT_KERNEL = 10.0  # c, which stands for an intercept
+_ITERATIONS = 12  # of the minimiser: each inverts a matrix of every block of points
 _LOG_WEIGHT_BOUNDS = (-5.0, 9.0)  # bounds on ln w: beyond them an aspect counts for nothing, or for all
 
 
@@ -74,7 +75,6 @@ def learn_weights(
     prior: np.ndarray | None = None,  # (parts,), equal weights where it is None
     *,
     pull: float = 0.1,  # of ln w to that of the prior
-    iterations: int = 12,
 ) -> np.ndarray:  # (parts,)
     """The weights where the errors left out are fewest, smoothly counted; their sum is 1.
 
@@ -103,7 +103,7 @@ def learn_weights(
         jac=True,
         method="L-BFGS-B",
         bounds=[_LOG_WEIGHT_BOUNDS] * count,
-        options={"maxiter": iterations},
+        options={"maxiter": _ITERATIONS},
     )
     weights = np.exp(found.x)
     return np.asarray(weights / weights.sum())

@@ -123,15 +123,15 @@ def mistakes(predictions: Any, y: Targets, is_class: bool) -> float:
     return float(np.sqrt(np.mean((predictions - y) ** 2)))
 
 
-def share_interval(hits: Any, total: Any, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Clopper and Pearson's interval of a share, of hits among total: exact, and never too short.
+def share_interval(hits: Any, total: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Clopper and Pearson's 95 % interval of a share, of hits among total: exact, and never too short.
 
     >>> low, high = share_interval(0, 10)
     >>> float(low), round(float(high), 4)
     (0.0, 0.3085)
     """
     hits, total = np.asarray(hits, dtype=np.float64), np.asarray(total, dtype=np.float64)
-    rest = (1 - level) / 2
+    rest = 0.025
     with np.errstate(invalid="ignore"):
         low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), total - hits + 1, rest), 0.0)
         high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1e-9), 1 - rest), 1.0)

@@ -18,7 +18,7 @@ from mercer.runtime.config import config
 from mercer.runtime.threads import run, single_threaded_blas
 from mercer.selection.search import Score
 from mercer.solvers.linear.ridge import ridge_valley
-from mercer.solvers.svm.folds import LARGEST, Fold, mistakes_of_paths
+from mercer.solvers.svm.folds import MOST_POINTS, Fold, mistakes_of_paths
 
 __all__ = [
     "MOST_FOR_FOLDS",
@@ -33,7 +33,7 @@ __all__ = [
 #: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c gives the same machine
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
 #: the largest number of points that are scored by folds
-MOST_FOR_FOLDS = LARGEST * 5 // 4
+MOST_FOR_FOLDS = MOST_POINTS * 5 // 4
 _TOLERANCE = 1e-2  # of machines that are scored: ten times the default, for errors and not for coefficients
 #: penalties that are tried, relative to λ of the evidence
 _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.5)

@@ -34,6 +34,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.data.types import Checkpoint, ProgressMode
 from mercer.errors import InputError
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
@@ -68,8 +69,8 @@ class Control:
         total: int | None = None,
         *,
         max_time: float | None = None,
-        progress: Any = None,
-        checkpoint: Any = None,
+        progress: ProgressMode = None,
+        checkpoint: Checkpoint = None,
         resume: bool = False,
         identity: str = "",
     ) -> None:

@@ -7,10 +7,20 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["BlockMatrix", "Exact", "KernelMatrix", "WritableRows"]
+__all__ = ["BlockMatrix", "Exact", "KernelMatrix", "SquareMatrix", "WritableRows"]
 
 #: K of some points as the sum of two float64 matrices (``twofold``), or None where nobody knows it so well
 Exact = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray] | None]
+
+
+class SquareMatrix(Protocol):
+    """K that is known by its products: an array, or a `KernelMatrix`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    def __matmul__(self, V: Any, /) -> Any: ...
 
 
 class KernelMatrix(Protocol):

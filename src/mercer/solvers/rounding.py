@@ -113,7 +113,7 @@ class Rounding:
         if not self.tau > 0:
             return Blur()
         e, r = self.values(coef), penalty * coef + s
-        with np.errstate(over="ignore"):  # of a loss that grows without bound: infinity
+        with np.errstate(over="ignore"):  # A loss that grows without bound may be infinite.
             excess = risk.excess(F, e, s)
         return Blur(
             computed=self.square(s) / (2 * penalty),

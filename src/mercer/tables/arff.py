@@ -140,7 +140,7 @@ def _value(cell: str | None, kind: _Kind, label: str, name: str, number: int) ->
     if isinstance(kind, tuple):
         if cell in kind:
             return cell
-        for same in (str.casefold, float):  # YES for yes, 1.0 for 1
+        for same in (str.casefold, float):  # YES may stand for yes, and 1.0 for 1.
             with suppress(ValueError):
                 found = [value for value in kind if same(value) == same(cell)]
                 if len(found) == 1:

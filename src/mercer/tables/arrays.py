@@ -32,7 +32,7 @@ def columns_of(content: bytes, name: str) -> dict[str, np.ndarray]:
         if isinstance(loaded, np.ndarray):
             return _of_array(loaded, name)
         with loaded:
-            require_room(sum(item.file_size for item in loaded.zip.infolist()), name)  # they may be packed
+            require_room(sum(item.file_size for item in loaded.zip.infolist()), name)  # They may be packed.
             return _of_archive({key: loaded[key] for key in loaded.files}, name)
     except InputError:
         raise

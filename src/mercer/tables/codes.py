@@ -22,7 +22,7 @@ from scipy.special import fdtrc
 
 __all__ = ["are_names", "may_be_names"]
 
-_FEWEST, _MOST = 4, 50  # different values
+_FEWEST_VALUES, _MOST_VALUES = 4, 50  # different values that codes have
 _ROWS = 10  # of a value that its mean is believed from
 _ROWS_EACH = 25  # of all values, on average: fewer make rough means of a smooth quantity
 _SURE = 1e-4  # probability of such means by chance
@@ -34,7 +34,7 @@ def are_names(x: np.ndarray, y: np.ndarray) -> bool:
     if x.dtype.kind == "f" and (~np.isfinite(x) | (x != np.floor(x))).any():
         return False
     values, places, counts = np.unique(x, return_inverse=True, return_counts=True)
-    if not _FEWEST <= len(values) <= _MOST or len(x) < _ROWS_EACH * len(values):
+    if not _FEWEST_VALUES <= len(values) <= _MOST_VALUES or len(x) < _ROWS_EACH * len(values):
         return False
     if y.dtype.kind != "f":
         labels = np.unique(y)[:20]
@@ -45,7 +45,7 @@ def are_names(x: np.ndarray, y: np.ndarray) -> bool:
     means = np.stack([np.bincount(places, Y[:, j]) / counts for j in range(Y.shape[1])], axis=1)  # (K, t)
     known = counts >= _ROWS
     n, K = len(Y), len(means)
-    if known.sum() < _FEWEST or n <= K:
+    if known.sum() < _FEWEST_VALUES or n <= K:
         return False
     within = ((Y - means[places]) ** 2).sum(axis=0) / (n - K)  # (t,)
     between = (counts[:, None] * (means - Y.mean(axis=0)) ** 2).sum(axis=0) / (K - 1)
@@ -63,14 +63,14 @@ def may_be_names(block: np.ndarray) -> np.ndarray:  # (m, n) columns of numbers 
     >>> may_be_names(np.array([rows % 10, rows % 3, rows / 2]))
     array([ True, False, False])
     """
-    found, rows = np.zeros(len(block), dtype=bool), _ROWS_EACH * _FEWEST
+    found, rows = np.zeros(len(block), dtype=bool), _ROWS_EACH * _FEWEST_VALUES
     places = np.flatnonzero(_are_whole(block[:, :rows])) if block.shape[1] >= rows else np.arange(0)
     x = block[places]  # few: most numbers are not whole, which their first rows tell
     is_gap = np.isnan(x)
     low, high = (np.where(is_gap, end, x) for end in (np.inf, -np.inf))
     spans = high.max(axis=1, initial=-np.inf) - low.min(axis=1, initial=np.inf)
     counts = np.count_nonzero(~is_gap, axis=1)
-    found[places] = _are_whole(x) & (spans >= _FEWEST - 1) & (counts >= rows)
+    found[places] = _are_whole(x) & (spans >= _FEWEST_VALUES - 1) & (counts >= rows)
     return found
 
 

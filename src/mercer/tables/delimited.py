@@ -35,7 +35,7 @@ _LOOKED_AT = 200  # lines that the layout is found from
 _LINES, _LETTERS = 20, 1 << 18  # where lines are long: so many of them, or those of so many letters
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
-_LONGEST = 2**31 - 1  # characters of a field: csv refuses more than 131,072 unless told
+_LONGEST_FIELD = 2**31 - 1  # characters of a field: csv refuses more than 131,072 unless told
 
 
 #: what files begin with that say their encoding; that of UTF-32 begins as that of UTF-16 does
@@ -93,9 +93,9 @@ def _decode(content: bytes, name: str) -> tuple[str, str | None]:
 
 
 def _records(text: str, separator: str) -> Iterator[list[str]]:
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(_LONGEST_FIELD)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=separator == " ")
-    return (record for record in reader if record)  # blank lines are none
+    return (record for record in reader if record)  # Blank lines are no records.
 
 
 # --- the layout -----------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def _has_header(rows: list[list[str]]) -> bool:
         has_numbers = True
     if has_numbers:
         return False
-    named = {j: cell for j, cell in enumerate(first) if cell}  # others get names
+    named = {j: cell for j, cell in enumerate(first) if cell}  # The other columns get names of ours.
     repeated = any(cell == row[j].strip() for row in rest for j, cell in named.items() if j < len(row))
     if not named or repeated or len(set(named.values())) < len(named):
         return False
@@ -270,13 +270,13 @@ def _cut(text: str, separator: str, header: bool, name: str) -> tuple[list[str],
         quotes = _refuse_ragged(text[start:], separator, width, name, 1)
         return [f"column_{j + 1}" for j in range(width)], text[start:], width, quotes
     stream = io.StringIO(text[start:], newline="")
-    csv.field_size_limit(_LONGEST)
+    csv.field_size_limit(_LONGEST_FIELD)
     names = [cell.strip() for cell in next(csv.reader(stream, delimiter=separator))]
     body, width = text[start + stream.tell() :], len(names)
     second = next(_records(body, separator), None)
     if second is None:
         raise InputError(f"{name} has a header and no rows: pass at least one row")
-    if len(second) == width + 1:  # as R writes row names
+    if len(second) == width + 1:  # R writes the names of rows so.
         names = ["row_name", *names]
     quotes = _refuse_ragged(body, separator, len(names), name, 1 + text[: start + stream.tell()].count("\n"))
     names = [cell or f"column_{j + 1}" for j, cell in enumerate(names)]

@@ -18,7 +18,7 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import gaps, is_date, to_days
 from mercer.tables.dates import to_moments
-from mercer.tables.numbers import LARGEST, LearnedScales
+from mercer.tables.numbers import LARGEST_TO_SQUARE, LearnedScales
 from mercer.tables.view import TableView
 
 __all__ = ["CategoryColumn", "DateColumn", "NumberColumn", "as_label", "as_numbers", "number_block"]
@@ -48,7 +48,7 @@ def as_numbers(column: np.ndarray, name: Any) -> np.ndarray:  # (n,) float64, Na
             )
         numbers = np.full(len(column), np.nan)
         numbers[present] = found
-    too_large = np.abs(numbers) > LARGEST
+    too_large = np.abs(numbers) > LARGEST_TO_SQUARE
     if too_large.any():
         row = int(np.argmax(too_large))
         what = "infinite" if np.isinf(numbers[row]) else f"{numbers[row]:.3g}, too large to be squared,"
@@ -63,7 +63,7 @@ def number_block(view: TableView, positions: np.ndarray) -> np.ndarray:  # (k, n
     if plain.any():
         block[plain] = view.numbers(positions[plain])
     with np.errstate(invalid="ignore"):
-        plain &= ~(np.abs(block) > LARGEST).any(axis=1)  # these are refused with their row
+        plain &= ~(np.abs(block) > LARGEST_TO_SQUARE).any(axis=1)  # these are refused with their row
     for i in np.flatnonzero(~plain):
         j = int(positions[i])
         block[i] = as_numbers(view.column(j), view.names[j])
@@ -213,7 +213,7 @@ class CategoryColumn(_Encoder):
         ranked = sorted(counts, key=lambda label: (-counts[label], label))
         kept = [label for label in ranked[:most] if counts[label] >= least]
         rare = ranked[len(kept) :]
-        if len(rare) == 1 and len(kept) < most:  # alone it needs no pool
+        if len(rare) == 1 and len(kept) < most:  # A single rare value needs no common column.
             kept, rare = [*kept, *rare], []
         return cls(name, sorted(kept), sorted(rare), bool(is_gap.any()))
 

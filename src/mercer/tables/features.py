@@ -104,7 +104,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
         They are kept as plain lists of values: a file of ten thousand objects takes seconds to write.
         """
-        if "encoders_" in vars(self):  # as in files of earlier versions
+        if "encoders_" in vars(self):  # Files of earlier versions hold them.
             return list(vars(self)["encoders_"])
         recipes, encoders = _MADE.get(self, (None, []))
         if recipes is not self.recipes_:

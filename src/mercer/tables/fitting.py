@@ -39,7 +39,7 @@ _FIRST = 0.7  # of the time, for the first search: what is left is for a fit on 
 _ALL = 2.0  # times that a search on all rows takes, of one on four fifths: as their square, and some more
 _TENTH = 10  # parts that rows are cut into where one of them is held out
 _SAME = "the model is of the same search"
-_LEAST = 1e-3  # seconds for a search, however little time is left
+_LEAST_SECONDS = 1e-3  # seconds for a search, however little time is left
 _AGAIN = 1.2  # times that another fold may take, of the first
 _LONGER = 1.3  # times that the fit on all rows may take, of what is expected
 _POWERS = {"KernelRidge": 3.0}  # time of an exact fit as a power of the points; 2.2 of other machines
@@ -155,7 +155,7 @@ class Fitting:
 
     def _fit(self, train: np.ndarray, seconds: float) -> tuple[TableModel, list[str]]:
         """A model of some rows, and what was warned about on the way."""
-        model = limited(self.blank, max(seconds, _LEAST) if np.isfinite(seconds) else None)
+        model = limited(self.blank, max(seconds, _LEAST_SECONDS) if np.isfinite(seconds) else None)
         X = self.X if len(train) == len(self.y) else data.take(self.X, train)
         with warnings.catch_warnings(record=True) as said:
             model.fit(X, self.y[train])

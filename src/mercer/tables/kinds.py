@@ -19,13 +19,12 @@ from mercer.errors import InputTypeError
 from mercer.kernels.columns.cells import gaps
 from mercer.kernels.columns.kinds import Content, content_of, mean_words
 from mercer.tables.dates import orders_of
-from mercer.tables.numbers import need_a_closer_look
+from mercer.tables.numbers import ROWS_THAT_TELL, need_a_closer_look
 from mercer.tables.view import TableView, chunks
 
 __all__ = ["Kind", "is_used", "kind_of", "kinds_of"]
 
 _OWN = "each row has a value of its own"
-_FEW = 20  # rows below which values of their own say nothing
 _ONE_WORD = 1.5  # words, on average, below which texts are of one word but for a few
 _WITH_DIGITS = 0.9  # the share of texts with a digit from which they are codes
 _ID_NAME = re.compile(
@@ -114,7 +113,7 @@ def _number(present: np.ndarray, name: Any, has_gaps: bool) -> Kind:
     if not _varies(present):
         return Kind("number") if has_gaps else _constant(present)
     n = len(present)
-    if n < _FEW or has_gaps or (present[1:] == present[:-1]).any():
+    if n < ROWS_THAT_TELL or has_gaps or (present[1:] == present[:-1]).any():
         return Kind("number")
     if not np.isfinite(present).all() or (present != np.floor(present)).any():
         return Kind("number")
@@ -125,7 +124,7 @@ def _number(present: np.ndarray, name: Any, has_gaps: bool) -> Kind:
 
 def _are_codes(texts: list[str], name: Any) -> bool:
     """Whether no two rows share a text of one word, and these have digits or the column such a name."""
-    if not _FEW <= len(texts) == len(set(texts)) or mean_words(texts) >= _ONE_WORD:
+    if not ROWS_THAT_TELL <= len(texts) == len(set(texts)) or mean_words(texts) >= _ONE_WORD:
         return False
     digits = np.mean([any(letter.isdigit() for letter in text) for text in texts])
     return bool(digits > _WITH_DIGITS or _ID_NAME.fullmatch(str(name)))

@@ -26,7 +26,7 @@ LEARNERS = {
 }
 
 _SEARCH = 0.6  # of the time, where another learner comes after
-_LEAST = 0.3  # seconds for that
+_LEAST_SECONDS = 0.3  # seconds for that
 
 
 def learner(name: str, task: str, *, kernel: Any, max_time: float | None, seed: int) -> Any:
@@ -109,7 +109,7 @@ class AfterSearch(BaseEstimator):
         self.search_report_ = search.report_
         model = _estimator(self.name, search.kernel_, np.asarray(y))
         if limit is not None and "max_time" in model.get_params():
-            model.set_params(max_time=max(clock.left, _LEAST))
+            model.set_params(max_time=max(clock.left, _LEAST_SECONDS))
         self.model_ = model.fit(X, y)
         self.kernel_ = self.model_.kernel_
         self.expansion_ = getattr(self.model_, "expansion_", None)

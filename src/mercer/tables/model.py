@@ -116,7 +116,7 @@ class TableModel(BaseEstimator):
 
     # --- new tables --------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any | Table) -> Any:
         """What the estimator sees of a frame, an array, a sparse matrix or a `Table` that was read."""
         check_is_fitted(self)
         if isinstance(X, Table):
@@ -170,7 +170,7 @@ class TableModel(BaseEstimator):
         """The estimator's, of each row."""
         return self.probabilities(self.transform(X))
 
-    def probabilities(self, Z: Any) -> np.ndarray:  # (n, classes)
+    def probabilities(self, Z: Points) -> np.ndarray:  # (n, classes)
         """P(class | row) of what ``transform`` gave."""
         return np.asarray(_speaker(self.estimator_).predict_proba(Z))
 

@@ -16,11 +16,13 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["LARGEST", "LearnedScales", "need_a_closer_look", "signed_logarithm"]
+__all__ = ["LARGEST_TO_SQUARE", "ROWS_THAT_TELL", "LearnedScales", "need_a_closer_look", "signed_logarithm"]
 
-LARGEST = 1e150  # of a number that can be squared
+#: A number up to this one can be squared, and some of the squares added.
+LARGEST_TO_SQUARE = 1e150
+#: In fewer rows, that each has a value of its own says nothing.
+ROWS_THAT_TELL = 20
 _EXACT = 2.0**53  # whole numbers from which float64 does not tell neighbours apart
-_FEW = 20  # rows below which values of their own say nothing
 _SKEWED = 1.5  # third standardised moment from which tails are heavy
 _PEAKED = 12.0  # fourth one, less that of the normal distribution
 _ZEROS = 0.05  # share of zeros from which zero means nothing, rather than a middle
@@ -149,13 +151,13 @@ def need_a_closer_look(block: np.ndarray) -> np.ndarray:  # (m,) bool
     array([False,  True, False])
     """
     n = block.shape[1]
-    head = block[:, :_FEW]  # tells most columns, so that few are looked at to their end
+    head = block[:, :ROWS_THAT_TELL]  # tells most columns, so that few are looked at to their end
     seem_constant = (head == head[:, :1]).all(axis=1) | np.isnan(head).all(axis=1)
     seem_counting = (head == np.floor(head)).all(axis=1) & (np.diff(head, axis=1) != 0).all(axis=1)
-    found = np.flatnonzero(seem_constant | (seem_counting & (n >= _FEW)))
+    found = np.flatnonzero(seem_constant | (seem_counting & (n >= ROWS_THAT_TELL)))
     x = block[found]
     is_constant, is_empty = (x == x[:, :1]).all(axis=1), np.isnan(x).all(axis=1)
-    counts_up = (x == np.floor(x)).all(axis=1) & (np.diff(x, axis=1) != 0).all(axis=1) & (n >= _FEW)
+    counts_up = (x == np.floor(x)).all(axis=1) & (np.diff(x, axis=1) != 0).all(axis=1) & (n >= ROWS_THAT_TELL)
     result = np.zeros(len(block), dtype=bool)
     result[found] = is_constant | is_empty | counts_up
     return result | (np.abs(head) >= _EXACT).any(axis=1)

@@ -29,7 +29,7 @@ __all__ = ["STANDARD_INPUT", "Source", "read_bytes", "unpack", "without_packing"
 STANDARD_INPUT = "-"
 
 _STEP = 2**22  # bytes that are unpacked at a time
-_SMALL = 2**16  # bytes that are given to zstd at a time: they may become many more
+_BYTES_AT_ONCE = 2**16  # bytes that are given to zstd at a time: they may become many more
 _DEEPEST = 3  # packings within packings
 _SUFFIXES = {".gz", ".bz2", ".xz", ".lzma", ".zst", ".zip"}
 
@@ -164,8 +164,8 @@ def _unzstd(content: bytes, name: str, rows: int | None) -> Source:
         while left:  # frame after frame
             frame, position = start(), 0
             while position < len(left) and not frame.eof:
-                intake.add(frame.decompress(left[position : position + _SMALL]))
-                position += _SMALL
+                intake.add(frame.decompress(left[position : position + _BYTES_AT_ONCE]))
+                position += _BYTES_AT_ONCE
             if not frame.eof:
                 raise InputError(f"{name} is cut off: its zstd data end too early; copy it again")
             left = frame.unused_data + left[position:]

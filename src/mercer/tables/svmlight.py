@@ -23,7 +23,7 @@ __all__ = ["is_svmlight", "read_svmlight"]
 
 #: columns up to which it becomes a frame, as any other table
 _DENSE = 2000
-_LARGEST = 2**62  # an index below it, and one more, is a whole number of 64 bits
+_LARGEST_INDEX = 2**62  # an index below it, and one more, is a whole number of 64 bits
 _LINE = re.compile(r"[^\s:,;]+(\s+qid:\d+)?(\s+\d+:[^\s:]+)+\s*(#.*)?")
 _LABEL_ONLY = re.compile(r"[+-]?\d+(\.\d*)?\s*(#.*)?")
 
@@ -99,8 +99,8 @@ def _parse(text: str, name: str) -> tuple[list[str], list[int], np.ndarray, np.n
                 f"line {number} of {name} has {word!r} where a LIBSVM file has index:value: correct it"
             ) from None
         ends.append(len(indices))
-    if indices and not 0 <= min(indices) <= max(indices) < _LARGEST:
-        wrong = next(index for index in indices if not 0 <= index < _LARGEST)
+    if indices and not 0 <= min(indices) <= max(indices) < _LARGEST_INDEX:
+        wrong = next(index for index in indices if not 0 <= index < _LARGEST_INDEX)
         raise InputError(f"{name} has a feature with the index {wrong}: indices are from 0 or 1 to 2^62")
     found = np.array(values, dtype=np.float64)
     if not np.isfinite(found).all():

@@ -20,11 +20,11 @@ from mercer.errors import InputError
 from mercer.kernels.columns.cells import gaps, is_date
 from mercer.tables.dates import orders_of
 from mercer.tables.encoders import as_label
+from mercer.tables.numbers import LARGEST_TO_SQUARE
 
 __all__ = ["TASKS", "Target", "find_target"]
 
 TASKS = ("classification", "regression")
-_SMALLEST, _LARGEST = 1e-150, 1e150  # numbers that can be squared
 _CLASSES = 20  # different whole numbers up to which they are classes
 
 
@@ -120,7 +120,7 @@ def _real(present: np.ndarray, numbers: np.ndarray | None, name: str) -> np.ndar
         )
     if numbers.min() == numbers.max():
         raise InputError(f"the target {name!r} is {numbers[0]:g} in every row: there is nothing to learn")
-    if not _SMALLEST < np.ptp(numbers / 2) < _LARGEST:
+    if not 1 / LARGEST_TO_SQUARE < np.ptp(numbers / 2) < LARGEST_TO_SQUARE:
         raise InputError(
             f"the target {name!r} is from {numbers.min():.3g} to {numbers.max():.3g}, too wide or too "
             "narrow a range for errors to be squared: write it in another unit"

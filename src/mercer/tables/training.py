@@ -22,6 +22,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import values
 from mercer.kernels.words import has_scales, in_words
@@ -38,10 +39,10 @@ from mercer.tables.target import Target, find_target
 
 __all__ = ["Training", "as_kernels", "readable_bytes", "split", "train"]
 
-_MOST = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
-_FEWEST = 4  # rows of which folds are made
+_MOST_ROWS = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
+_FEWEST_ROWS = 4  # rows of which folds are made
 _FOLDS = 5  # that are made unasked, as everywhere in mercer
-_LARGE = 5000  # rows from which a tenth is held out before anything is fitted
+_HELD_OUT_FROM = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 #: bytes of text that are read for each second of the time: numbers become a frame at three times that speed.
 #: The first second, or three quarters of a shorter time, go to the start of the process and to the model.
@@ -59,7 +60,7 @@ class Training:
     honest: Honest
     target: Target
     #: the rows that have a target, as the model takes them
-    X: Any
+    X: Points
     #: where they are from
     name: str
     #: what one should know of the table, of the target, of the time and of the fit
@@ -123,7 +124,7 @@ def train(
     started, telling = now(), Telling(tell)
     began = started if began is None else began
     table, kernel = _as_table(table, max_time), as_kernels(kernel)
-    X, found = _thinned(*split(table, target, task, drop), _MOST if rows is None else rows)
+    X, found = _thinned(*split(table, target, task, drop), _MOST_ROWS if rows is None else rows)
     estimator = learner_of(learner, found.task, kernel=kernel, max_time=None, seed=seed)
     for note in (*table.notes, *found.notes):
         telling.note(note)
@@ -198,7 +199,7 @@ def split(
     return X[target.rows] if len(target.rows) < table.rows else X, target
 
 
-def _thinned(X: Any, target: Target, most: int) -> tuple[Any, Target]:
+def _thinned(X: Points, target: Target, most: int) -> tuple[Any, Target]:
     """At most so many rows, at equal distances."""
     n = len(target.y)
     if n <= most:
@@ -226,7 +227,7 @@ def as_kernels(given: Any) -> Any:
 def _fit(fitting: Fitting, asked: int | None, task: str) -> tuple[TableModel, Honest]:
     """The model of all rows, and the error of the way to it: by folds, or on a held-out tenth."""
     y = fitting.y
-    if asked in (0, 1) or (asked is None and len(y) > _LARGE):
+    if asked in (0, 1) or (asked is None and len(y) > _HELD_OUT_FROM):
         return fitting.by_held_out()
     parts = _parts(asked or min(_FOLDS, len(y)), y, task)
     if asked and parts < asked:
@@ -239,16 +240,16 @@ def _parts(asked: int, y: np.ndarray, task: str) -> int:
     if task == "classification":
         counts = np.unique(y, return_counts=True)[1]
         asked = min(asked, max(2, int(counts.min())))
-    if len(y) < _FEWEST:
+    if len(y) < _FEWEST_ROWS:
         raise InputError(
-            f"there are {len(y)} rows with a target, too few for an error: pass {_FEWEST} or more"
+            f"there are {len(y)} rows with a target, too few for an error: pass {_FEWEST_ROWS} or more"
         )
     if asked > len(y):
         raise InputError(f"{asked} folds of {len(y)} rows cannot be made: pass a smaller number of folds")
     return asked
 
 
-def _calibrate(model: TableModel, X: Any, y: np.ndarray, end: float, telling: Telling) -> None:
+def _calibrate(model: TableModel, X: Points, y: np.ndarray, end: float, telling: Telling) -> None:
     """Let a support vector machine say probabilities too, if that does not take until after the end."""
     inner: Any = getattr(model.estimator_, "model_", None)
     if "probability" not in getattr(inner, "get_params", dict)():

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.columns.cells import values
+from mercer.kernels.columns.cells import is_category, values
 
 __all__ = ["TableView", "chunks"]
 
@@ -64,7 +64,7 @@ class TableView:
             )
         dtypes = getattr(table, "dtypes", None)
         types = [getattr(table, "dtype", None)] * m if dtypes is None else list(dtypes)
-        known = {dtype: (_is_number(dtype), _is_category(dtype)) for dtype in set(types)}
+        known = {dtype: (_is_number(dtype), is_category(dtype)) for dtype in set(types)}
         flags = np.array([known[dtype] for dtype in types], dtype=bool).reshape(m, 2)
         return cls(table, names, flags[:, 0], flags[:, 1])
 
@@ -99,7 +99,3 @@ def _is_number(dtype: Any) -> bool:
         return dtype.kind in "iuf"
     is_numeric = getattr(dtype, "is_numeric", None)  # of polars
     return bool(is_numeric is not None and (dtype.is_integer() or dtype.is_float()))
-
-
-def _is_category(dtype: Any) -> bool:
-    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")

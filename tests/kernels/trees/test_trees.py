@@ -366,7 +366,7 @@ def caterpillars(height, other, decay, gap):
 def test_room_for_values_is_used_again(height, other):
     """600 × 500 nodes with children are more values than are kept at a time."""
     if height > 100:
-        assert height * other > tree_matching._KEPT
+        assert height * other > tree_matching._VALUES_KEPT
     K = PartialTree(0.7, 0.9)([caterpillar(height)], [caterpillar(other)])
     # rows of some hundred values are added up, then their sums: ε for each addition
     np.testing.assert_allclose(K, caterpillars(height, other, 0.7, 0.9), rtol=1e-12)

@@ -82,7 +82,7 @@ def test_equals_lapack(X, solver, center):
 @pytest.mark.parametrize("store", ["dense", "half", "nothing"])
 def test_stores_agree(X, store, monkeypatch):
     """Half of K in float32 only bends the search: what comes back is certified with K itself."""
-    monkeypatch.setattr(eigen, "_KEPT", 2**30 if store == "dense" else 0)
+    monkeypatch.setattr(eigen, "_BYTES_KEPT", 2**30 if store == "dense" else 0)
     monkeypatch.setattr(eigen, "_STRIP", 100)
     monkeypatch.setattr(eigen, "_CHUNK", 150)
     K = Gram(Gaussian(sigma=2.0), X, cache=0)
@@ -94,7 +94,7 @@ def test_stores_agree(X, store, monkeypatch):
 
 
 def test_half_goes_on_with_the_matrix_itself_when_float32_does_not_do(X, monkeypatch):
-    monkeypatch.setattr(eigen, "_KEPT", 0)
+    monkeypatch.setattr(eigen, "_BYTES_KEPT", 0)
     K = Gram(Gaussian(sigma=2.0), X, cache=0)
     result = leading_eigenpairs(K, 5, solver="lanczos", tol=1e-11)
     assert (result.residuals <= 1e-11 * result.values).all()
@@ -102,7 +102,7 @@ def test_half_goes_on_with_the_matrix_itself_when_float32_does_not_do(X, monkeyp
 
 
 def test_half_of_a_matrix_without_blocks_and_far_from_one(X, monkeypatch):
-    monkeypatch.setattr(eigen, "_KEPT", 0)
+    monkeypatch.setattr(eigen, "_BYTES_KEPT", 0)
     K = 1e60 * Gaussian(sigma=2.0)(X)  # beyond the range of float32
     result = leading_eigenpairs(Matrix(K), 5, solver="lanczos")
     check(result, centred(K), 5, 1e-11)
@@ -238,7 +238,7 @@ def test_max_iter_returns_the_best_so_far(X):
 
 @pytest.mark.parametrize("stop", [1, 3, 5, 7])
 def test_resumed_runs_equal_uninterrupted_ones(X, tmp_path, monkeypatch, stop):
-    monkeypatch.setattr(eigen, "_KEPT", 0)  # float32 first, then K itself: both phases are interrupted
+    monkeypatch.setattr(eigen, "_BYTES_KEPT", 0)  # float32 first, then K itself: both phases are interrupted
     K = Gram(Gaussian(sigma=1.0), X, cache=0)
     options = {"solver": "lanczos", "tol": 1e-11, "seed": 3}
     whole = leading_eigenpairs(K, 6, **options)

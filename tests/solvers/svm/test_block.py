@@ -107,5 +107,5 @@ def test_nothing_to_move_and_too_much(monkeypatch):
     block = make(K, c, bound)
     block.gamma[:] = bound  # all at a bound
     assert not block.newton()
-    monkeypatch.setattr(module, "_LARGEST", 5)
+    monkeypatch.setattr(module, "_MOST_FREE", 5)
     assert not make(K, c, bound).newton()

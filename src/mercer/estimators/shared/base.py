@@ -77,7 +77,7 @@ class KernelMixin:
     _declared: ClassVar[dict[str, Parameter]] = {}
 
     kernel: Any
-    gamma: Any
+    gamma: float | str
     degree: Any
     coef0: Any
     #: the kernel with every parameter a number, of the estimator's own
@@ -196,7 +196,7 @@ class KernelMixin:
         if len(getattr(X, "shape", ())) == 2:  # a table: only the names and the number of its columns
             validate_data(self, X, reset=reset, skip_check_array=True)
         elif reset:
-            vars(self).pop("n_features_in_", None)  # of an earlier fit
+            vars(self).pop("n_features_in_", None)  # It is that of an earlier fit.
             vars(self).pop("feature_names_in_", None)
         if domain is Domain.OBJECTS:
             X = data.as_objects(X)
@@ -210,7 +210,7 @@ class KernelMixin:
         """Whether the points are rows of numbers, which may be in a file."""
         try:
             kernel = self._kernel()
-        except InputError:  # fit tells
+        except InputError:  # ``fit`` will raise it.
             return False
         return kernel.domain.is_vectors and not is_pairwise(kernel)
 
@@ -268,7 +268,7 @@ class KernelMixin:
         try:
             kernel = self._kernel()
             domain = kernel.domain
-        except InputError:  # fit tells
+        except InputError:  # ``fit`` will raise it.
             return tags
         tags.input_tags.pairwise = is_pairwise(kernel)
         tags.input_tags.sparse = domain.is_vectors
@@ -300,7 +300,7 @@ def _symmetric(K: np.ndarray) -> np.ndarray:
     More than a little is refused by the kernel that takes the matrix.
     """
     if not np.isfinite(K).all():
-        return K  # refused by the kernel too
+        return K  # The kernel refuses it in its own words.
     difference, largest, (i, j) = asymmetry(K)
     if difference == 0:
         return K

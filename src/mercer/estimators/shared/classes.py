@@ -3,14 +3,13 @@ r"""What classifiers share: labels → codes, weights, problems of two classes; 
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.data.types import Points
+from mercer.data.types import ClassWeight, Points
 from mercer.errors import InputError, InputTypeError
 from mercer.expansion import Expansion
 
@@ -24,7 +23,7 @@ class KernelClassifierMixin(ClassifierMixin):
     """
 
     classes_: np.ndarray
-    class_weight: Any
+    class_weight: ClassWeight
     class_weight_: np.ndarray
     expansion_: Expansion
 
@@ -68,7 +67,7 @@ class KernelClassifierMixin(ClassifierMixin):
     def _weigh(self, weight: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Weights of points times those of their classes; sets ``class_weight_``."""
         weighted = self._with_class_weight(weight, codes)
-        if isinstance(self.class_weight, str):  # "balanced": what it came to
+        if isinstance(self.class_weight, str):  # These are the factors that "balanced" came to.
             before, after = (np.bincount(codes, w, minlength=len(self.classes_)) for w in (weight, weighted))
             self.class_weight_ = np.divide(after, before, out=np.zeros_like(after), where=before > 0)
         else:
@@ -77,7 +76,7 @@ class KernelClassifierMixin(ClassifierMixin):
             )
         return weighted
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (n,) or (n, classes)
+    def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X; for several classes one column each."""
         X = self._validate_new(X)
         return self.expansion_(X)

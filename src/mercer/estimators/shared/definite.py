@@ -98,7 +98,7 @@ def lowest_eigenvalue(kernel: Kernel, X: Points, centred: bool = False) -> float
     K = Gram(kernel, _some(X), cache=0).dense()
     eps, K = _rounding(kernel, K.dtype), K.astype(np.float64)
     if not np.isfinite(K).all():
-        return 0.0  # the solver has words for it
+        return 0.0  # The solver refuses such a K in its own words.
     size = float(np.abs(K).max(initial=0.0))
     if centred:
         K = K - K.mean(axis=0)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import joblib
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.data.types import Checkpoint, ProgressMode
 from mercer.estimators.shared.base import flag
 from mercer.kernels.parameters import Parameter, fixed, positive
 from mercer.report import Journal
@@ -62,11 +63,11 @@ class IterativeMixin:
     }
 
     max_time: float | None
-    progress: Any
-    checkpoint: Any
+    progress: ProgressMode
+    checkpoint: Checkpoint
     resume: bool
 
-    def _control(self, label: str, total: int | None, *data: Any, progress: Any = None) -> Control:
+    def _control(self, label: str, total: int | None, *data: Any, progress: ProgressMode = None) -> Control:
         """The control of a fit on these data (points, targets, weights, the resolved kernel)."""
         return Control(
             label,
@@ -103,8 +104,8 @@ class IterativeMixin:
         remedy = remedies.get(stopped, remedy)
         if self.checkpoint is not None:
             remedy += f"; resume=True goes on from {os.fspath(self.checkpoint)!r}"
-        journal.warn(
+        journal.early = (
             f"{type(self).__name__} {cause} after {iterations} iterations{', ' * bool(what) + what}: "
-            f"the model is the best so far; {remedy}",
-            ConvergenceWarning,
+            f"the model is the best so far; {remedy}"
         )
+        journal.warn(journal.early, ConvergenceWarning)

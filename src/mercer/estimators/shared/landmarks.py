@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -40,12 +40,12 @@ from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.pivots import pivoted_cholesky
 
-__all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "Restricted"]
+__all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "LandmarksLike", "Restricted"]
 
 #: Seconds that an exact fit may take, by its plan, before "auto" takes landmarks.
-_LONG = 60.0
+_SECONDS_OF_AN_EXACT_FIT = 60.0
 #: "auto" takes 20 √n landmarks, and never more than these.
-_PER_ROOT, _MOST = 20.0, 200_000
+_PER_ROOT, _MOST_LANDMARKS = 20.0, 200_000
 #: and never more than these where n M² products are added up: about where passes alone would take less time.
 _MOST_SQUARED = 4_000
 #: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
@@ -118,6 +118,9 @@ def _is_landmarks(value: object) -> bool:
     return isinstance(value, Landmarks) or (hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0)
 
 
+#: how many landmarks, "auto", how they are chosen, the points themselves, or their positions
+LandmarksLike: TypeAlias = "int | str | Landmarks | Points | None"
+
 #: the declared parameter
 LANDMARKS: Parameter = fixed(
     None,
@@ -151,7 +154,7 @@ class LandmarkMixin:
             return landmark_plan(X, M, passes, n_outputs, why, squares)
 
         if isinstance(self.landmarks, str):
-            if exact.memory <= memory_budget() and exact.seconds <= _LONG:
+            if exact.memory <= memory_budget() and exact.seconds <= _SECONDS_OF_AN_EXACT_FIT:
                 return exact
             slow = f"would take about {exact.seconds:.2g} s"
             why = slow if exact.memory <= memory_budget() else "does not fit the memory budget"
@@ -231,15 +234,15 @@ def _number_of(given: Any, n: int) -> int:
 
 def _automatic(n: int, squared: bool = False) -> int:
     """20 √n, as far as the matrices of that order fit a half of the memory budget."""
-    most, matrices = (_MOST_SQUARED, _MATRICES_SQUARED) if squared else (_MOST, _MATRICES)
+    most, matrices = (_MOST_SQUARED, _MATRICES_SQUARED) if squared else (_MOST_LANDMARKS, _MATRICES)
     fits = math.isqrt(memory_budget() // (2 * matrices * 8))
     return int(max(1, min(n, _PER_ROOT * math.sqrt(n), fits, most)))
 
 
-def landmark_plan(X: Any, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
+def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
     """What it takes to learn on M landmarks."""
     n, threads = data.n_points(X), thread_count()
-    width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 20
+    width = data.n_columns(X) or 20
     item = np.dtype(settings().dtype).itemsize
     matrices, block = _MATRICES_SQUARED if squares else _MATRICES, min(2**20, n * M)
     memory = (

@@ -105,16 +105,7 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
             results: list[Minimiser] = each(solve, Y, control, Minimiser)
         self.loss_ = loss
         self._keep(points, results, origin)
-        unit = 1.0 if self.lam is None else 1.0 / float(weight.sum())  # of the objective as it was asked for
-        self._tell(journal, results, unit)
-        self.report_ = journal.report(
-            plan,
-            Stop.worst(result.stopped for result in results),
-            time=control.total_seconds,
-            iterations=sum(result.iterations for result in results),
-            objective=unit * sum(result.objective for result in results),
-            gap=unit * sum(result.gap for result in results),
-        )
+        self._tell(journal, plan, results, float(weight.sum()), control.total_seconds)
 
     def _learn_on_landmarks(
         self,
@@ -160,20 +151,10 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
             coef, intercept = coef[:, 0], intercept[0]
         self.expansion_ = Expansion(self.kernel_, problem.points, coef, intercept)
         self.n_iter_ = max(result.iterations for result in results)
-        unit = 1.0 if self.lam is None else 1.0 / float(weight.sum())
-        self._tell(journal, results, unit)
         bounds = [problem.bound(result, 2 * factor) for result in results]
-        self.report_ = journal.report(
-            plan,
-            Stop.worst(result.stopped for result in results),
-            time=control.total_seconds,
-            iterations=sum(result.iterations for result in results),
-            objective=unit * sum(result.objective for result in results),
-            gap=unit * sum(result.gap for result in results),
-            bound=None if None in bounds else unit * sum(filter(None, bounds)),
-        )
+        self._tell(journal, plan, results, float(weight.sum()), control.total_seconds, bounds)
 
-    def _keep(self, points: Any, results: list[Minimiser], origin: np.ndarray | None) -> None:
+    def _keep(self, points: Points, results: list[Minimiser], origin: np.ndarray | None) -> None:
         coef = np.column_stack([result.coef for result in results])
         stored = np.flatnonzero(coef.any(axis=1))
         if not stored.size:  # f = b: one anchor of weight zero keeps the type
@@ -188,11 +169,22 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
         """Whether the one function learned is no column of several."""
         return functions == 1
 
-    def _tell(self, journal: Journal, results: Sequence[Minimum], unit: float) -> None:
+    def _tell(
+        self,
+        journal: Journal,
+        plan: Plan,
+        results: Sequence[Minimum],
+        total: float,
+        seconds: float,
+        bounds: Sequence[float | None] = (None,),
+    ) -> None:
+        """Warn of what was not reached, and set ``report_``; ``total`` is Σ wᵢ."""
+        unit = 1.0 if self.lam is None else 1.0 / total  # of the objective as it was asked for
         worst = max(results, key=lambda result: result.relative)
+        stopped = Stop.worst(result.stopped for result in results)
         self._warn_if_stopped(
             journal,
-            Stop.worst(result.stopped for result in results),
+            stopped,
             self.n_iter_,
             f"within {unit * worst.gap:.2g} of the smallest objective, at {unit * worst.objective:.4g}",
         )
@@ -203,6 +195,15 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
                 "tol, or penalise more (a larger alpha or lam)",
                 ConvergenceWarning,
             )
+        self.report_ = journal.report(
+            plan,
+            stopped,
+            time=seconds,
+            iterations=sum(result.iterations for result in results),
+            objective=unit * sum(result.objective for result in results),
+            gap=unit * sum(result.gap for result in results),
+            bound=None if None in bounds else unit * sum(filter(None, bounds)),
+        )
 
     def _plan(self, X: Points, n_outputs: int, loss: Loss | None = None) -> Plan:
         loss = self._make_loss() if loss is None else loss

@@ -102,7 +102,7 @@ class MistakesMixin(StreamMixin):
         self._stored, self._mistakes, self._seen = stored, made.among(stored), 0
         return data.take(X, stored)
 
-    def _publish(self, anchors: Any) -> np.ndarray:  # (anchors, functions)
+    def _publish(self, anchors: Points) -> np.ndarray:  # (anchors, functions)
         """What users see of the list of mistakes; α, of the last f or the averaged one."""
         made, averaged = self._mistakes, self.prediction == "averaged"
         self._is_voted = self.prediction == "voted"
@@ -116,7 +116,7 @@ class MistakesMixin(StreamMixin):
             self.mistake_indices_ = indices[0] if len(indices) == 1 else indices
         return coef
 
-    def _set_expansion(self, anchors: Any, coef: np.ndarray, b: np.ndarray) -> None:
+    def _set_expansion(self, anchors: Points, coef: np.ndarray, b: np.ndarray) -> None:
         one = coef.shape[1] == 1
         self.expansion_ = Expansion(self.kernel_, anchors, coef[:, 0] if one else coef, b[0] if one else b)
 

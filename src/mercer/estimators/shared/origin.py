@@ -150,7 +150,7 @@ def moved(points: Any, centre: np.ndarray | None) -> Any:
     return points
 
 
-def rounding_of(kernel: Kernel, points: Any, dtype: str) -> float:
+def rounding_of(kernel: Kernel, points: Points, dtype: str) -> float:
     """τ: a computed k(x, x') is off by at most τ √(k(x, x) k(x', x')); see ``solvers.rounding``.
 
     A sum of d products is off by (d + 2) units, and its p-th power by p times that, as is a product of p
@@ -162,7 +162,7 @@ def rounding_of(kernel: Kernel, points: Any, dtype: str) -> float:
     True
     """
     unit = float(np.finfo(dtype).eps) / 2
-    width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 0
+    width = data.n_columns(points) or 0
     units = 1 if dtype == "float32" else width + _EACH
     return min(max(1.0, _powers(kernel, points)) * units * unit, 1.0)
 
@@ -224,7 +224,7 @@ def lost_columns(kernel: Kernel, points: Any, least: float = 0.0) -> np.ndarray:
     >>> lost_columns(Linear(), X), lost_columns(Linear(), X - [1e8, 0.0])
     (array([1]), array([], dtype=int64))
     """
-    if not _has_products(kernel) or len(getattr(points, "shape", ())) != 2:
+    if not _has_products(kernel) or data.n_columns(points) is None:
         return np.empty(0, np.int64)
     n, d = points.shape
     some = data.take(points, np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)))

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mercer.data.types import Points
+from mercer.data.types import Points, ProgressMode
 from mercer.errors import InputError, warn_user
 from mercer.estimators.shared.landmarks import Restricted
 from mercer.estimators.shared.origin import mean_of
@@ -49,7 +49,7 @@ class PreimageMixin:
     tol: float | None
     max_iter: int | None
     max_time: float | None
-    progress: Any
+    progress: ProgressMode
     #: (n,) the weights of the anchors, where these are the training points
     _weight: np.ndarray
     #: (M,) the coefficients of the mean of the Φ(xᵢ), where the anchors are landmarks

@@ -106,7 +106,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     tol: float
     shrinking: bool
-    cache_size: Any
+    cache_size: float | str
     max_iter: int
     precision: str
     warm_start: bool
@@ -123,9 +123,17 @@ class SupportMixin(IterativeMixin, KernelMixin):
     #: the origin that ⟨x, x'⟩ was computed from, where that matters
     _centre: np.ndarray | None = None
 
+    def plan(self, X: Points, y: Targets | None = None) -> Plan:
+        """What ``fit(X, y)`` would do: solver, precision, memory, time, and why. Nothing is fitted."""
+        probe = clone(self)
+        points, _, weight = probe._prepare(X, "no_validation", None)
+        return probe._set_up(points, probe._dual(weight)).plan
+
     # --- data in -----------------------------------------------------------------------------------------
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, **y_options: Any) -> tuple[Any, Any, np.ndarray]:
+    def _prepare(
+        self, X: Points, y: Targets, sample_weight: Weights, **y_options: Any
+    ) -> tuple[Any, Any, np.ndarray]:
         """Points, targets and weights (zero for those to leave out), checked; ``kernel_`` is set.
 
         For a kernel that is a function of two matrices, its values take the place of X, as in scikit-learn.
@@ -165,7 +173,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
             return points, original, weight
         return data.take(points, original), original, weight[original]
 
-    def _validate_new(self, X: Any) -> Any:
+    def _validate_new(self, X: Points) -> Any:
         if self._trained_on is not None:
             X = matrix_values(self._function, X, self._trained_on)
         return super()._validate_new(X)
@@ -178,7 +186,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     # --- precision and memory ------------------------------------------------------------------------------
 
-    def _set_up(self, points: Any, dual: Dual) -> Setup:
+    def _set_up(self, points: Points, dual: Dual) -> Setup:
         """The Gram in the precision it needs, the plan, and what the solver is told."""
         n = data.n_points(points)
         dtype, why = self._precision(points, n, dual)
@@ -248,7 +256,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         least = min(_FEWEST_ROWS, n)
         rows = max(least, min(n, limit // row))
         largest, blocks = self._working_sets(n, item, rows, dual, budget // 4)
-        width = points.shape[1] if len(getattr(points, "shape", ())) == 2 else 1
+        width = data.n_columns(points) or 1
         numbers = points.nnz if sparse.issparse(points) else n * width
         # the Gram's centred points, those of a batch of rows, X sorted by class
         each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))
@@ -275,12 +283,12 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     def _working_sets(self, n: int, item: int, rows: int, dual: Dual, room: int) -> tuple[int, int]:
         """The largest working set whose matrices take at most ``room`` bytes, and what they take."""
-        if dual.problems > 1 or dual.variables <= WHOLE:  # one matrix for each thread
+        if dual.problems > 1 or dual.variables <= WHOLE:  # Each thread has a matrix of its own.
             sizes, copies = [min(rows, n)], min(dual.problems, thread_count())
         else:
             # the last one and the next; variables in two groups are sorted, into a third
             sizes, copies = [dual.variables], 2 if dual.nu is None else 3
-            while self.shrinking and sizes[-1] > WHOLE:  # a shrunken problem has its own
+            while self.shrinking and sizes[-1] > WHOLE:  # A shrunken problem has a working set of its own.
                 sizes.append(int(SHRUNK * sizes[-1]))
         largest = LARGEST_BLOCK
 

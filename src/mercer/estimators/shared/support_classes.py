@@ -47,7 +47,7 @@ class SupportVotesMixin(SupportReportMixin, KernelClassifierMixin):
     _by_pairs: bool
     slopes_: np.ndarray
 
-    def decision_function(self, X: Any) -> np.ndarray:  # (m,), (m, classes) or (m, pairs)
+    def decision_function(self, X: Points) -> np.ndarray:  # (m,), (m, classes) or (m, pairs)
         """f(x): for two classes positive for the second; for more a column per class, or per pair.
 
         With ``decision_function_shape="ovr"`` the values of pairs become a number of votes per class, and
@@ -145,7 +145,7 @@ class SupportVotesMixin(SupportReportMixin, KernelClassifierMixin):
             )
         return slopes
 
-    def _keep_best(self, points: Any, machines: list[Machine], problems: Problems, W: Any) -> None:
+    def _keep_best(self, points: Points, machines: list[Machine], problems: Problems, W: Any) -> None:
         """The b that is best for k(w, ·), and its objective, of machines that rounding has ended.
 
         Their values are sums of kernel values that cancel, and may differ from those of the w that is kept.

@@ -11,6 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
+from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.estimators.shared.definite import is_known, refutation
 from mercer.estimators.shared.origin import affine_at, moved
@@ -42,7 +43,9 @@ class SupportReportMixin(SupportMixin):
 
     # --- what was found -------------------------------------------------------------------------------------
 
-    def _set_support(self, points: Any, chosen: np.ndarray, original: np.ndarray, dual: np.ndarray) -> None:
+    def _set_support(
+        self, points: Points, chosen: np.ndarray, original: np.ndarray, dual: np.ndarray
+    ) -> None:
         """support_, support_vectors_ and dual_coef_; ``original`` are the positions of the points in X."""
         self.support_ = original[chosen].astype(np.int32)
         is_sparse = sparse.issparse(points)
@@ -56,7 +59,7 @@ class SupportReportMixin(SupportMixin):
         else:
             self.dual_coef_ = dual
 
-    def _set_expansion(self, points: Any, chosen: np.ndarray, coef: np.ndarray, intercept: Any) -> None:
+    def _set_expansion(self, points: Points, chosen: np.ndarray, coef: np.ndarray, intercept: Any) -> None:
         """f over the chosen points only; one with coefficient 0 where there is none."""
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise InputError(
@@ -80,7 +83,7 @@ class SupportReportMixin(SupportMixin):
             return np.zeros(1)
         return affine_at(self.kernel_, W.toarray() if sparse.issparse(W) else W, self._centre)[0]
 
-    def _read_one(self, points: Any, original: np.ndarray, machine: Machine) -> None:
+    def _read_one(self, points: Points, original: np.ndarray, machine: Machine) -> None:
         """Attributes from the machine of a single problem, for regression and one class."""
         chosen = np.flatnonzero(machine.coef)
         self._set_support(points, chosen, original, machine.coef[None, chosen])
@@ -99,7 +102,7 @@ class SupportReportMixin(SupportMixin):
             raise AttributeError("coef_ is only available when using a linear kernel")
         try:
             check_is_fitted(self)
-        except ValueError as error:  # NotFittedError
+        except ValueError as error:  # NotFittedError is one of these.
             raise AttributeError(str(error)) from None
         coef = self._primal()
         if sparse.issparse(coef):
@@ -123,7 +126,7 @@ class SupportReportMixin(SupportMixin):
     # --- what is told ----------------------------------------------------------------------------------
 
     def _finish(
-        self, journal: Journal, setup: Setup, points: Any, machines: list[Machine], seconds: float
+        self, journal: Journal, setup: Setup, points: Points, machines: list[Machine], seconds: float
     ) -> None:
         """Attributes that all machines have, and the report."""
         keep = self.warm_start or self._grams is not None
@@ -185,7 +188,7 @@ class SupportReportMixin(SupportMixin):
             what += ", and without a margin between the classes yet"
         weaker = "a larger nu" if dual.C is None else "a smaller C"
         limit, more = f"max_iter={self.max_iter}", ", or raise max_iter"
-        if self.max_iter < 0:  # the solver's own limit
+        if self.max_iter < 0:  # This is the solver's own limit.
             most = max(
                 (machine.iterations for machine in machines if machine.stopped == Stop.MAX_ITER), default=0
             )
@@ -202,7 +205,7 @@ class SupportReportMixin(SupportMixin):
         )
 
 
-def _refuted(kernel: Kernel, points: Any, machines: list[Machine], centred: bool) -> float:
+def _refuted(kernel: Kernel, points: Points, machines: list[Machine], centred: bool) -> float:
     """A negative eigenvalue of K, as some of the points or the machines themselves show it; else 0."""
     lowest = refutation(kernel, points, centred=centred)
     for machine in machines:

@@ -40,6 +40,7 @@ __all__ = [
     "OneEach",
     "Present",
     "gaps",
+    "is_category",
     "is_date",
     "to_days",
     "values",
@@ -177,6 +178,11 @@ def _refuse_gaps(name: Any, is_gap: np.ndarray) -> None:
 
 
 # --- one column ----------------------------------------------------------------------------------------
+
+
+def is_category(dtype: Any) -> bool:
+    """Whether a column of this type holds categories, in a frame of pandas or polars."""
+    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
 
 
 def values(X: Tabular, j: int) -> np.ndarray:  # (n,)

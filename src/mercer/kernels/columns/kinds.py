@@ -23,7 +23,7 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.base import Kernel
-from mercer.kernels.columns.cells import gaps, is_date, to_days, values
+from mercer.kernels.columns.cells import gaps, is_category, is_date, to_days, values
 from mercer.kernels.vectors.stationary import Delta, Gaussian, Periodic
 
 __all__ = ["Content", "choose", "content_of", "mean_words"]
@@ -174,7 +174,7 @@ def _kernel_for_others(present: list[Any], name: Any) -> Kernel:
 def _is_categorical(table: Any, j: int) -> bool:
     dtypes = getattr(table, "dtypes", None)
     dtype = None if dtypes is None else (dtypes.iloc[j] if hasattr(dtypes, "iloc") else dtypes[j])
-    return type(dtype).__name__ in ("CategoricalDtype", "Categorical", "Enum")
+    return is_category(dtype)
 
 
 def _kernel_for_dates(column: np.ndarray, name: Any) -> Kernel:

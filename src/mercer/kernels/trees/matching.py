@@ -118,7 +118,7 @@ def subtree_sizes(first, last):  # type: ignore[no-untyped-def]
 
 # --- pairs of nodes that match ---------------------------------------------------------------------------
 
-_KEPT = 2**17  # values of Δ, a megabyte, before their room is used again
+_VALUES_KEPT = 2**17  # values of Δ, a megabyte, before their room is used again
 
 
 @njit(nogil=True, **INNER)
@@ -210,7 +210,7 @@ def matching_nodes(  # type: ignore[no-untyped-def]
         for b in range(starts2[t], stops2[t]):
             widest = max(widest, last[b] - first[b])
     S = np.empty(widest)
-    delta = np.empty(_KEPT)
+    delta = np.empty(_VALUES_KEPT)
     is_smooth = alike.shape[0] > 0
     square = gap * gap
     leaf = decay * square

@@ -70,9 +70,9 @@ class Tree:
         return _from_flat, _flat(self, "the tree")  # Python's own way would descend into the children
 
 
-def as_tree(tree: Any, name: str = "the tree") -> Tree:
+def as_tree(tree: Any) -> Tree:
     """A tree from what stands for one."""
-    return _from_flat(*_flat(tree, name))
+    return _from_flat(*_flat(tree, "the tree"))
 
 
 # --- reading one -----------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ _PRODUCTS = 100
 #: A change of the curvature, as a part of it, from which on the preconditioner is made anew.
 _CHANGED = 0.8
 #: A part of a step that is so short tells that H is not what it was taken for.
-_SHORT = 1e-4
+_SHORT_PART = 1e-4
 #: Products that a step takes, about, with a preconditioner of another curvature.
 _FEW_PRODUCTS = 1
 #: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.
@@ -241,7 +241,7 @@ class _Run:
             return None
         found = self.at(point.u + t * delta)
         # Fewer points with a curvature than unknowns: λ alone decided on the step.
-        if self.is_single and t < _SHORT and np.count_nonzero(self.weight) < self.features.size:
+        if self.is_single and t < _SHORT_PART and np.count_nonzero(self.weight) < self.features.size:
             moved = found.F[:, 0] - point.F[:, 0]
             turned = self.risk.gradient(found.F[:, 0]) - self.risk.gradient(point.F[:, 0])
             is_moved = np.abs(moved) > 1e-8 * float(np.abs(found.F).max())  # else it is rounding

@@ -60,7 +60,7 @@ def _call(name: str, dtype: Any, *arguments: Any) -> None:
             cells.append(ctypes.byref(ctypes.c_char(value)))
         elif isinstance(value, int):
             cells.append(ctypes.byref(ctypes.c_int(value)))
-        elif isinstance(value, ctypes.c_int):  # written to
+        elif isinstance(value, ctypes.c_int):  # LAPACK writes its status there
             cells.append(ctypes.byref(value))
         else:
             cells.append(ctypes.byref(real(value)))

@@ -16,7 +16,6 @@ is arbitrary.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -46,8 +45,8 @@ _INVERTED = 1000  # points up to which LAPACK, on one thread, inverts as quickly
 _TOGETHER = 128  # columns of L⁻¹ per task: sixteen threads then hold no more than 2048
 
 
-def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.ndarray:  # (n, n)
-    """L in the memory of M, a Fortran-ordered array; ``step`` is called after every block column.
+def factorise(M: np.ndarray) -> np.ndarray:  # (n, n)
+    """L in the memory of M, a Fortran-ordered array.
 
     LinAlgError where M is not positive definite, to rounding.
 
@@ -64,7 +63,6 @@ def factorise(M: np.ndarray, step: Callable[[], object] = lambda: None) -> np.nd
         run(partial(_scale_tile, M, tile), below)
         pairs = [(rows, columns) for j, columns in enumerate(below) for rows in below[j:]]
         run(partial(_update_tile, M, tile), pairs)
-        step()
     return M
 
 

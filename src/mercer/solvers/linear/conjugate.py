@@ -24,6 +24,7 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.linear.strips import multiply
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Result, Stop
 
 __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
@@ -272,7 +273,7 @@ class _System:
 class Products:
     """K @ V in float64 whatever K is, counted, with a watch on vᵀKv ≥ 0."""
 
-    def __init__(self, K: Any) -> None:
+    def __init__(self, K: SquareMatrix) -> None:
         self.K = K
         self.count = 0
         #: a lower bound of ‖K‖, that grows: the largest diagonal entry, or ‖Kv‖ / ‖v‖ seen
@@ -312,12 +313,12 @@ class Products:
         )
 
 
-def _largest_diagonal(K: Any) -> float:
+def _largest_diagonal(K: SquareMatrix) -> float:
     if isinstance(K, np.ndarray):
         return float(np.abs(K.diagonal()).max(initial=0.0))
     if hasattr(K, "diag"):
         return float(np.abs(K.diag()).max(initial=0.0))
-    v = np.cos(np.arange(K.shape[0], dtype=K.dtype))  # a vector like any other
+    v = np.cos(np.arange(K.shape[0], dtype=K.dtype))  # This vector is as good as any other.
     return float(np.linalg.norm(K @ v) / np.linalg.norm(v))
 
 
@@ -356,7 +357,7 @@ def kernel_conjugate_gradient(
             break
         Mp = penalty * p + apply(Kp)
         bend = float((Mp * Kp).sum())
-        if not bend > 0:  # rounding: K sees nothing of p
+        if not bend > 0:  # K p is nothing but rounding.
             return delta, K_delta, False
         t = size / bend
         delta, K_delta = delta + t * p, K_delta + t * Kp

@@ -19,6 +19,7 @@ from mercer.solvers.linear.conjugate import Multiply, conjugate_gradient
 from mercer.solvers.linear.precondition import Damped
 from mercer.solvers.linear.ridge import RidgeResult
 from mercer.solvers.linear.ridge_systems import RidgeSystems
+from mercer.solvers.matrix import SquareMatrix
 
 __all__ = ["iterated_ridge"]
 
@@ -67,7 +68,7 @@ def iterated_ridge(
             if _ROUNDING * _norm(near.factor, weight) > systems.shifts.min():
                 rough = None
 
-    def product_with(K: Any) -> Multiply:
+    def product_with(K: SquareMatrix) -> Multiply:
         return lambda V: systems.root * (K @ (systems.root * V))
 
     found = conjugate_gradient(

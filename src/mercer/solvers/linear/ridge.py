@@ -175,7 +175,6 @@ def ridge_valley(
     Y: np.ndarray,  # (n, t)
     alphas: np.ndarray,  # (m,) > 0, rising
     start: int,
-    fit_intercept: bool = True,
 ) -> tuple[float, float]:
     """The α of the least mean squared error left out, downhill from ``alphas[start]``, and that error.
 
@@ -191,8 +190,7 @@ def ridge_valley(
     >>> ridge_valley(K, y, alphas, 1) == (alphas[np.argmin(errors)], min(errors))
     True
     """
-    weight = np.ones(len(K))
-    centred = _Centred(K, Y, weight, fit_intercept)
+    centred = _Centred(K, Y, np.ones(len(K)), fit_intercept=True)
     errors = np.full(len(alphas), np.nan)
 
     def score(i: int) -> None:

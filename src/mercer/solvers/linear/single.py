@@ -51,7 +51,7 @@ def single_inverse(
     factor = _factor(K, root, max(alpha, _ROUNDING * norm))
 
     def apply(V: np.ndarray) -> np.ndarray:
-        size = np.maximum(np.abs(V).max(axis=0), 1e-300)  # within the range of float32, however small
+        size = np.maximum(np.abs(V).max(axis=0), 1e-300)  # V / size is within the range of float32.
         return solve(factor, V / size) * size
 
     return apply

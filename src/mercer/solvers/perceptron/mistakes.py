@@ -51,7 +51,10 @@ def is_mistake(f: np.ndarray, positive: np.ndarray, boundary: str, zero: Any = 0
 class Mistakes:
     """The mistakes of one or several functions; ``time`` … ``sign`` are None where the order is not kept.
 
-    >>> made = Mistakes.of_one(time=[1, 4], index=[0, 2], sign=[1, -1], visits=4)
+    >>> found = MistakeList(3, 1)
+    >>> found.append(time=1, index=0, function=0, sign=1)
+    >>> found.append(time=4, index=2, function=0, sign=-1)
+    >>> made = found.freeze(visits=np.array([4]), has_intercept=True)
     >>> made.coef(3)[:, 0], made.coef(3, averaged=True)[:, 0], made.intercept(averaged=True)
     (array([ 1.,  0., -1.]), array([ 1.  ,  0.  , -0.25]), array([0.75]))
     >>> made.votes(np.array([[0.5, 0.0, 2.0]]))[:, 0]  # f_t(x) + b = 1.5, 1.5, 1.5, -1.5
@@ -76,14 +79,6 @@ class Mistakes:
     function: Any = None
     #: (M,) yᵢ
     sign: Any = None
-
-    @classmethod
-    def of_one(cls, time: Any, index: Any, sign: Any, visits: int, has_intercept: bool = True) -> Mistakes:
-        """The list of a single function."""
-        made = MistakeList(int(np.max(index, initial=-1)) + 1, 1)
-        for t, i, s in zip(time, index, sign, strict=True):
-            made.append(int(t), int(i), 0, int(s))
-        return made.freeze(np.array([visits]), has_intercept)
 
     @property
     def is_ordered(self) -> bool:
@@ -110,7 +105,7 @@ class Mistakes:
 
     def stored(self) -> np.ndarray:
         """The points that were a mistake, each once, in increasing order."""
-        return np.flatnonzero(self.sums.any(axis=1))  # y does not change: nothing cancels
+        return np.flatnonzero(self.sums.any(axis=1))  # A point's sign is always the same: nothing cancels.
 
     def coef(self, n: int, averaged: bool = False) -> np.ndarray:  # (n, functions)
         """α, of the last f or of the average, of the points 0 … n-1."""

@@ -163,7 +163,7 @@ class _Run:
         """Visit these points; how many they were."""
         points, Y = self.X[index], self.Y[index]
         if sparse.issparse(points) and points.shape[1] <= _DENSE_BELOW:
-            points = points.toarray()  # a window only: BLAS wins
+            points = points.toarray()  # A window is small enough to be dense, and BLAS is faster.
         f = _product(points, self.w, index) + self.b
         positive, position = Y > 0, 0
         products: Any = None
@@ -231,7 +231,7 @@ class _Run:
         )
 
 
-def _product(points: Any, other: Any, index: np.ndarray) -> np.ndarray:  # (window, …)
+def _product(points: Points, other: Any, index: np.ndarray) -> np.ndarray:  # (window, …)
     with np.errstate(over="ignore", invalid="ignore"):
         values = points @ other
     values = values.toarray() if sparse.issparse(values) else np.asarray(values, dtype=np.float64)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import State
 from mercer.solvers.linear.conjugate import Products
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.objective import EPS, best_intercept
 from mercer.solvers.rounding import Blur, Rounding, allowed
@@ -106,7 +106,7 @@ class Multipliers:
         weight, some = self.risk.weight, self.risk.weight > 0
         ratio = np.divide(s, weight, out=np.zeros_like(s), where=some)
         low, high = self.risk.loss.domain(self.risk.y)
-        inside = np.clip(ratio, low, high)  # s/w rounds across an end
+        inside = np.clip(ratio, low, high)  # s/w may be rounded across an end.
         if (np.abs(inside - ratio) > 1e-12 * np.abs(inside))[some].any():
             return -math.inf
         return -float(weight[some] @ self.risk.loss.conjugate(self.risk.y, inside)[some])
@@ -148,7 +148,7 @@ class DualityGap(Multipliers):
     """Primal and dual values, from one product with K each; keeps the best of both."""
 
     def __init__(
-        self, K: Any, risk: WeightedRisk, penalty: float, fit_intercept: bool, rounding: float = 0.0
+        self, K: SquareMatrix, risk: WeightedRisk, penalty: float, fit_intercept: bool, rounding: float = 0.0
     ) -> None:
         super().__init__(risk, fit_intercept)
         self.product = Products(K)
@@ -222,7 +222,7 @@ class DualityGap(Multipliers):
             stopped = Stop.CONVERGED if is_near else Stop.ROUNDING
         coef, b, F, square = self.primal
         return RiskResult(
-            coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # what rounding left
+            coef=np.where(np.abs(coef) <= 1e-12 * np.abs(coef).max(), 0.0, coef),  # Rounding left them.
             intercept=b,
             values=F,
             objective=self.primal_value,

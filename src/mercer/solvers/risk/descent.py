@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from mercer.solvers.control import Control, State
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import EPS, DescentResult, Objective, Point, Risk
 
@@ -33,7 +34,7 @@ _CHECK = 10  # updates between two certificates, which cost a product
 
 @np.errstate(over="ignore", invalid="ignore")
 def descend(
-    K: Any,  # (n, n)
+    K: SquareMatrix,  # (n, n)
     risk: Risk,
     penalty: float,
     *,

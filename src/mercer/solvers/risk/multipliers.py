@@ -32,6 +32,7 @@ from mercer.errors import InputError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
 from mercer.solvers.landmarks.pivots import PivotedFactor
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.certificate import DualityGap, RiskResult, WeightedRisk
 from mercer.solvers.risk.newton import best_intercept, newton
@@ -96,7 +97,7 @@ class Envelope:
 
 
 def multipliers(
-    K: Any,  # (n, n)
+    K: SquareMatrix,  # (n, n)
     loss: Loss,
     y: np.ndarray,  # (n,)
     weight: np.ndarray,  # (n,) ≥ 0
@@ -162,7 +163,7 @@ def multipliers(
 
 
 def _iterate(
-    K: Any,
+    K: SquareMatrix,
     certificate: DualityGap,
     at: _State,
     most: float,
@@ -242,9 +243,9 @@ class _State:
 
 def _sigmas(certificate: DualityGap) -> tuple[float, float]:
     """The first σ and the largest."""
-    K, risk = certificate.product.K, certificate.risk
-    trace = float(risk.weight @ (K.diagonal() if isinstance(K, np.ndarray) else K.diag()))
-    return widths(risk, certificate.penalty, trace)
+    K: Any = certificate.product.K
+    trace = float(certificate.risk.weight @ (K.diagonal() if isinstance(K, np.ndarray) else K.diag()))
+    return widths(certificate.risk, certificate.penalty, trace)
 
 
 def widths(risk: WeightedRisk, penalty: float, trace: float) -> tuple[float, float]:
@@ -272,7 +273,7 @@ def growth(steps: int) -> float:
 
 
 def regularised_risk(
-    K: Any,  # (n, n)
+    K: SquareMatrix,  # (n, n)
     loss: Loss,
     y: np.ndarray,  # (n,)
     weight: np.ndarray,  # (n,) ≥ 0

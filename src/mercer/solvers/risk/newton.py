@@ -39,6 +39,7 @@ from mercer.solvers.control import Control, State
 from mercer.solvers.landmarks.pivots import PivotedFactor
 from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.conjugate import kernel_conjugate_gradient
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import (
     EPS,
@@ -64,7 +65,7 @@ _CHOLESKY_IS_CHEAP_BELOW = 500
 
 @np.errstate(over="ignore", invalid="ignore")  # a step too far may overflow: it is refused by its value
 def newton(
-    K: Any,  # (n, n)
+    K: SquareMatrix,  # (n, n)
     risk: Risk,
     penalty: float,
     *,
@@ -134,7 +135,7 @@ def newton(
             point = run.refreshed(point)
             if run.is_met(point, tol):
                 stopped = Stop.CONVERGED
-            elif point.gap > 0.5 * run.checked:  # no better than when last multiplied out: rounding
+            elif point.gap > 0.5 * run.checked:  # What is left is rounding.
                 stopped, rounded = Stop.CONVERGED, True
             run.checked = min(run.checked, point.gap)
         elif run.is_lost(point, tol):
@@ -156,7 +157,7 @@ def newton(
     point = run.refreshed(point)
     run.history[-1] = point.gap
     if run.is_met(point, tol):
-        stopped = Stop.CONVERGED  # whatever the clock says
+        stopped = Stop.CONVERGED  # It has, also where the time is up.
     return run.result(point, stopped, rounded, run.iterations, run.history, tol)
 
 

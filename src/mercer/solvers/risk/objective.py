@@ -26,6 +26,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.linear.conjugate import Products
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
@@ -98,7 +99,7 @@ class Objective:
 
     def __init__(
         self,
-        K: Any,
+        K: SquareMatrix,
         risk: Risk,
         penalty: float,
         fit_intercept: bool,
@@ -216,7 +217,7 @@ def is_best(gradient: np.ndarray, b: Any, scale: float) -> bool:
     far = 1e3 * (1.0 + float(np.abs(b).max()))
     if total * far <= EPS * scale:  # R falls for ever, but there is nothing left to fall
         return True
-    return np.ndim(b) == 0 and far < 1e100  # one function: bracketed to the last digit
+    return np.ndim(b) == 0 and far < 1e100  # Of one function, b is bracketed to the last digit.
 
 
 def _best_shift(risk: Risk, G: np.ndarray, b: float) -> float:
@@ -238,7 +239,7 @@ def _best_shift(risk: Risk, G: np.ndarray, b: float) -> float:
         if math.isinf(low) or math.isinf(high):
             target = b + math.copysign(min(abs(target - b), reach), -total)
             reach *= 4.0
-        elif not low < target < high or high - low > 0.5 * widths[0]:  # halved in three steps at least
+        elif not low < target < high or high - low > 0.5 * widths[0]:  # Three steps halve it at least.
             target = low + 0.5 * (high - low)
         widths = [*widths[1:], high - low]
         is_narrow = math.isfinite(high - low) and high - low <= 2 * EPS * max(abs(low), abs(high), size)
@@ -273,7 +274,7 @@ def _best_shifts(risk: Risk, G: np.ndarray, b: np.ndarray) -> np.ndarray:  # (m,
             -np.linalg.pinv(shift_hessian(risk.curvature(G + b), ones), rcond=1e-12, hermitian=True) @ total
         )
         slope, value = float(total @ step), float(risk.value(G + b))
-        if not (slope < 0 and math.isfinite(slope)):  # the curvature has vanished: downhill
+        if not (slope < 0 and math.isfinite(slope)):  # The curvature has vanished: the step goes downhill.
             step = -total * (reach / float(np.abs(total).max()))
             slope = float(total @ step)
         if (length := float(np.abs(step).max())) > reach:
@@ -319,7 +320,7 @@ def line_search(along: Callable[[float], tuple[float, float]], slope: float, rou
         width = high - low
         if width <= 1e-12 * high:
             break
-        if math.isfinite(high_slope) and high_slope > low_slope:  # the secant's zero, kept off the ends
+        if math.isfinite(high_slope) and high_slope > low_slope:  # The secant's zero is kept off the ends.
             t = low - low_slope * width / (high_slope - low_slope)
             t = min(max(t, low + 0.1 * width), high - 0.1 * width)
         else:

@@ -30,7 +30,7 @@ import numpy as np
 from mercer.errors import InputError, InputTypeError
 from mercer.losses import Loss
 from mercer.solvers.control import Control, State
-from mercer.solvers.landmarks.pivots import PivotedFactor
+from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
 from mercer.solvers.risk.multipliers import regularised_risk
@@ -80,7 +80,7 @@ class Penalty:
         with np.errstate(all="ignore"):
             try:
                 out = np.asarray(self._value(s.copy()), dtype=float)
-            except (TypeError, ValueError):  # written for numbers, with math.log or an if
+            except (TypeError, ValueError):  # The function was written for single numbers.
                 out = np.empty(0)
             if out.shape == s.shape:
                 return out
@@ -110,7 +110,7 @@ class Penalty:
                 f"penalty must be a finite number at every ‖f‖² ≥ 0, got Ω({s[i]:.3g}) = {values[i]}: "
                 "pass a function that is defined there"
             )
-        with np.errstate(invalid="ignore"):  # infinity after infinity does not fall
+        with np.errstate(invalid="ignore"):  # From infinity to infinity nothing falls.
             falls = values[1:] < values[:-1] - 1e-12 * np.abs(values[1:])
         if falls.any():
             i = int(np.flatnonzero(falls)[0])
@@ -153,20 +153,17 @@ class PenaltyResult(Minimiser):
 
 
 def any_penalty(
-    K: Any,  # (n, n)
+    K: SquareMatrix,  # (n, n)
     loss: Loss,
     y: np.ndarray,  # (n,)
     weight: np.ndarray,  # (n,) ≥ 0
     omega: Penalty,
     *,
     factor: float = 1.0,
-    fit_intercept: bool = True,
     tol: float = 1e-6,
     max_iter: int = 100,
     control: Control | None = None,
-    direct: bool | None = None,
-    rounding: float = 0.0,
-    near: PivotedFactor | None = None,
+    **options: Any,
 ) -> PenaltyResult:
     """Minimise Σ wᵢ L(yᵢ, Fᵢ) + factor · Ω(αᵀKα), F = Kα + b.
 
@@ -175,7 +172,8 @@ def any_penalty(
     omega : Ω, a Penalty
     factor : of Ω, > 0
     max_iter : points of the path at most
-    K, loss, y, weight, fit_intercept, tol, control, direct, rounding, near : see `multipliers`
+    K, loss, y, weight, tol, control : see `multipliers`, whose fit_intercept, direct, rounding and near are
+        the options
 
     ½ (f - 2)² + ‖f‖, in one dimension where ‖f‖ = |f|, has its minimum at f = 1; with 3‖f‖ it is at f = 0:
 
@@ -190,11 +188,11 @@ def any_penalty(
     (0.0, 2.0)
     """
     control = Control() if control is None else control
-    path = _Path(WeightedRisk(loss, y, weight), omega, factor, Rounding(K, rounding))
+    path = _Path(WeightedRisk(loss, y, weight), omega, factor, Rounding(K, options.get("rounding", 0.0)))
     if control.restored is not None:
         path.restore(control.restored)
     else:
-        path.begin(K, fit_intercept)
+        path.begin(K, options.get("fit_intercept", True))
     stopped: Stop | None = None
     rounded = False
     while not stopped:
@@ -208,22 +206,9 @@ def any_penalty(
             is_near = path.objective - lower <= 1e-3 * size
             stopped, rounded = Stop.CONVERGED if is_near else Stop.ROUNDING, True
         else:
-            result = regularised_risk(
-                K,
-                loss,
-                y,
-                weight,
-                following,
-                fit_intercept=fit_intercept,
-                tol=path.tolerance(following, tol),
-                max_iter=_INNER,
-                start=path.last,
-                control=control.inner(),
-                direct=direct,
-                rounding=rounding,
-                near=near,
-            )
-            path.add(following, result)
+            options |= {"tol": path.tolerance(following, tol), "max_iter": _INNER, "start": path.last}
+            options["control"] = control.inner()
+            path.add(following, regularised_risk(K, loss, y, weight, following, **options))
             if not control.stopped:
                 control.step(path.saved(), gap=path.objective - lower, objective=path.objective)
     gap, blur = max(path.objective - lower, 0.0), path.blur(0.05 * tol * size, lower)
@@ -254,7 +239,7 @@ class _Path:
         self.factor = factor
         self.objective = math.inf
 
-    def begin(self, K: Any, fit_intercept: bool) -> None:
+    def begin(self, K: SquareMatrix, fit_intercept: bool) -> None:
         """f = 0, the point λ = ∞; and the line of s = 0, the least value of the loss."""
         n = len(self.risk.y)
         b = float(best_intercept(self.risk, np.zeros(n), 0.0)) if fit_intercept else 0.0
@@ -337,7 +322,7 @@ class _Path:
             top *= 2.0
         ends = np.concatenate([[0.0], top * np.logspace(-12, 0, 500)])
         p, q = ends[:-1], ends[1:]
-        lower = self.least_at(top)  # beyond the top
+        lower = self.least_at(top)  # This bounds what lies beyond the top.
         upper, at = math.inf, 0.0
         while True:
             bounds = self.below(q) + self.omega_at(p)
@@ -429,7 +414,7 @@ class _Path:
         for _ in range(50):
             middle = 0.5 * (a + b)
             a, b = (middle, b) if excess(middle) < 0 else (a, middle)
-        return low * math.exp(min(max(a, 0.02), 0.98) * width)  # off the ends, so that both move
+        return low * math.exp(min(max(a, 0.02), 0.98) * width)  # It stays off the ends, so that both move.
 
     # --- checkpoints -------------------------------------------------------------------------------------
 

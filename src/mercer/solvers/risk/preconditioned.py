@@ -121,7 +121,7 @@ def newton_step(
         K_Sp = product(Sp)
         Ap = penalty * p + project(roots.root_transposed(K_Sp))
         bend = float((p * Ap).sum())
-        if not (bend > 0 and size > 0):  # rounding
+        if not (bend > 0 and size > 0):  # What is left is rounding.
             return delta, K_delta, False
         t = size / bend
         delta, K_delta = delta + t * Sp, K_delta + t * K_Sp

@@ -51,7 +51,7 @@ from mercer.solvers.result import Result, Stop
 __all__ = ["EigenResult", "Scheme", "leading_eigenpairs", "scheme"]
 
 _DENSE = 500  # points up to which the factorisation is the fastest
-_KEPT = 2**28  # bytes of a dense copy that is multiplied from
+_BYTES_KEPT = 2**28  # bytes of a dense copy that is multiplied from
 _STRIP = 512  # rows of the lower half that are stored together
 _CHUNK = 2048  # products of float32 summed before float64 takes over
 _GUARD = 6  # vectors beyond those wanted: the last wanted ones converge as fast as the first
@@ -123,7 +123,7 @@ def scheme(
         # A and all vectors, then A, those wanted, their images and two arrays for the residuals
         memory = 8 * n * (max(2 * n + k, n + 4 * k) + 40)
         return Scheme("dense", "dense", 0, 0, 0.0 if tol is None else tol, memory)
-    options = [("dense", full + vectors)] if full <= _KEPT or is_slow else []
+    options = [("dense", full + vectors)] if full <= _BYTES_KEPT or is_slow else []
     options += [("half", half + vectors + 3 * itemsize * _STRIP * n), ("nothing", vectors)]
     store, memory = next((option for option in options if option[1] <= budget), options[-1])
     if tol is None:
@@ -259,7 +259,7 @@ class _Half:
             for left in range(0, stop, _CHUNK):
                 right = min(left + _CHUNK, stop)
                 out[:, start:stop] += W[:, left:right] @ strip[:, left:right].T
-            for other in range(number + 1, len(self.strips)):  # what lies below the diagonal, mirrored
+            for other in range(number + 1, len(self.strips)):  # Blocks below the diagonal are mirrored.
                 lower = self.strips[other]
                 first = other * _STRIP
                 out[:, start:stop] += W[:, first : first + len(lower)] @ lower[:, start:stop]

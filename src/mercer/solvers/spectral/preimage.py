@@ -142,7 +142,7 @@ def _advance(
     total, size, first = total[is_up], size[is_up], is_first[is_up]
     step = np.asarray(g[is_up] @ X) - total[:, None] * trial[is_up]
     state["step"][up] = step / size[:, None]
-    longest = size / np.maximum(total, size / _FARTHEST)  # to the fixed point, where that is ahead
+    longest = size / np.maximum(total, size / _FARTHEST)  # It ends at the fixed point, if that is ahead.
     # where f is flat to rounding steps must shrink to end; those of positive weights do by themselves
     grew |= longest < 1.01
     length[up] = np.minimum(np.where(first, 10.0, np.where(grew, 2.0, 0.5) * length[up]), longest)

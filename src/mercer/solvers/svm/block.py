@@ -26,7 +26,7 @@ __all__ = ["Block"]
 _PAIRS_BEFORE_NEWTON = 25
 #: Steps by pairs, per variable, between two steps of Newton's.
 _PAIRS_BETWEEN = 2
-_LARGEST = 600  # variables: the factorisation of more takes longer than their pairs
+_MOST_FREE = 600  # variables: the factorisation of more takes longer than their pairs
 _WORK = 1e10  # multiplications in all of Newton's steps of a call, about
 _RIDGE = 1e-14  # of k(x, x), added to the diagonal of K_FF
 _SINGULAR = 160  # variables up to which eigenvalues are worth their time
@@ -111,7 +111,7 @@ class Block:
         """One of Newton's steps; False where there is none to make. ``blocked`` tells whether by a bound."""
         self.blocked = False
         free = np.flatnonzero(self._free())
-        if len(free) > _LARGEST:
+        if len(free) > _MOST_FREE:
             return False
         K = self.rows_of(free)
         groups = np.unique(free >= self.split) if self.balanced else np.zeros(0, np.bool_)
@@ -139,7 +139,7 @@ class Block:
         if most == np.inf:
             curvature = max(curvature, 0.0)  # it is 0 but for rounding
         if not (np.isfinite(fall) and fall > 0.0 and curvature >= 0.0):
-            return False  # not a way down: K is no kernel's
+            return False  # It leads up, which a positive definite K excludes.
         gamma, lo, hi = self.gamma[free], self.lo[free], self.hi[free]
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(direction > 0, (hi - gamma) / direction, (lo - gamma) / direction)
@@ -185,7 +185,7 @@ def _way_down(A: np.ndarray, E: np.ndarray, v: np.ndarray, noise: float) -> tupl
         system[:f, :f].flat[:: f + 1] += _RIDGE
         system[:f, f:], system[f:, :f] = E, E.T
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", linalg.LinAlgWarning)  # what comes of it is looked at
+            warnings.simplefilter("ignore", linalg.LinAlgWarning)  # What it gives is checked afterwards.
             try:
                 found = linalg.solve(system, np.append(v, np.zeros(g)), assume_a="sym", check_finite=False)
             except linalg.LinAlgError:

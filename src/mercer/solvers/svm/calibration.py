@@ -138,14 +138,15 @@ def left_out(
     # bounds may have been rescaled; at the side of zero every digit counts, since C may be 1e9 and γ 1e-6
     near = 1 - 1e-12
     inside = ((hi > 0) & (gamma >= hi * near)) | ((lo < 0) & (gamma <= lo * near))
-    away = np.where(hi > lo, np.abs(np.where(hi > 0, values, -values) - 1), np.inf)  # from the margin
+    # the distance of each point from the margin
+    away = np.where(hi > lo, np.abs(np.where(hi > 0, values, -values) - 1), np.inf)
     away[(gamma != 0) & ~inside] = -1
     margin = np.flatnonzero(away < 0)
     if len(margin) < 2:
         nearest = np.argsort(away, kind="stable")[:2]
         margin = np.sort(nearest[np.isfinite(away[nearest])])
     hard, n = np.zeros(len(gamma)), len(gamma)
-    if not intercept:  # one more point, φ = 0
+    if not intercept:  # Without b there is one more point, φ = 0.
         block, diagonal, hard = with_origin(block, n), np.append(diagonal, 0.0), np.append(hard, 0.0)
         margin = np.append(margin, n)
     shift = gamma * spans(block, diagonal, margin, hard, np.flatnonzero(gamma), part)[:n]
@@ -424,7 +425,7 @@ def _projected(p: np.ndarray, codes: np.ndarray) -> np.ndarray:
     m, c = p.shape
     row = np.arange(m)
     others = p.copy()
-    others[row, codes] = -1.0  # below all: sorted last
+    others[row, codes] = -1.0  # It is below all others, and sorted last.
     others = -np.sort(-others, axis=1)[:, : c - 1]
     # means of the predicted class and the j largest others, j = 1 … c-1. The projection's is the largest of
     # them: another entry raises the mean as long as it is above it

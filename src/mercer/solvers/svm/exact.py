@@ -22,12 +22,12 @@ from mercer.solvers.svm.exact_steps import FLAT, look, newton, pairs
 if TYPE_CHECKING:
     from mercer.solvers.svm.program import QuadraticProgram
 
-__all__ = ["LARGEST", "improve"]
+__all__ = ["MOST_VARIABLES", "improve"]
 
-#: variables of a problem that is solved so
-LARGEST = 256
+#: A problem of more variables is left as it is: its n² values of K would be computed in twice the digits.
+MOST_VARIABLES = 256
 _PAIRS = 2  # steps by pairs, per variable, in a turn
-_ENOUGH = 1e-6  # a gap below this part of the objective is a trifle
+_TRIFLING_GAP = 1e-6  # a gap below this part of the objective is a trifle
 _TURNS_WITHOUT_PROGRESS = 9  # Turns in a row that lower the objective by less than _PROGRESS end the run.
 _PROGRESS = 1e-9  # This part of the objective is the least progress.
 _MULTIPLICATIONS = 1e8  # A run makes no more of them; they take some seconds.
@@ -112,7 +112,7 @@ class _State:
                 stalled = 0 if fallen > max(_PROGRESS * abs(last), self.noise()) else stalled + 1
                 if self.certain < best:
                     best, found = self.certain, self.g.copy()
-                if self.gap() <= _ENOUGH * abs(self.objective):
+                if self.gap() <= _TRIFLING_GAP * abs(self.objective):
                     self.g[:] = found
                     return steps
         self.g[:] = found

@@ -7,7 +7,7 @@ For the points of two classes in a training part, and C₁ < C₂ < …, the dua
 Each machine starts from the one before, times Cₖ₊₁ / Cₖ, which is feasible, and its slopes y - Kγ come along;
 where no γ is at its bound, a larger C changes nothing. Some C of one fold and pair are a single compiled
 call: of a machine of a hundred points nearly all the time would else go into calling. A large C takes most of
-the time and is seldom the best: the paths end when the errors have clearly risen. Up to `LARGEST` points; for
+the time and is seldom the best: the paths end when the errors have clearly risen. Up to `MOST_POINTS`; for
 more, and for a solution that states its gap, there is `mercer.solvers.svm.problems`.
 """
 
@@ -25,10 +25,10 @@ from mercer.runtime.native import OPTIONS, njit
 from mercer.runtime.threads import run
 from mercer.solvers.svm.smo import LARGEST_BLOCK, measure, solve_rows
 
-__all__ = ["LARGEST", "Fold", "mistakes_of_paths"]
+__all__ = ["MOST_POINTS", "Fold", "mistakes_of_paths"]
 
-#: points of a training part
-LARGEST = LARGEST_BLOCK
+#: A training part has at most as many points as one block of SMO.
+MOST_POINTS = LARGEST_BLOCK
 _TOL = 1e-2  # of y f: what it does to a sign is less than what another fold does
 _STEPS = 200  # per point, at most: the score of a machine that is slower still changes little
 _FIRST, _NEXT = 5, 2  # C that are tried in any case, and then at a time

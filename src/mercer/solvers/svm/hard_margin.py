@@ -25,8 +25,8 @@ from mercer.solvers.svm.warm import warm
 
 __all__ = ["separate"]
 
-_STAGES = 8  # C grows by _GROWTH from each to the next
-_FIRST, _GROWTH = 1e2, 1e2
+#: C of the first of the stages, in units of the problem, and by how much it grows from each to the next.
+_STAGES, _FIRST, _GROWTH = 8, 1e2, 1e2
 _NO_MARGIN = 1e-6  # A margin below this part of √k is none.
 _NARROW = 1e-4  # So is one below this part, if slacks do not fall any more.
 _STAGE_STEPS = 2_000_000  # A stage that takes more steps has found no margin.

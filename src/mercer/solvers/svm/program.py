@@ -87,7 +87,7 @@ class Iterate:
         exact: Exact | None = None,
     ) -> None:
         self.program = program
-        self.exact = exact if len(program.c) <= exact_arithmetic.LARGEST else None
+        self.exact = exact if len(program.c) <= exact_arithmetic.MOST_VARIABLES else None
         self.ranges = [(int(bounds[s]), int(bounds[s + 1])) for s in program.segments]
         self.points = np.concatenate([np.arange(*r) for r in self.ranges])
         self.diag = diag[self.points]
@@ -232,7 +232,7 @@ class Iterate:
             self.lost = True
             if K is not None:
                 return steps + self._refine(small, c, K, most - steps)
-            self.exact = None  # it overflows
+            self.exact = None  # It overflows, and tells nothing.
             return steps + self._solve_whole(small, c, local, tol, most - steps)
         # each step leaves a rounding error in the slopes
         size = float(np.abs(small.gamma).max() * np.abs(small.diag).max())

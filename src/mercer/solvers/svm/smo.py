@@ -35,9 +35,9 @@ LARGEST_BLOCK = 2048
 _PLACE = np.int64(LARGEST_BLOCK - 1)
 _PLACE_32, _VALUE_32 = np.int32(_PLACE), np.int32(~_PLACE)
 _FLAT = 1e-12  # an η below this part of Bᵢᵢ + Bⱼⱼ counts as this: points may be of very different sizes
-_LEAST = np.float32(1e-35)  # an η in its units, in float32
+_LEAST_CURVATURE = np.float32(1e-35)  # η in its units is at least this: float32 ends at 1e-38
 _ZERO_32 = np.float32(0)
-_TINY = 1e-300  # what a quantity to divide by is at least
+_LEAST_DIVISOR = 1e-300  # float64 ends at 1e-308, and its inverse is a number
 _INFINITE = np.inf
 _NONE = np.int64(-(2**63))
 #: a γ within this part of its range of a bound is there
@@ -76,7 +76,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, s
     reach = at(down, q)  # for each group, the largest difference of slopes when it was last positive
     largest = 0.0
     for g in range(2):
-        highest = _TINY
+        highest = _LEAST_DIVISOR
         for t in range(g * split, split + g * (q - split)):
             up[t] = 0.0 if gamma[t] < hi[t] else -_INFINITE
             down[t] = 0.0 if gamma[t] > lo[t] else _INFINITE
@@ -86,13 +86,13 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, s
             largest = choose(size > largest, size, largest)
         reach[g] = highest
     first = _row(B, ready, rows, slots, columns, q, width, np.int64(0))
-    flattest = _TINY
+    flattest = _LEAST_DIVISOR
     if largest == 0.0:  # A conditionally positive definite B, such as -‖x - x'‖, may have no diagonal.
         for t in range(q):
             size = abs(np.float64(first[t]))
             largest = choose(size > largest, size, largest)
         flattest += _FLAT * largest
-    unit = 1.0 / (largest + _TINY)
+    unit = 1.0 / (largest + _LEAST_DIVISOR)
     steps, step, second = 0, 0.0, first
     while True:
         worst, i, j = tol, np.int64(-1), np.int64(-1)
@@ -126,7 +126,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, s
                 d = np.float32(difference * scale)
                 d = choose(d > _ZERO_32, d, _ZERO_32)
                 e = np.float32(eta * unit)
-                e = choose(e > _LEAST, e, _LEAST)
+                e = choose(e > _LEAST_CURVATURE, e, _LEAST_CURVATURE)
                 gain = np.int32((bits(d * d / e) & _VALUE_32) | np.int32(t))
                 nearest = choose(gain > nearest, gain, nearest)
             if widest > 0:
@@ -171,7 +171,7 @@ def solve_alone(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, tol, mos
     largest = 0.0
     for t in range(q):
         largest = max(largest, abs(diag[t]))
-    flattest = max(_FLAT * largest, _TINY)
+    flattest = max(_FLAT * largest, _LEAST_DIVISOR)
     steps = 0
     while steps < most:
         best, i = 0.0, -1

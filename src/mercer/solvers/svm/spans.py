@@ -37,7 +37,7 @@ def spans(
     rest = np.setdiff1d(wanted, members)
     parts = -(-len(members) // part)
     for p in range(parts):
-        chosen = members[p::parts]  # a stride: points are often sorted by class
+        chosen = members[p::parts]  # A stride takes points of every class, for points are often sorted by it.
         own = np.isin(chosen, wanted)
         others = rest if p == 0 else rest[:0]
         if not own.any() and not len(others):

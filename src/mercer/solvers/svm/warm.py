@@ -44,7 +44,7 @@ def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
     if most > 0:  # all signs are right
         gain = float((p.c * gamma).sum())
         if gain <= 0:
-            return task  # 0 is better
+            return task  # To start from 0 is better.
         inside = np.clip(min(gain / energy if energy > 0 else 1.0, most) * gamma, p.lo, p.hi)
     if not p.balanced:
         return task.from_start(inside)

@@ -11,7 +11,7 @@ import numpy as np
 
 __all__ = ["fill", "violations"]
 
-_BINS = 1024
+_BINS = 1024  # of slopes: variables in one of them count as equally near to the extreme one
 #: A room for fewer variables than this goes to the group that needs it more, for half of it holds no pairs.
 _FEWEST_SHARED = 8
 

@@ -17,7 +17,7 @@ from numba import from_dtype
 __all__ = ["JOB", "Job", "address", "scratch"]
 
 _LINE = 64  # bytes of a cache line
-_KEPT = 2**24  # bytes that a thread keeps at most: several tiles of the largest kind
+_BYTES_KEPT = 2**24  # bytes that a thread keeps at most: several tiles of the largest kind
 _INTEGER = np.dtype(np.int64)
 
 #: Names of what the loop is told; all are integers of 64 bits. "x" is the side of the rows, "y" that of the
@@ -87,7 +87,7 @@ def scratch(size: int) -> tuple[int, np.ndarray]:
     if _kept.size < size:
         whole = np.empty(size + _LINE, np.uint8)
         start = -(-address(whole, whole.dtype) // _LINE) * _LINE  # Vectors of whole lines are read fastest.
-        if size > _KEPT:
+        if size > _BYTES_KEPT:
             return start, whole
         _kept.whole, _kept.start, _kept.size = whole, start, size
     return _kept.start, _kept.whole

@@ -11,7 +11,7 @@ from mercer.runtime.native import OPTIONS, njit
 
 __all__ = ["sparse_products"]
 
-_BLOCK = 2**15  # entries of Y's rare columns that are worked on together
+_ENTRIES_AT_ONCE = 2**15  # entries of Y's rare columns that are worked on together
 
 
 def sparse_products(
@@ -79,7 +79,7 @@ def _add_rare(indptr, indices, values, first, rows, entries, out):  # type: igno
     start = 0
     while start < width:
         stop = start + 1
-        while stop < width and first[stop + 1] - first[start] <= _BLOCK:
+        while stop < width and first[stop + 1] - first[start] <= _ENTRIES_AT_ONCE:
             stop += 1
         for i in range(n):
             row = out[i]
