@@ -13,9 +13,9 @@ Data frames and tensors are recognised by the module of their type; their librar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,12 @@ from scipy import sparse
 
 from mercer.data.column_names import find_columns
 from mercer.data.library import is_frame, library_of
+from mercer.data.refusals import (
+    refuse_complex,
+    refuse_dtype,
+    refuse_masked,
+    refuse_ragged,
+)
 from mercer.data.sparse import canonical, is_sparse, require_indices
 from mercer.data.types import Frame, Objects, Points
 from mercer.errors import InputError, InputTypeError, shown
@@ -37,7 +43,6 @@ __all__ = [
     "n_columns",
     "n_points",
     "position",
-    "refuse_too_large",
     "require_numbers",
     "single_column",
     "stack",
@@ -79,7 +84,7 @@ def as_vectors(X: Points, name: str = "X") -> Vectors:
     if X is None:
         raise InputTypeError(f"{name} must be a table of numbers, got None: pass one row per point")
     if isinstance(X, np.ma.MaskedArray):
-        _refuse_masked(X, name)
+        refuse_masked(X, name)
     if sparse.issparse(X):
         array = _sparse_values(X, name)
     else:
@@ -97,18 +102,18 @@ def _dense_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
     try:
         array = np.asarray(X)
     except ValueError:
-        _refuse_ragged(X, name)
+        refuse_ragged(X, name)
     if array.ndim == 0:
         raise InputTypeError(
             f"{name} must be 2-D, one row per point, got a single {type(X).__name__}: "
             "pass a 2-D array, a list of rows, a data frame or a sparse matrix"
         )
     if array.dtype.kind == "c":
-        _refuse_complex(name, array.dtype)
+        refuse_complex(name, array.dtype)
     if array.dtype.kind not in "biufO":
-        _refuse_dtype(array.dtype, name)
+        refuse_dtype(array.dtype, name)
     if array.dtype == object and array.ndim == 1 and array.size and np.ndim(array[0]) > 0:
-        _refuse_ragged(X, name)
+        refuse_ragged(X, name)
     _require_table(array.shape, name)
     if array.dtype == object:
         array = _object_values(array, name)
@@ -118,7 +123,7 @@ def _dense_values(X: Any, name: str) -> NDArray[np.floating[Any]]:
 def _sparse_values(X: sparse.sparray, name: str) -> sparse.csr_array:
     _require_table(X.shape, name)
     if X.dtype.kind == "c":
-        _refuse_complex(name, X.dtype)
+        refuse_complex(name, X.dtype)
     require_indices(X, name)
     real = _float_type(X.dtype)
     rows = X if isinstance(X, sparse.csr_array) and X.dtype == real else sparse.csr_array(X.astype(real))
@@ -139,7 +144,7 @@ def _column_values(X: Frame, j: int, name: str) -> NDArray[Any]:
     label = X.columns[j]
     part = (X.iloc[:, j] if library_of(X) == "pandas" else X[:, j]).to_numpy()
     if part.dtype.kind == "c":
-        _refuse_complex(f"column {label!r} of {name}", part.dtype)
+        refuse_complex(f"column {label!r} of {name}", part.dtype)
     if part.dtype.kind not in "biufO":
         raise InputTypeError(
             f"column {label!r} of {name} must hold numbers, got {part.dtype}: turn it into numbers first, or "
@@ -160,9 +165,9 @@ def require_numbers(X: Points) -> None:
             f"X must be a table of numbers, got the single text {shown(X, 40)}: pass one row per point"
         )
     if isinstance(X, np.ma.MaskedArray):
-        _refuse_masked(X, "X")
+        refuse_masked(X, "X")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        _refuse_dtype(X.dtype, "X")
+        refuse_dtype(X.dtype, "X")
     if not is_frame(X):
         return
     labels = list(X.columns)
@@ -285,42 +290,6 @@ def _place(shape: tuple[int, ...], index: int, name: str, label: Any) -> str:
     if len(shape) == 1:  # This is a column of a data frame.
         return f"row {index} of column {label!r} of {name}"
     return f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
-
-
-def _refuse_ragged(X: Iterable[Any], name: str) -> NoReturn:
-    lengths = sorted({np.size(row) for row in X})
-    raise InputError(
-        f"{name} must have rows of equal length, got lengths {', '.join(map(str, lengths[:5]))}: "
-        "pad or drop the odd ones, or use a kernel on objects"
-    ) from None
-
-
-def _refuse_masked(X: np.ma.MaskedArray[Any, Any], name: str) -> NoReturn:
-    raise InputTypeError(
-        f"{name} must not be a masked array, got shape {X.shape} with {np.ma.count_masked(X)} masked: "
-        f"pass {name}.filled(value), or drop the rows with masked values"
-    )
-
-
-def _refuse_dtype(dtype: np.dtype[Any], name: str) -> NoReturn:
-    raise InputTypeError(
-        f"{name} must hold numbers, got {dtype}: turn text and dates into numbers first "
-        f"(OneHotEncoder, {name}.astype(float)), or use a kernel on objects"
-    )
-
-
-def refuse_too_large(name: str = "X") -> NoReturn:
-    """What is said of a whole number that no float can hold, where it is not known in which place."""
-    raise InputError(
-        f"{name} holds a whole number that is too large for a float: rescale the column, or take logarithms"
-    ) from None
-
-
-def _refuse_complex(name: str, dtype: np.dtype[Any]) -> NoReturn:
-    raise InputTypeError(
-        f"Complex data not supported: {name} must hold real numbers, got {dtype}; "
-        "pass the real and imaginary parts as columns of their own"
-    )
 
 
 # --- points that are objects ----------------------------------------------------------------------
@@ -480,7 +449,7 @@ def _as_table(X: Any, name: str) -> NDArray[Any]:
         if table.dtype.kind in "US" and not isinstance(X, np.ndarray):
             table = np.array(X, dtype=object)
     except ValueError:
-        _refuse_ragged(X, name)
+        refuse_ragged(X, name)
     if table.ndim == 0:
         raise InputTypeError(
             f"{name} must be a table, got a single {type(X).__name__}: pass a 2-D array or a data frame"

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from mercer.data.points import as_vectors, refuse_too_large, require_numbers
+from mercer.data.points import as_vectors, require_numbers
+from mercer.data.refusals import refuse_too_large
 from mercer.data.sparse import dense, is_sparse, require_indices
 from mercer.data.types import Points, Targets
 from mercer.errors import InputError

@@ -32,6 +32,7 @@ from sklearn.utils.validation import (
 
 from mercer.data import points as data
 from mercer.data.labels import require_labels, require_targets
+from mercer.data.refusals import refuse_too_large
 from mercer.data.sources import Opened
 from mercer.data.sources.door import is_in_file, opened, takes_files
 from mercer.data.sparse import canonical, require_indices
@@ -189,7 +190,7 @@ class KernelMixin:
                 else:
                     X, y = validate_data(self, X, y, **options, **y_options)
             except OverflowError:
-                data.refuse_too_large("X or y")
+                refuse_too_large("X or y")
             return canonical(X) if sparse.issparse(X) else X, y
         if with_y:
             y = _check_y(y, **y_options)
