@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 __all__ = [
+    "ClusterError",
     "InputError",
     "InputTypeError",
     "MemoryBudgetError",
@@ -44,6 +45,10 @@ class InputTypeError(InputError, TypeError):
 
 class MemoryBudgetError(MemoryError):
     """A result that does not fit ``mercer.config(memory=…)``: refused before anything is allocated."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster that cannot go on: which block failed and why, or what is gone, and what to do."""
 
 
 class SlowPathWarning(UserWarning):

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from mercer import Gaussian, Gram, Linear, Spectrum, WeisfeilerLehman, config
-from mercer.gram import blocks
+from mercer.gram import block_tasks, blocks
 from mercer.gram.blocks import RowBlocks
 
 
@@ -18,9 +18,10 @@ def few_rows(monkeypatch):
     """Blocks of a few rows: even small tables are cut into several groups of several blocks."""
     monkeypatch.setattr(blocks, "_FEWEST_ROWS", 3)
     monkeypatch.setattr(blocks, "_MOST_ROWS", 5)
-    monkeypatch.setattr(blocks, "_MOST_TASKS", 7)
-    monkeypatch.setattr(blocks, "_SQUARE_TILE", 4)
-    monkeypatch.setattr(blocks, "_TRANSFORMED_ROWS", 2)
+    monkeypatch.setattr(blocks, "_FEWEST_TASKS", 7)
+    monkeypatch.setattr(blocks, "_SQUARED_ROWS", 11)
+    monkeypatch.setattr(block_tasks, "_SQUARE_TILE", 4)
+    monkeypatch.setattr(block_tasks, "_TRANSFORMED_ROWS", 2)
     monkeypatch.setattr(blocks, "_DIAGONAL_ROWS", 11)
 
 

@@ -134,7 +134,8 @@ def test_the_settings_are_immutable():
 
 def test_it_prints_what_is_in_force():
     with config(memory="4GiB", threads=2):
-        text = "config(memory='4GiB', dtype='float64', threads=2, device='cpu', backend=None, progress=None)"
+        text = "config(memory='4GiB', dtype='float64', threads=2, device='cpu', backend=None, progress=None, "
+        text += "cluster=None)"
         assert repr(config()) == str(config()) == text
     with config(memory=4 * 2**30 + 1):  # no short text says this number
         assert repr(config()).startswith("config(memory=4294967297, ")
@@ -237,6 +238,11 @@ def test_wrong_backends(backend):
     )
 
 
+def test_wrong_cluster():
+    with pytest.raises(InputError, match="cluster must be a client of Dask, got 'tcp://a:1': pass"):
+        config(cluster="tcp://a:1")
+
+
 def test_wrong_progress():
     with pytest.raises(InputError) as caught:
         config(progress="yes")
@@ -255,7 +261,7 @@ def test_unknown_settings():
         config(xyz=1)
     assert str(caught.value) == (
         "config has no setting 'xyz', got xyz=1: pass one of memory, dtype, threads, device, backend, "
-        "progress"
+        "progress, cluster"
     )
 
 

@@ -7,29 +7,31 @@ Everything that is learned from landmarks is a sum over blocks of rows. With X c
 
 K is never stored. The places where X is cut depend on the numbers of points and landmarks alone, partial
 sums are kept in float64 and added along one tree: the result is the same to the last bit for any number of
-threads, and for whoever else computes the blocks.
+threads, and for whoever else computes the blocks. Who does is decided in one place, `RowBlocks._map`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import local
 from typing import Any
 
 import numpy as np
 
+from mercer.cluster import spread_of
 from mercer.data import points as data
 from mercer.data.types import Points
+from mercer.gram import block_tasks as tasks
 from mercer.gram.backends.base import cut
-from mercer.gram.gram import Gram
+from mercer.gram.block_tasks import Cuts, KernelColumns, TreeSum
 from mercer.kernels.base import Kernel
 from mercer.runtime.config import config
 from mercer.runtime.threads import run
 
 __all__ = ["Inner", "RowBlocks"]
 
-#: Of the rows ``slice`` with the values F = K_b V, (rows, m): G, (rows, p), and numbers that are added up.
-Inner = Callable[[slice, np.ndarray], tuple[np.ndarray, np.ndarray]]
+#: Of the rows ``slice`` with the values F = K_b V, (rows, m): G, (rows, p), numbers that are added up, and
+#: perhaps something to keep. On a cluster it has a method ``part(rows)`` too, the same for some of the rows.
+Inner = Callable[[slice, np.ndarray], tuple[Any, ...]]
 
 #: Kernel values of a block: 8 MiB in float64, which is in the outer cache of a core while it is used.
 _BLOCK_VALUES = 2**20
@@ -37,15 +39,14 @@ _BLOCK_VALUES = 2**20
 _SQUARED_VALUES = 2**22
 #: Numbers of rows of a block, at least and at most.
 _FEWEST_ROWS, _MOST_ROWS = 64, 4096
-#: Tasks that the blocks are grouped into, at most: many beside the cores of a machine, few enough to keep a
-#: partial sum of each.
-_MOST_TASKS = 64
-#: Landmarks per tile of a square: a product of 512 × rows × 512 is some 10 ms of one core.
-_SQUARE_TILE = 512
+#: Tasks that the blocks are grouped into: many beside the cores of a machine. Where there are very many
+#: blocks, tasks of 64 of them, about a quarter of a minute of a core, and no more than a scheduler likes.
+_FEWEST_TASKS, _MOST_TASKS, _BLOCKS_OF_A_TASK = 64, 4096, 64
+#: Rows whose squares are added up before they join the others, and how many such sums there are at most: a sum
+#: is M × M, and costs as much to send as some hundred of its rows to compute.
+_SQUARED_ROWS, _MOST_SQUARES = 2**13, 64
 #: Rows whose k(x, x) a thread computes at a time.
 _DIAGONAL_ROWS = 2**16
-#: Rows that a thread transforms at a time.
-_TRANSFORMED_ROWS = 256
 #: Additions and multiplications that a kernel value costs beside those of ⟨x, z⟩, about.
 _FORMULA = 40
 
@@ -63,111 +64,141 @@ class RowBlocks:
     (array([0.9395, 0.8178]), array([0.8023]))
     """
 
-    def __init__(self, kernel: Kernel, X: Any, Z: Points) -> None:
+    def __init__(self, kernel: Kernel, X: Any, Z: Points, spread: Any = None) -> None:
         self.kernel, self.X, self.Z = kernel, X, Z
-        self._gram = Gram(kernel, data.take(X, slice(0, 1)), Z, cache=0)
-        self.shape = (data.n_points(X), self._gram.shape[1])
-        self.dtype = self._gram.dtype
+        self._columns = KernelColumns(kernel, data.take(X, slice(0, 1)), Z)
+        gram = self._columns.gram
+        self.shape = (data.n_points(X), gram.shape[1])
+        self.dtype = gram.dtype
         width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else 0
         #: additions and multiplications that a kernel value costs, about
         self.cost = 2.0 * width + _FORMULA
-        self._memory = local()
+        #: the rows on a cluster; None where our threads compute
+        self._spread = spread_of(X) if spread is None else spread
 
     def some(self, rows: np.ndarray) -> RowBlocks:
         """The same for some of the rows, which are copied."""
-        return RowBlocks(self.kernel, data.take(self.X, rows), self.Z)
+        taken = data.take(self.X, rows)
+        return RowBlocks(self.kernel, taken, self.Z, self._spread and self._spread.beside(taken))
 
     def rough(self) -> RowBlocks | None:
         """The same in single precision; None where kernel values are so already, or are not of vectors."""
         if self.dtype == np.float32 or not self.kernel.domain.is_vectors:
             return None
         with config(dtype="float32"):
-            return RowBlocks(self.kernel, self.X, self.Z)
+            return RowBlocks(self.kernel, self.X, self.Z, self._spread)
 
     def pass_over(
-        self, V: np.ndarray, inner: Inner, numbers: int = 1, width: int | None = None
+        self,
+        V: np.ndarray,
+        inner: Inner,
+        numbers: int = 1,
+        width: int | None = None,
+        each: Callable[[slice, Any], object] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:  # (M, width), (numbers,)
         """Kᵀ inner(K V), and the sums of the numbers that ``inner`` gives; V is (M, m).
 
-        ``width`` is the number of columns of G, that of V by default.
+        ``width`` is the number of columns of G, that of V by default. ``each`` takes the rows of a block and
+        what ``inner`` keeps of it.
         """
-        m = self.shape[1]
         V = np.ascontiguousarray(V, dtype=self.dtype)
-        columns = V.shape[1] if width is None else width
-        parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        groups = self._groups()
+        tree = TreeSum(len(groups))
 
-        def task(group: list[tuple[int, int]]) -> None:
-            total, sums = np.zeros((m, columns)), np.zeros(numbers)
-            for start, stop in group:
-                K = self._block(start, stop)
-                G, found = inner(slice(start, stop), np.asarray(K @ V, dtype=np.float64))
-                total += K.T @ np.asarray(G, dtype=self.dtype)
-                sums += found
-            parts[group[0][0]] = total, sums
+        def receive(g: int, found: tuple[np.ndarray, np.ndarray, list[Any]]) -> None:
+            *sums, kept = found
+            if each is not None:
+                for part, value in zip(groups[g], kept, strict=True):
+                    each(slice(*part), value)
+            tree.add(g, tuple(sums))
 
-        run(task, self._groups())
-        return _tree([parts[start] for start in sorted(parts)])
+        def own(rows: slice | None) -> tuple[Any, ...]:
+            part: Any = inner if rows is None else inner.part(rows)  # type: ignore[attr-defined]
+            return part, V.shape[1] if width is None else width, numbers
+
+        self._map("pass", tasks.pass_over, (V,), groups, own, receive)
+        total, sums = tree.total
+        return total, sums
 
     def values(self, V: np.ndarray) -> np.ndarray:  # (n, m)
         """K V in float64."""
-        V = np.ascontiguousarray(V, dtype=self.dtype)
         out = np.empty((self.shape[0], V.shape[1]))
-
-        def task(group: list[tuple[int, int]]) -> None:
-            for start, stop in group:
-                out[start:stop] = self._block(start, stop) @ V
-
-        run(task, self._groups())
+        self.pass_over(V, _Values(), width=0, each=out.__setitem__)
         return out
 
     def diag(self) -> np.ndarray:  # (n,)
         """k(x, x) of every row."""
         out = np.empty(self.shape[0])
+        groups = [[part] for part in cut(self.shape[0], _DIAGONAL_ROWS)]
+        if self._spread is not None:  # Rows are sent in the same parts as for passes.
+            groups = [[(group[0][0], group[-1][1])] for group in self._groups()]
 
-        def task(part: tuple[int, int]) -> None:
-            out[slice(*part)] = Gram(self.kernel, data.take(self.X, slice(*part)), cache=0).diag()
+        def receive(g: int, found: np.ndarray) -> None:
+            out[slice(*groups[g][0])] = found
 
-        run(task, cut(self.shape[0], _DIAGONAL_ROWS))
+        self._map("diagonal", tasks.diagonal, (), groups, lambda rows: (), receive)
         return out
 
     def adjoint(self, G: np.ndarray) -> np.ndarray:  # (n, p) → (M, p)
         """Kᵀ G."""
-        none = np.empty((self.shape[1], 0))
-        return self.pass_over(none, lambda rows, F: (G[rows], np.zeros(1)), width=G.shape[1])[0]
+        return self.pass_over(np.empty((self.shape[1], 0)), _Given(G), width=G.shape[1])[0]
 
     def square(
         self,
         weight: np.ndarray,  # (n,) ≥ 0
         rows: np.ndarray | None = None,
-        transform: Callable[[np.ndarray], None] = lambda columns: None,
+        transform: Callable[[np.ndarray], None] = tasks.as_they_are,
     ) -> tuple[np.ndarray, np.ndarray]:  # (M, M), of which the lower triangle is there, and (M,)
         """Kᵀ W K and Kᵀ W 1, of all rows or of some of them.
 
         ``transform`` changes some columns of Kᵀ, (M, rows) in Fortran's order, before they are multiplied.
         """
         n, m = self.shape if rows is None else (len(rows), self.shape[1])
-        total, first = np.zeros((m, m), order="F"), np.zeros(m)
-        strips = cut(m, _SQUARE_TILE)
-        tiles = [(i, j) for i in strips for j in strips if i[0] >= j[0]]
         height = min(_MOST_ROWS, max(_FEWEST_ROWS, _SQUARED_VALUES // m))
-        memory = np.empty((min(height, n), m), self.dtype)
-        for start, stop in cut(n, height):
-            chosen: Any = slice(start, stop) if rows is None else rows[start:stop]
-            K = self._gram.beside(data.take(self.X, chosen)).dense(memory[: stop - start])
-            root = np.sqrt(weight[chosen]).astype(self.dtype)
-            K *= root[:, None]
+        groups = [
+            [(start + i, start + j) for i, j in cut(stop - start, height)]
+            for start, stop in self._square_parts(n, rows is None)
+        ]
+        if self._spread is None:  # All threads share every block: M × M numbers are there twice at most.
+            total, first = tasks.square(self._columns, transform, self.X, groups[0], weight, rows)
+            for cuts in groups[1:]:
+                more, ones = tasks.square(self._columns, transform, self.X, cuts, weight, rows)
+                total += more
+                first += ones
+            return total, first
+        return self._gathered_square(groups, weight, rows, transform)
 
-            def change(part: tuple[int, int], K: np.ndarray = K) -> None:
-                transform(K[slice(*part)].T)
+    def _gathered_square(
+        self, groups: list[Cuts], weight: np.ndarray, rows: np.ndarray | None, transform: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same from a cluster: tiles of the lower triangle, added in the order of the groups."""
+        total, first = np.zeros((self.shape[1],) * 2, order="F"), np.zeros(self.shape[1])
+        early: dict[int, Any] = {}
+        following = 0
 
-            run(change, cut(len(K), _TRANSFORMED_ROWS))
+        def receive(g: int, found: Any) -> None:
+            nonlocal following
+            early[g] = found
+            while following in early:
+                parts, ones = early.pop(following)
+                for (i, j), part in zip(tasks.tiles(len(first)), parts, strict=True):
+                    total[slice(*i), slice(*j)] += part
+                first[:] += ones
+                following += 1
 
-            def add(tile: tuple[tuple[int, int], tuple[int, int]], K: np.ndarray = K) -> None:
-                i, j = slice(*tile[0]), slice(*tile[1])
-                total[i, j] += K[:, i].T @ K[:, j]
+        def own(part: Any) -> tuple[Any, ...]:
+            return (weight[part],)
 
-            run(add, tiles)
-            first += root @ K
+        self._spread.map(
+            "square",
+            tasks.square_tiles,
+            (self._columns, transform),
+            groups,
+            own,
+            receive,
+            rows,
+            is_large=True,
+        )
         return total, first
 
     # --- blocks --------------------------------------------------------------------------------------
@@ -177,22 +208,65 @@ class RowBlocks:
         """Rows of a block."""
         return min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK_VALUES // self.shape[1]))
 
-    def _groups(self) -> list[list[tuple[int, int]]]:
+    def _groups(self) -> list[Cuts]:
         """Blocks, in groups that are one task each."""
         blocks = cut(self.shape[0], self.height)
-        return [blocks[i:j] for i, j in cut(len(blocks), -(-len(blocks) // _MOST_TASKS))]
+        tasks = max(_FEWEST_TASKS, min(_MOST_TASKS, len(blocks) // _BLOCKS_OF_A_TASK))
+        return [blocks[i:j] for i, j in cut(len(blocks), -(-len(blocks) // tasks))]
 
-    def _block(self, start: int, stop: int) -> np.ndarray:  # (rows, M)
-        """Some rows of K, in memory that the next block of the thread overwrites."""
-        kept = self._memory.__dict__
-        if "block" not in kept:
-            kept["block"] = np.empty((min(self.height, self.shape[0]), self.shape[1]), self.dtype)
-        return self._gram.beside(data.take(self.X, slice(start, stop))).dense(kept["block"][: stop - start])
+    def _square_parts(self, n: int, of_all: bool) -> list[tuple[int, int]]:
+        """Rows whose squares are added up by themselves; of all rows, they are those of whole groups."""
+        rows = max(_SQUARED_ROWS, -(-n // _MOST_SQUARES))
+        if not of_all:
+            return cut(n, rows) or [(0, 0)]
+        ends = [0, *(group[-1][1] for group in self._groups())]
+        chosen = [ends[0]]
+        for end in ends[1:]:
+            if end - chosen[-1] >= rows or end == n:
+                chosen.append(end)
+        return list(zip(chosen[:-1], chosen[1:], strict=True))
+
+    def _map(
+        self,
+        what: str,
+        task: Callable[..., Any],
+        shared: tuple[Any, ...],
+        groups: list[Cuts],
+        own: Callable[[slice | None], tuple[Any, ...]],
+        receive: Callable[[int, Any], None],
+    ) -> None:
+        """``receive(g, task(columns, *shared, X, group g, *own(rows)))`` for all groups, in any order.
+
+        ``own(None)`` is for all rows, and a group counts its own rows where ``own`` is of these alone.
+        """
+        if self._spread is not None:
+            self._spread.map(what, task, (self._columns, *shared), groups, own, receive)
+            return
+
+        def one(g: int) -> None:
+            receive(g, task(self._columns, *shared, self.X, groups[g], *own(None)))
+
+        run(one, range(len(groups)))
 
 
-def _tree(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """The sums of all parts, added in pairs, and pairs of pairs."""
-    while len(parts) > 1:
-        pairs = [(a[0] + b[0], a[1] + b[1]) for a, b in zip(parts[::2], parts[1::2], strict=False)]
-        parts = pairs + parts[len(parts) - len(parts) % 2 :]
-    return parts[0]
+class _Values:
+    """The `Inner` that keeps K_b V, and adds nothing up."""
+
+    def __call__(self, rows: slice, F: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
+        return np.empty((len(F), 0)), 0.0, F
+
+    def part(self, rows: slice) -> _Values:
+        return self
+
+
+class _Given:
+    """The `Inner` whose G is there already."""
+
+    def __init__(self, G: np.ndarray) -> None:
+        self.G = G
+
+    def __call__(self, rows: slice, F: np.ndarray) -> tuple[np.ndarray, float]:
+        return self.G[rows], 0.0
+
+    def part(self, rows: slice) -> _Given:
+        return _Given(self.G[rows])

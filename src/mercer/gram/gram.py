@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mercer.cluster import DaskRows, is_collection
 from mercer.data import agreement
 from mercer.data import points as data
 from mercer.data.types import Points
@@ -70,6 +71,14 @@ class Gram:
     """
 
     __array_ufunc__ = None  # V @ K must not be NumPy's
+
+    def __new__(cls, kernel: Any = None, X: Any = None, Y: Any = None, **options: Any) -> Any:
+        """A Gram; of rows on a cluster, one whose products are computed there."""
+        if is_collection(X) or isinstance(X, DaskRows):
+            from mercer.gram.spread import SpreadGram
+
+            return SpreadGram(kernel, X, Y)
+        return super().__new__(cls)
 
     #: the values that are not zero, after a product that took less work with them
     _stored: sparse.csr_array | None = None

@@ -8,11 +8,13 @@ Points may have weights: a point of weight 2 counts as if it were there twice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from mercer.cluster import DaskRows
 from mercer.data import points as data
 from mercer.data.sparse import dense, is_sparse
 from mercer.data.types import Points, Weights
@@ -27,10 +29,13 @@ _NUMBERS_AT_ONCE = 2**16  # half a megabyte in float64, which fits into caches
 
 def value(kernel: Kernel, name: str, word: str, X: Points, weight: Weights = None) -> float:
     """The number that ``name=word`` of the kernel stands for on the data X."""
-    rows, counts = data.as_vectors(X), None if weight is None else np.asarray(weight, dtype=np.float64)
+    rows: Any = X if isinstance(X, DaskRows) else data.as_vectors(X)
+    counts = None if weight is None else np.asarray(weight, dtype=np.float64)
     if counts is not None:
         present = np.flatnonzero(counts)
-        rows, counts = rows[present], counts[present]
+        if len(present) < len(counts):
+            rows = rows.subset(present) if isinstance(rows, DaskRows) else rows[present]
+        counts = counts[present]
     if word == "median":
         return median_distance(
             rows, "cityblock" if getattr(kernel, "norm", 2) in (1, "l1") else "euclidean", counts
@@ -50,7 +55,7 @@ def value(kernel: Kernel, name: str, word: str, X: Points, weight: Weights = Non
     raise InputError(f"{name}={word!r} has no meaning for {type(kernel).__name__}")
 
 
-def median_distance(X: data.Vectors, metric: str = "euclidean", weight: np.ndarray | None = None) -> float:
+def median_distance(X: Any, metric: str = "euclidean", weight: np.ndarray | None = None) -> float:
     """The median distance of two different points, from evenly spaced rows when there are many.
 
     Deterministic. Falls back to the mean positive distance when most points coincide, and to 1
@@ -82,17 +87,29 @@ def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[low] + values[min(high, len(values) - 1)]) / 2
 
 
-def _variance(X: data.Vectors, weight: np.ndarray | None = None) -> float:
+def _variance(X: Any, weight: np.ndarray | None = None) -> float:
     """The variance of all entries, where rows count by their weight."""
     n, d = X.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     if is_sparse(X):
         mean = float(share @ (X @ np.ones(d))) / d
         return float(share @ (X.multiply(X) @ np.ones(d))) / d - mean * mean
-    mean = float((share * X.mean(axis=1, dtype=np.float64)).sum())
+    means = X.rowwise(_row_means) if isinstance(X, DaskRows) else _row_means(X)
+    mean = float((share * means).sum())
+    squares = X.rowwise(partial(_row_squares, mean=mean)) if isinstance(X, DaskRows) else None
     total = 0.0
     step = max(1, _NUMBERS_AT_ONCE // d)  # A float64 copy of all of X would cost more than the sums.
     for start in range(0, n, step):
-        part = X[start : start + step] - np.float64(mean)
-        total += float((share[start : start + step] * np.einsum("ij,ij->i", part, part)).sum())
+        part = slice(start, start + step)
+        own = squares[part] if squares is not None else _row_squares(X[part], mean)
+        total += float((share[part] * own).sum())
     return total / d
+
+
+def _row_means(X: np.ndarray) -> np.ndarray:  # (n,)
+    return np.asarray(X.mean(axis=1, dtype=np.float64))
+
+
+def _row_squares(X: np.ndarray, mean: float) -> np.ndarray:  # (n,)
+    part = X - np.float64(mean)
+    return np.einsum("ij,ij->i", part, part)

@@ -1,4 +1,4 @@
-"""The settings: memory, number type, threads, device, backend, progress; nothing that changes the method.
+"""The settings: memory, number type, threads, device, backend, progress, cluster; nothing that changes the method.
 
     import mercer
     mercer.config(memory="4GiB", threads=2)      # from here on, in the whole process
@@ -64,6 +64,8 @@ class Settings:
     backend: str | None = None
     #: None: a bar on a terminal; True: always; False: never; a function: it gets each event
     progress: ProgressMode = None
+    #: a `dask.distributed.Client` whose workers compute blocks of rows; None: our threads do
+    cluster: Any = None
 
 
 # --- the words a user may pass ---------------------------------------------------------------------
@@ -134,6 +136,14 @@ def _backend(value: object) -> str | None:
     return value
 
 
+def _cluster(value: object) -> Any:
+    if value is None or (hasattr(value, "submit") and hasattr(value, "scheduler")):
+        return value
+    raise InputError(
+        f"cluster must be a client of Dask, got {value!r}: pass dask.distributed.Client(address), or None"
+    )
+
+
 def _progress(value: object) -> Any:
     if not (value is None or isinstance(value, bool) or callable(value)):
         raise InputError(
@@ -150,6 +160,7 @@ _PARSERS: Final[dict[str, Callable[[Any], Any]]] = {
     "device": _device,
     "backend": _backend,
     "progress": _progress,
+    "cluster": _cluster,
 }
 
 
@@ -162,6 +173,7 @@ class Changes(TypedDict, total=False):
     device: str
     backend: str | None
     progress: ProgressMode
+    cluster: Any
 
 
 def _parse(given: Changes) -> dict[str, Any]:
@@ -236,10 +248,12 @@ class config:  # noqa: N801  (used as a function)
     device : "cpu", "cuda", "cuda:1", "mps".
     backend : "numpy", "numba", "torch"; None to let mercer choose.
     progress : True, False, None (a bar on a terminal), or a function of one event (a dict).
+    cluster : a ``dask.distributed.Client`` whose workers compute blocks of rows; None for our threads.
 
     >>> with config(memory="1GiB", dtype=np.float32):
     ...     config()
-    config(memory='1GiB', dtype='float32', threads=None, device='cpu', backend=None, progress=None)
+    config(memory='1GiB', dtype='float32', threads=None, device='cpu', backend=None, progress=None,
+    cluster=None)
     >>> config(threads=0)
     Traceback (most recent call last):
     mercer.errors.InputError: threads must be a whole number of at least 1, got 0: pass 1, 2, 3, …, or None

@@ -27,11 +27,13 @@ class StoredRows:
     def adjoint(self, G):
         return np.asarray(self.K.T @ G.astype(self.dtype), dtype=np.float64)
 
-    def pass_over(self, V, inner, numbers=1, width=None):
+    def pass_over(self, V, inner, numbers=1, width=None, each=None):
         total, sums, F = 0.0, np.zeros(numbers), self.values(V)
         for start in range(0, len(F), self.block):
             rows = slice(start, min(start + self.block, len(F)))
-            G, found = inner(rows, F[rows])
+            G, found, *kept = inner(rows, F[rows])
+            if each is not None:
+                each(rows, *kept)
             total, sums = total + self.K[rows].T @ G.astype(self.dtype), sums + found
         return np.asarray(total, dtype=np.float64), sums
 

@@ -8,6 +8,8 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeGuard, TypeVar
 
+from mercer.cluster.rows import is_collection
+from mercer.cluster.rows import opened as opened_collections
 from mercer.data.library import is_frame, library_of
 from mercer.data.sources.frames import load_polars
 from mercer.data.sources.source import DataSource
@@ -39,7 +41,9 @@ def takes_files(method: Method) -> Method:
             _refuse_if_unread(X)
             return method(self, *args, **options)
         known = None if begins_anew else getattr(self, "feature_names_in_", None)
-        found = dict(zip(("X", "y", "sample_weight"), opened(X, y, weight, known), strict=True))
+        is_spread = any(map(is_collection, (X, y, weight)))
+        open_all = opened_collections if is_spread else opened
+        found = dict(zip(("X", "y", "sample_weight"), open_all(X, y, weight, known), strict=True))
         return method(self, **{name: found.get(name, value) for name, value in given.items()})
 
     vars(inside)["takes_files"] = True
@@ -52,8 +56,8 @@ def is_in_file(X: object) -> TypeGuard[str | os.PathLike[str] | DataSource]:
 
 
 def _are_to_be_opened(X: Any, y: Any, sample_weight: Any) -> bool:
-    """Whether X is in a file or a table of Arrow, or a column of a frame is named."""
-    if is_in_file(X):
+    """Whether X is in a file or a table of Arrow, or a column of a frame is named, or anything is Dask's."""
+    if is_in_file(X) or any(map(is_collection, (X, y, sample_weight))):
         return True
     if not hasattr(X, "__arrow_c_stream__"):
         return False
@@ -61,9 +65,10 @@ def _are_to_be_opened(X: Any, y: Any, sample_weight: Any) -> bool:
 
 
 def _refuse_if_unread(X: Any) -> None:
-    if isinstance(X, DataSource):
+    if isinstance(X, DataSource) or is_collection(X):
+        what = repr(X) if isinstance(X, DataSource) else f"a {type(X).__name__} of Dask"
         raise InputTypeError(
-            f"{X!r} holds columns of numbers, and this kernel compares other things: pass the objects, or "
+            f"{what} holds columns of numbers, and this kernel compares other things: pass the objects, or "
             "take a kernel on vectors such as mercer.Gaussian()"
         )
 

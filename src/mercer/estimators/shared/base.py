@@ -30,6 +30,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mercer.cluster import DaskRows
+from mercer.cluster.lazy import lazily
 from mercer.data import points as data
 from mercer.data.labels import require_labels, require_targets
 from mercer.data.refusals import refuse_too_large
@@ -55,6 +57,8 @@ _WORK = {
     *("fit", "partial_fit", "fit_transform", "fit_predict", "path"),
     *("predict", "decision_function", "predict_proba", "transform", "inverse_transform", "score"),
 }
+#: methods of which a Dask collection stays lazy
+_LAZY = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform")
 #: methods that take points with their targets, which may be columns of one file
 _WITH_TARGETS = ("fit", "partial_fit", "fit_transform", "path", "plan", "score")
 
@@ -94,6 +98,9 @@ class KernelMixin:
         for name in _WORK & vars(cls).keys():
             if isfunction(method := vars(cls)[name]):
                 setattr(cls, name, by_our_threads(method))
+        for name in _LAZY:
+            if isfunction(method := getattr_static(cls, name, None)):
+                setattr(cls, name, lazily(method))
         for name in _WITH_TARGETS:  # some are inherited from others: score is scikit-learn's
             if isfunction(method := getattr_static(cls, name, None)):
                 setattr(cls, name, takes_files(method))
@@ -229,7 +236,8 @@ class KernelMixin:
         elif X.names is not None and not hasattr(self, "feature_names_in_"):
             name = type(self).__name__  # in the words of scikit-learn
             warn_user(f"X has feature names, but {name} was fitted without feature names", UserWarning)
-        return X.points, y
+        is_exact = reset and getattr(self, "landmarks", None) is None
+        return np.asarray(X.points) if is_exact and isinstance(X.points, DaskRows) else X.points, y
 
     # --- before fitting ----------------------------------------------------------------------------------
 

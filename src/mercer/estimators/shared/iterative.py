@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import joblib
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.cluster import DaskRows
 from mercer.data.types import Checkpoint, ProgressMode
 from mercer.estimators.shared.base import flag
 from mercer.kernels.parameters import Parameter, fixed, positive
@@ -33,6 +34,8 @@ _FREE = {"max_iter", "max_time", "progress", "checkpoint", "resume", "tol"}
 
 def _digest(item: Any) -> str:
     """A hash of anything; what cannot be pickled (a lambda) is told by its text and its code."""
+    if isinstance(item, DaskRows):
+        item = item.digest()
     try:
         return str(joblib.hash(item))
     except Exception:

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from mercer.cluster import DaskRows
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
@@ -153,6 +154,8 @@ class LandmarkMixin:
         def plan(M: int, why: str) -> Plan:
             return landmark_plan(X, M, passes, n_outputs, why, squares)
 
+        if isinstance(self.landmarks, str) and isinstance(X, DaskRows):
+            return plan(_automatic(n, squares > 0), "the points are on a cluster")
         if isinstance(self.landmarks, str):
             if exact.memory <= memory_budget() and exact.seconds <= _SECONDS_OF_AN_EXACT_FIT:
                 return exact
@@ -327,7 +330,7 @@ class Restricted:
         if n > _BOUND_POINTS:
             return None
         with config(dtype="float64"):
-            Ks = Gram(self.kernel, self.X, cache=0) @ result.dual
+            Ks = Gram(self.kernel, data.take(self.X, slice(None)), cache=0) @ result.dual
         square = float((result.dual * Ks).sum())
         sizes = np.sqrt(np.maximum(self.diagonal, 0.0)) @ np.abs(result.dual)
         rounding = self.accuracy.values * float((sizes**2).sum())

@@ -41,6 +41,9 @@ class Basis:
         self.T = T
         self.size = len(T)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"T": self.T, "size": self.size}  # What follows from T is made where it is needed.
+
     def coefficients(self, w: np.ndarray) -> np.ndarray:  # (M, m)
         """β = T⁻¹ w."""
         return solve_triangular(self.T, w, check_finite=False)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.inner import Largest
 from mercer.solvers.landmarks.spectrum import scatter
 
 __all__ = ["RestrictedComponents"]
@@ -58,15 +59,11 @@ class RestrictedComponents:
     def _signs(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:  # (count,)
         largest: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
-        def inner(rows: slice, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            F = np.where(self._weight[rows, None] > 0, F + intercept, 0.0)
-            size = np.abs(F)
-            first = (size >= (1 - _TIE) * size.max(axis=0)).argmax(axis=0)
-            largest[rows.start] = size.max(axis=0), F[first, np.arange(F.shape[1])]
-            return np.empty((len(F), 0)), np.zeros(1)
+        def each(rows: slice, found: tuple[np.ndarray, np.ndarray]) -> None:
+            largest[rows.start] = found
 
         self._features.passes += 1
-        self._features.K.pass_over(coef, inner, width=0)
+        self._features.K.pass_over(coef, Largest(self._weight, intercept, _TIE), width=0, each=each)
         sizes, scores = (np.stack([largest[start][i] for start in sorted(largest)]) for i in range(2))
         first = (sizes >= (1 - _TIE) * sizes.max(axis=0)).argmax(axis=0)
         return np.where(scores[first, np.arange(scores.shape[1])] < 0, -1.0, 1.0)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mercer.solvers.landmarks.basis import Basis
+from mercer.solvers.landmarks.inner import WithIntercept
 from mercer.solvers.linear.cholesky import factorise, solve
 
 __all__ = ["SLACK", "SLACK_OF_SYSTEM", "Features", "Passes"]
@@ -53,9 +54,9 @@ class Passes(Protocol):
         """The same in single precision; None where that would not be faster."""
 
     def pass_over(
-        self, V: np.ndarray, inner: Any, numbers: int = 1, width: int | None = None
+        self, V: np.ndarray, inner: Any, numbers: int = 1, width: int | None = None, each: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Kᵀ inner(K V), and sums."""
+        """Kᵀ inner(K V), and sums; ``each`` takes the rows of a block and what ``inner`` keeps of it."""
 
     def values(self, V: np.ndarray) -> np.ndarray:
         """K V."""
@@ -131,24 +132,21 @@ class Features:
     def apply(
         self,
         u: np.ndarray,  # (M + 1, m)
-        inner: Callable[[slice, np.ndarray], tuple[np.ndarray, Any]],
+        inner: Any,
         numbers: int = 1,
         is_rough: bool = False,
+        each: Callable[[slice, Any], object] | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:  # (M + 1, p), (numbers,)
         """Φ̃ᵀ inner(Φ̃u) in one pass, with the sums of the numbers that ``inner`` gives.
 
-        ``is_rough``: in single precision.
+        ``is_rough``: in single precision. ``each`` takes the rows of a block and what ``inner`` keeps of it.
         """
         beta, b = self.split(u)
         columns = u.shape[1]
 
-        def shifted(rows: slice, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            G, found = inner(rows, F + b)
-            return G, np.concatenate([G.sum(axis=0), np.atleast_1d(found)])
-
         self.passes += 1
         K = self.rough if is_rough and self.rough is not None else self.K
-        total, sums = K.pass_over(beta, shifted, columns + numbers)
+        total, sums = K.pass_over(beta, WithIntercept(inner, b), columns + numbers, each=each)
         return self._stacked(total, sums[:columns]), sums[columns:]
 
     def values(self, u: np.ndarray) -> np.ndarray:  # (n, m)

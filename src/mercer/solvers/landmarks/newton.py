@@ -25,6 +25,7 @@ from mercer.errors import InputError
 from mercer.solvers.control import Control, State
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, gaps
 from mercer.solvers.landmarks.features import SLACK, SLACK_OF_SYSTEM, Features
+from mercer.solvers.landmarks.inner import RiskCurvature, RiskGradient, Weighted
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import EPS, best_intercept, is_best, line_search
 
@@ -178,13 +179,7 @@ class _Run:
     def at(self, u: np.ndarray) -> _Point:
         """J and its gradient, in one pass."""
         F = np.empty((self.features.n, u.shape[1]))
-
-        def inner(rows: slice, values: np.ndarray) -> tuple[np.ndarray, float]:
-            F[rows] = values
-            part, given = self.risk.part(rows), self.given(values)
-            return self.columns(part.gradient(given)), part.value(given)
-
-        total, sums = self.features.apply(u, inner)
+        total, sums = self.features.apply(u, RiskGradient(self.risk, self.is_single), each=F.__setitem__)
         g = total + self.diagonal * u
         objective = float(sums[0]) + 0.5 * float((self.diagonal * u * u).sum())
         M = self.features.basis.size
@@ -301,12 +296,7 @@ class _Run:
     def hessian(self, point: _Point) -> Callable[[np.ndarray], np.ndarray]:
         """V ↦ (Φ̃ᵀHΦ̃ + λD) V, a pass."""
         h = self.curvature(point)
-
-        def inner(rows: slice, V: np.ndarray) -> tuple[np.ndarray, float]:
-            if h is not None:
-                return h[rows] * V, 0.0
-            return self.risk.part(rows).curvature(point.F[rows])(V), 0.0
-
+        inner = RiskCurvature(self.risk, point.F) if h is None else Weighted(h)
         return lambda V: self.features.apply(V, inner, is_rough=self.is_rough)[0] + self.diagonal * V
 
     def curvature(self, point: _Point) -> np.ndarray | None:  # (n, 1)

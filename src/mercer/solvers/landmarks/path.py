@@ -16,9 +16,12 @@ Values of ψ are K times T⁻¹Q: off by the rounding of K times ‖T⁻¹‖, a
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.inner import LeftOut, Scores
 from mercer.solvers.landmarks.spectrum import scatter
 
 __all__ = ["RestrictedPath"]
@@ -85,32 +88,18 @@ class RestrictedPath:
         count, targets = len(alphas), self.Y.shape[1]
         D = 1 / (self.values[:, None] + alphas)  # (M, P)
         C = (D[:, :, None] * self.right[:, None, :]).reshape(len(D), -1)  # (M, P t)
-        share, centre = self.weight / self.total, self.mean @ self.Q
-
-        def inner(rows: slice, psi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            psi -= centre
-            fitted = (psi @ C).reshape(-1, count, targets)
-            free = self._free(rows, np.square(psi, out=psi) @ D)
-            errors = (self.Y[rows, None, :] - fitted) / free[:, :, None]
-            sizes = errors**2 if scoring == "squared" else np.abs(errors)
-            return np.empty((len(psi), 0)), share[rows] @ sizes.reshape(len(psi), -1)
-
+        inner = Scores(*self._common(C, D), self.weight / self.total, scoring == "squared")
         return self._pass(inner, count * targets).reshape(count, targets)
 
     def left_out(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (t,) → (n, t), (n, t)
         """f(xᵢ) + b, and the errors left out, of every target under its own α."""
         D = 1 / (self.values[:, None] + alphas)
-        C = D * self.right
-        fitted, errors, centre = np.empty_like(self.Y), np.empty_like(self.Y), self.mean @ self.Q
+        fitted, errors = np.empty_like(self.Y), np.empty_like(self.Y)
 
-        def inner(rows: slice, psi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            psi -= centre
-            own = psi @ C
-            fitted[rows] = own + self.centre
-            errors[rows] = (self.Y[rows] - own) / self._free(rows, np.square(psi, out=psi) @ D)
-            return np.empty((len(psi), 0)), np.zeros(1)
+        def each(rows: slice, found: tuple[np.ndarray, np.ndarray]) -> None:
+            fitted[rows], errors[rows] = found[0] + self.centre, found[1]
 
-        self._pass(inner, 1)
+        self._pass(LeftOut(*self._common(D * self.right, D)), 1, each)
         return fitted, errors
 
     # --- parts of these ------------------------------------------------------------------------------------
@@ -119,14 +108,13 @@ class RestrictedPath:
         w = self.Q @ rotated
         return self.features.basis.coefficients(w), self.centre - self.mean @ w
 
-    def _free(self, rows: slice, leverage: np.ndarray) -> np.ndarray:  # (rows, P)
-        """1 - hᵢ/cᵢ."""
-        if self.features.fit_intercept:
-            leverage += 1 / self.total
-        return np.maximum(1 - (self.weight[rows] / self.copies[rows])[:, None] * leverage, _LEAST_FREE)
+    def _common(self, C: np.ndarray, D: np.ndarray) -> tuple[Any, ...]:
+        """What both ways of looking at the errors left out begin with."""
+        ones = 1 / self.total if self.features.fit_intercept else 0.0
+        return self.Y, self.weight / self.copies, self.mean @ self.Q, C, D, ones, _LEAST_FREE
 
-    def _pass(self, inner: object, numbers: int) -> np.ndarray:
+    def _pass(self, inner: LeftOut, numbers: int, each: Any = None) -> np.ndarray:
         """The sums of what ``inner`` gives for the rows and their Qᵀφ."""
         rotation = self.features.basis.coefficients(self.Q)
         self.features.passes += 1
-        return self.features.K.pass_over(rotation, inner, numbers, width=0)[1]
+        return self.features.K.pass_over(rotation, inner, numbers, width=0, each=each)[1]

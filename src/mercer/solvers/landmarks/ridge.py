@@ -19,6 +19,7 @@ import numpy as np
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, gaps
 from mercer.solvers.landmarks.features import SLACK, Features
+from mercer.solvers.landmarks.inner import Weighted
 from mercer.solvers.linear.conjugate import conjugate_gradient
 from mercer.solvers.result import Stop
 
@@ -51,20 +52,17 @@ def restricted_ridge(
     F = np.zeros(Y.shape)
 
     def product(U: np.ndarray) -> np.ndarray:
-        def weighted(rows: slice, values: np.ndarray) -> tuple[np.ndarray, float]:
-            if values.shape == F[rows].shape:
-                F[rows] = values  # The last product of all columns is that with the solution.
-            return W[rows] * values, 0.0
-
-        return features.apply(U, weighted)[0] + diagonal * U
+        # The last product of all columns is that with the solution.
+        keeps = U.shape[1] == F.shape[1]
+        found, _ = features.apply(U, Weighted(W, keeps), each=F.__setitem__ if keeps else None)
+        return found + diagonal * U
 
     def enough(U: np.ndarray, residual: np.ndarray) -> np.ndarray:  # (t,)
         # The objective is Σ w y² - uᵀ(Φ̃ᵀWy + ρ).
         return np.sqrt(tol * alpha * np.maximum(length - (U * (right + residual)).sum(axis=0), 0.0))
 
     def rough(U: np.ndarray) -> np.ndarray:
-        found, _ = features.apply(U, lambda rows, values: (W[rows] * values, 0.0), is_rough=True)
-        return found + diagonal * U
+        return features.apply(U, Weighted(W), is_rough=True)[0] + diagonal * U
 
     found = conjugate_gradient(
         product,

@@ -1,0 +1,59 @@
+r"""Which cluster is meant, and what is said when it fails.
+
+What may fail, and what is done about it (``dask.config`` has the numbers, under ``mercer``):
+
+    a task raises      it is tried again, ``mercer.retries`` times (2), then the fit ends, naming block and cause
+    a worker dies      Dask computes elsewhere what it had. A task that was on more dying workers than the
+                       scheduler's ``allowed-failures`` (3) is sent anew, ``mercer.sendings`` times (3)
+    no worker is left  others are waited for, ``mercer.workers-timeout`` (300 s)
+    the scheduler dies the fit ends; ``resume=True`` goes on from its checkpoint on another cluster
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mercer.errors import ClusterError, require
+from mercer.runtime.config import settings
+
+__all__ = ["active_client", "dask_module", "is_alive", "limit", "lost_scheduler", "quiet_graphs"]
+
+_LIMITS = {"retries": 2, "sendings": 3, "workers-timeout": 300.0}
+
+
+def dask_module(name: str) -> Any:
+    """A module of Dask or of distributed, or the line that installs them."""
+    return require(name, "dask")
+
+
+def limit(name: str) -> float:
+    """A number of the table above, as it is configured now."""
+    return float(dask_module("dask.config").get(f"mercer.{name}", _LIMITS[name]))
+
+
+def active_client() -> Any:
+    """``config(cluster=…)``, else the client of this thread or process; None where there is none."""
+    return settings().cluster or dask_module("distributed.client")._get_global_client()
+
+
+def is_alive(client: Any) -> bool:
+    """Whether the client is connected to its scheduler."""
+    return client.status == "running" and client.scheduler_comm is not None
+
+
+def lost_scheduler(client: Any) -> ClusterError:
+    """What is said when the scheduler is gone."""
+    address = getattr(client.scheduler, "address", None) or getattr(client, "_start_arg", "")
+    return ClusterError(
+        f"the connection to the scheduler {address} is lost, and the tasks with it: start it, or another one, "
+        "and make a new Client; a fit with checkpoint=… goes on with resume=True"
+    )
+
+
+@contextmanager
+def quiet_graphs() -> Iterator[None]:
+    """Dask warns of tasks that hold arrays; ours hold what workers need, once."""
+    with dask_module("dask.config").set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        yield

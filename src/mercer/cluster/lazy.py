@@ -1,0 +1,67 @@
+r"""Predictions of Dask collections: a Dask array of the same chunks, computed when Dask is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mercer.cluster.client import dask_module
+from mercer.cluster.rows import is_collection
+from mercer.errors import InputError
+from mercer.runtime.config import within
+
+__all__ = ["lazily"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def lazily(method: Method) -> Method:
+    """A method of a fitted estimator and points; of a Dask array or frame it stays lazy."""
+    if hasattr(method, "is_lazy"):
+        return method
+
+    @wraps(method)
+    def inside(self: Any, X: Any = None, *args: Any, **options: Any) -> Any:
+        if is_collection(X) and not args and not options:
+            return _lazy(self, method.__name__, X)
+        return method(self, X, *args, **options)
+
+    vars(inside)["is_lazy"] = True
+    return inside  # type: ignore[return-value]
+
+
+def _lazy(model: Any, name: str, X: Any) -> Any:
+    da, delayed = dask_module("dask.array"), dask_module("dask").delayed
+    columns = getattr(X, "columns", None)
+    known = getattr(model, "feature_names_in_", None)
+    if columns is not None and known is not None:
+        missing = [label for label in known if label not in list(columns)]
+        if missing:
+            raise InputError(f"X has no column {missing[0]!r}, which the model was fitted with: add it")
+        X = X[list(known)]
+    if columns is None and X.ndim == 2 and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    # A point or two tell what a prediction looks like: those that the model knows, or those of Dask.
+    anchors = getattr(getattr(model, "expansion_", None), "anchors", None)
+    sample = np.ones((1, model.n_features_in_)) if not isinstance(anchors, np.ndarray) else anchors[:1]
+    found = _apply(model, name, sample if columns is None else X._meta_nonempty)
+    sent = delayed(model, name=f"mercer-model-{dask_module('dask.base').tokenize(model)}", pure=True)
+    tail = found.shape[1:]
+    parts = X.to_delayed().ravel() if columns is None else X.to_delayed()
+    sizes = X.chunks[0] if columns is None else [np.nan] * len(parts)
+    blocks = [
+        da.from_delayed(delayed(_apply, name=f"mercer-{name}")(sent, name, part), (size, *tail), found.dtype)
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _apply(model: Any, name: str, part: Any) -> np.ndarray:
+    """The method for one block, by one thread; a block without rows has no predictions."""
+    with within(threads=1, progress=False):
+        if len(part) == 0:
+            return _apply(model, name, np.ones((1, part.shape[1])))[:0]
+        return np.asarray(getattr(model, name)(part))
