@@ -154,6 +154,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on standard 
 Memory = Annotated[
     str | None, typer.Option(help="Memory to use at most, such as 4GiB; half of what is free by default.")
 ]
+Cluster = Annotated[
+    str | None, typer.Option(help="The scheduler of a Dask cluster that does the work: tcp://HOST:8786.")
+]
 Missing = Annotated[
     list[str] | None, typer.Option(help="A text that stands for a missing value; may be repeated.")
 ]
@@ -238,6 +241,7 @@ def _train(
     learner: Learner = "auto",
     time: Time = None,
     memory: Memory = None,
+    cluster: Cluster = None,
     seed: Seed = 0,
     output: Output = None,
     report: ReportFile = None,

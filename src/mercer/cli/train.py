@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -12,6 +13,7 @@ from mercer.cli.exits import as_options
 from mercer.cli.files import report_beside, require_outputs, save, stem
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training
+from mercer.cluster.client import connected
 from mercer.errors import InputError, require_installed
 from mercer.runtime import clock, start
 from mercer.runtime.config import config
@@ -42,6 +44,7 @@ class Wishes:
     learner: str = "auto"
     time: float | None = None
     memory: str | None = None
+    cluster: str | None = None
     seed: int = 0
     output: Path | None = None
     report: Path | None = None
@@ -83,7 +86,11 @@ def train(wishes: Wishes, screen: Screen) -> int:
     settings: dict[str, Any] = {"progress": False} if screen.quiet else {}
     if wishes.memory is not None:
         settings["memory"] = wishes.memory
-    with config(**settings), screen.countdown(wishes.time):
+    with ExitStack() as stack:
+        if wishes.cluster is not None:
+            settings["cluster"] = stack.enter_context(connected(wishes.cluster))
+        stack.enter_context(config(**settings))
+        stack.enter_context(screen.countdown(wishes.time))
         training = _trained(wishes, screen, began)
         save(training.model, wishes.model_path)
         report = _written(training, wishes, screen, began)

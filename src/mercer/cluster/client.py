@@ -2,7 +2,7 @@ r"""Which cluster is meant, and what is said when it fails.
 
 What may fail, and what is done about it (``dask.config`` has the numbers, under ``mercer``):
 
-    a task raises      it is tried again, ``mercer.retries`` times (2), then the fit ends, naming block and cause
+    a task raises      it is tried again, ``mercer.retries`` times (2); then the fit ends: block, cause
     a worker dies      Dask computes elsewhere what it had. A task that was on more dying workers than the
                        scheduler's ``allowed-failures`` (3) is sent anew, ``mercer.sendings`` times (3)
     no worker is left  others are waited for, ``mercer.workers-timeout`` (300 s)
@@ -15,11 +15,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mercer.errors import ClusterError, require
-from mercer.runtime.config import settings
+from mercer.errors import ClusterError, InputError, MemoryBudgetError, require
+from mercer.runtime.config import format_bytes, settings
 
-__all__ = ["active_client", "dask_module", "is_alive", "limit", "lost_scheduler", "quiet_graphs"]
+__all__ = [
+    "active_client", "connected", "dask_module", "is_alive", "limit", "lost_scheduler", "quiet_graphs",
+    "require_worker_memory",
+]  # fmt: skip
 
+_CONNECTING = 10.0  # seconds that a scheduler has to answer in
 _LIMITS = {"retries": 2, "sendings": 3, "workers-timeout": 300.0}
 
 
@@ -38,6 +42,18 @@ def active_client() -> Any:
     return settings().cluster or dask_module("distributed.client")._get_global_client()
 
 
+def connected(address: str) -> Any:
+    """A client of the scheduler at an address; it is closed at the end of its ``with``."""
+    make = dask_module("distributed").Client
+    try:
+        return make(address, timeout=_CONNECTING, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"there is no scheduler of Dask at {address!r} ({type(error).__name__}): pass the address that "
+            "`dask scheduler` prints, such as tcp://10.0.0.5:8786"
+        ) from error
+
+
 def is_alive(client: Any) -> bool:
     """Whether the client is connected to its scheduler."""
     return client.status == "running" and client.scheduler_comm is not None
@@ -47,9 +63,20 @@ def lost_scheduler(client: Any) -> ClusterError:
     """What is said when the scheduler is gone."""
     address = getattr(client.scheduler, "address", None) or getattr(client, "_start_arg", "")
     return ClusterError(
-        f"the connection to the scheduler {address} is lost, and the tasks with it: start it, or another one, "
-        "and make a new Client; a fit with checkpoint=… goes on with resume=True"
+        f"the connection to the scheduler {address} is lost, and the tasks with it: start another one, and "
+        "make a new Client; a fit with checkpoint=… goes on with resume=True"
     )
+
+
+def require_worker_memory(client: Any, n_bytes: int) -> None:
+    """Refuse tasks that do not fit the smallest worker there is now, for each of its threads."""
+    for address, worker in client.scheduler_info()["workers"].items():
+        has, needed = worker.get("memory_limit") or 0, n_bytes * worker.get("nthreads", 1)
+        if 0 < has < needed:
+            raise MemoryBudgetError(
+                f"the worker {address} has {format_bytes(has)} for {worker.get('nthreads', 1)} threads, and "
+                f"needs {format_bytes(needed)}: take fewer landmarks, or larger workers with fewer threads"
+            )
 
 
 @contextmanager

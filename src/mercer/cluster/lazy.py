@@ -48,15 +48,21 @@ def _lazy(model: Any, name: str, X: Any) -> Any:
     anchors = getattr(getattr(model, "expansion_", None), "anchors", None)
     sample = np.ones((1, model.n_features_in_)) if not isinstance(anchors, np.ndarray) else anchors[:1]
     found = _apply(model, name, sample if columns is None else X._meta_nonempty)
-    sent = delayed(model, name=f"mercer-model-{dask_module('dask.base').tokenize(model)}", pure=True)
-    tail = found.shape[1:]
-    parts = X.to_delayed().ravel() if columns is None else X.to_delayed()
-    sizes = X.chunks[0] if columns is None else [np.nan] * len(parts)
+    token = dask_module("dask.base").tokenize(model, name, X)
+    sent = delayed(model, name=f"mercer-model-{token}")
+    if columns is None:
+        shape = {"drop_axis": 1} if found.ndim == 1 else {"chunks": (X.chunks[0], (found.shape[1],))}
+        meta = np.empty((0,) * found.ndim, found.dtype)
+        return X.map_blocks(_of_block, sent, name, name=f"mercer-{name}-{token}", meta=meta, **shape)
     blocks = [
-        da.from_delayed(delayed(_apply, name=f"mercer-{name}")(sent, name, part), (size, *tail), found.dtype)
-        for part, size in zip(parts, sizes, strict=True)
+        da.from_delayed(delayed(_apply)(sent, name, part), (np.nan, *found.shape[1:]), found.dtype)
+        for part in X.to_delayed()
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _of_block(part: np.ndarray, model: Any, name: str) -> np.ndarray:
+    return _apply(model, name, part)
 
 
 def _apply(model: Any, name: str, part: Any) -> np.ndarray:

@@ -97,9 +97,8 @@ def opened(X: Any, y: Any, sample_weight: Any, columns: Any = None) -> tuple[Any
         X, names, y, sample_weight = _points(X, y, sample_weight, columns)
         X = _settled(X, client)
         if client is None:
-            require_memory(
-                2 * X.nbytes, f"a copy here of a Dask array of {X.shape}", "start a dask.distributed.Client"
-            )
+            remedy = "start a dask.distributed.Client"
+            require_memory(2 * X.nbytes, f"a copy here of a Dask array of {X.shape}", remedy)
             rows: Any = np.ascontiguousarray(X.compute())
             whole = np.isfinite(rows).all(axis=1)
         else:
@@ -145,8 +144,8 @@ def _settled(array: Any, client: Any) -> Any:
     """A 2-D array of floats with known chunks of rows, and all columns in one."""
     if array.ndim != 2:
         raise InputError(
-            f"X must be 2-D, one row per point, got a Dask array of {array.ndim} dimensions: X.reshape(-1, 1) "
-            "for points with one column"
+            f"X must be 2-D, one row per point, got a Dask array of {array.ndim} dimensions: "
+            "X.reshape(-1, 1) for points with one column"
         )
     if array.dtype.kind not in "biuf" or not isinstance(array._meta, np.ndarray):
         kind = f"{type(array._meta).__name__} of {array.dtype}"

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -32,7 +32,7 @@ from mercer.data import points as data
 from mercer.errors import ClusterError, InputError
 from mercer.runtime.config import settings, within
 
-__all__ = ["Spread", "spread_of"]
+__all__ = ["Run", "Spread", "spread_of"]
 
 #: Seconds between two looks at the cluster while nothing comes.
 _LOOK = 0.5
@@ -137,10 +137,10 @@ class Spread:
             if chosen is None:
                 return (start, stop), (cuts, *own(slice(start, stop)))
             rows = chosen[start:stop]
-            return data.take(self.X, rows), (cuts, *own(rows))
+            return [data.take(self.X, rows)], (cuts, *own(rows))
 
         ahead = _LARGE_AHEAD * max(1, sum(self.client.nthreads().values())) if is_large else None
-        run = _Run(self, f"{what}-{self._passes}", task, shared, arguments, receive, ahead)
+        run = Run(self, f"{what}-{self._passes}", task, shared, arguments, receive, ahead)
         run.go(range(len(groups)))
 
     # --- what is sent ------------------------------------------------------------------------------------
@@ -164,20 +164,20 @@ class Spread:
             self._shared.pop(id(value), None)
 
     def rows(self, place: Any) -> Any:
-        """The rows of a place, (start, stop), as a task takes them; rows themselves are sent along."""
-        if not isinstance(place, tuple):
-            return place
+        """The rows of a place, (start, stop), as a task takes them; anything else in a list is sent along."""
+        if isinstance(place, list):
+            return place[0]
         if isinstance(self.X, DaskRows):
             return self.X.array[slice(*place)]
         if self._file is not None:
-            return _FileRows(*self._file[:4], *place, self._file[4])
+            return replace(self._file, start=place[0], stop=place[1])
         found = self._sent.get(place)
         if found is None or found.status in ("cancelled", "lost"):
             found = self._sent[place] = self.send("rows", data.take(self.X, slice(*place)))
         return found
 
 
-def _seen_by_all(client: Any, X: Any) -> tuple[Any, ...] | None:
+def _seen_by_all(client: Any, X: Any) -> _FileRows | None:
     """Where the array X lies in a file, if every worker there is now sees it too."""
     base = X
     while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
@@ -188,15 +188,15 @@ def _seen_by_all(client: Any, X: Any) -> tuple[Any, ...] | None:
     path = str(Path(base.filename).absolute())
     stamp = _stamp(path)
     answers = client.run(_stamp, path, on_error="ignore") or {}
-    if not answers or any(answer != stamp for answer in answers.values()):
+    if stamp is None or not answers or any(answer != stamp for answer in answers.values()):
         return None
-    return path, int(offset), X.dtype.str, X.shape, stamp
+    return _FileRows(path, int(offset), X.dtype.str, X.shape, 0, len(X), stamp)
 
 
 # --- a run over all groups -------------------------------------------------------------------------------
 
 
-class _Run:
+class Run:
     """The tasks of one pass: sent, watched, received, and sent again where they were lost."""
 
     def __init__(
@@ -294,8 +294,8 @@ class _Run:
                 self.again(g)
                 return
             raise ClusterError(
-                f"{self.where(g)} was lost with every worker that computed it, {self.sendings[g]} times over: "
-                "give the workers more memory, or take fewer landmarks; their logs tell why they died"
+                f"{self.where(g)} was lost with every worker that computed it, {self.sendings[g]} times "
+                "over: give the workers more memory, or take fewer landmarks; their logs tell why they died"
             ) from error
         kind = InputError if isinstance(error, InputError) else ClusterError
         name = "" if kind is InputError else f"{type(error).__name__}: "

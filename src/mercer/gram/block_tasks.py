@@ -1,4 +1,4 @@
-r"""What is computed of blocks of rows of K(X, Z), by whoever has the rows: our threads, or a worker elsewhere.
+r"""What is computed of blocks of rows of K(X, Z), by whoever has them: our threads, or a worker elsewhere.
 
 A task is a function of `KernelColumns`, which makes K(X_b, Z) for any block X_b, of points X, of the places
 where these are cut, and of arrays. All of it can be sent to another process.

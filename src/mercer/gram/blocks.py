@@ -13,6 +13,7 @@ threads, and for whoever else computes the blocks. Who does is decided in one pl
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import config
 from mercer.runtime.threads import run
 
-__all__ = ["Inner", "RowBlocks"]
+__all__ = ["Inner", "RowBlocks", "groups_of"]
 
 #: Of the rows ``slice`` with the values F = K_b V, (rows, m): G, (rows, p), numbers that are added up, and
 #: perhaps something to keep. On a cluster it has a method ``part(rows)`` too, the same for some of the rows.
@@ -42,8 +43,8 @@ _FEWEST_ROWS, _MOST_ROWS = 64, 4096
 #: Tasks that the blocks are grouped into: many beside the cores of a machine. Where there are very many
 #: blocks, tasks of 64 of them, about a quarter of a minute of a core, and no more than a scheduler likes.
 _FEWEST_TASKS, _MOST_TASKS, _BLOCKS_OF_A_TASK = 64, 4096, 64
-#: Rows whose squares are added up before they join the others, and how many such sums there are at most: a sum
-#: is M × M, and costs as much to send as some hundred of its rows to compute.
+#: Rows whose squares are added up before they join the others, and how many such sums there are at most: a
+#: sum is M × M, and costs as much to send as some hundred of its rows to compute.
 _SQUARED_ROWS, _MOST_SQUARES = 2**13, 64
 #: Rows whose k(x, x) a thread computes at a time.
 _DIAGONAL_ROWS = 2**16
@@ -74,7 +75,7 @@ class RowBlocks:
         #: additions and multiplications that a kernel value costs, about
         self.cost = 2.0 * width + _FORMULA
         #: the rows on a cluster; None where our threads compute
-        self._spread = spread_of(X) if spread is None else spread
+        self._spread: Any = spread_of(X) if spread is None else spread
 
     def some(self, rows: np.ndarray) -> RowBlocks:
         """The same for some of the rows, which are copied."""
@@ -129,7 +130,7 @@ class RowBlocks:
     def diag(self) -> np.ndarray:  # (n,)
         """k(x, x) of every row."""
         out = np.empty(self.shape[0])
-        groups = [[part] for part in cut(self.shape[0], _DIAGONAL_ROWS)]
+        groups: list[Cuts] = [[part] for part in cut(self.shape[0], _DIAGONAL_ROWS)]
         if self._spread is not None:  # Rows are sent in the same parts as for passes.
             groups = [[(group[0][0], group[-1][1])] for group in self._groups()]
 
@@ -155,7 +156,7 @@ class RowBlocks:
         """
         n, m = self.shape if rows is None else (len(rows), self.shape[1])
         height = min(_MOST_ROWS, max(_FEWEST_ROWS, _SQUARED_VALUES // m))
-        groups = [
+        groups: list[Cuts] = [
             [(start + i, start + j) for i, j in cut(stop - start, height)]
             for start, stop in self._square_parts(n, rows is None)
         ]
@@ -206,25 +207,23 @@ class RowBlocks:
     @property
     def height(self) -> int:
         """Rows of a block."""
-        return min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK_VALUES // self.shape[1]))
+        return _height(self.shape[1])
 
     def _groups(self) -> list[Cuts]:
         """Blocks, in groups that are one task each."""
-        blocks = cut(self.shape[0], self.height)
-        tasks = max(_FEWEST_TASKS, min(_MOST_TASKS, len(blocks) // _BLOCKS_OF_A_TASK))
-        return [blocks[i:j] for i, j in cut(len(blocks), -(-len(blocks) // tasks))]
+        return groups_of(*self.shape)
 
     def _square_parts(self, n: int, of_all: bool) -> list[tuple[int, int]]:
         """Rows whose squares are added up by themselves; of all rows, they are those of whole groups."""
         rows = max(_SQUARED_ROWS, -(-n // _MOST_SQUARES))
         if not of_all:
             return cut(n, rows) or [(0, 0)]
-        ends = [0, *(group[-1][1] for group in self._groups())]
-        chosen = [ends[0]]
-        for end in ends[1:]:
-            if end - chosen[-1] >= rows or end == n:
-                chosen.append(end)
-        return list(zip(chosen[:-1], chosen[1:], strict=True))
+        ends = [0]
+        for group in self._groups():
+            end = group[-1][1]
+            if end - ends[-1] >= rows or end == n:
+                ends.append(end)
+        return list(pairwise(ends))
 
     def _map(
         self,
@@ -247,6 +246,17 @@ class RowBlocks:
             receive(g, task(self._columns, *shared, self.X, groups[g], *own(None)))
 
         run(one, range(len(groups)))
+
+
+def _height(m: int) -> int:
+    return min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK_VALUES // m))
+
+
+def groups_of(n: int, m: int) -> list[Cuts]:
+    """Blocks of n rows and m landmarks, in groups that are one task each: the same for whoever computes."""
+    blocks = cut(n, _height(m))
+    count = max(_FEWEST_TASKS, min(_MOST_TASKS, len(blocks) // _BLOCKS_OF_A_TASK))
+    return [blocks[i:j] for i, j in cut(len(blocks), -(-len(blocks) // count))]
 
 
 class _Values:

@@ -1,4 +1,4 @@
-"""The settings: memory, number type, threads, device, backend, progress, cluster; nothing that changes the method.
+"""The settings: memory, number type, threads, device, backend, progress, cluster; none changes the method.
 
     import mercer
     mercer.config(memory="4GiB", threads=2)      # from here on, in the whole process

@@ -11,6 +11,7 @@ from scipy.special import betaincinv, stdtrit
 from sklearn.base import clone, is_classifier
 from sklearn.utils import column_or_1d, get_tags
 
+from mercer.cluster.trials import each
 from mercer.data import points as data
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
@@ -48,6 +49,7 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
 
     ``cv`` is what scikit-learn takes: a number of folds, a splitter, or pairs of positions to learn from and
     to test. X of an estimator with ``kernel="precomputed"`` is the matrix of all points with each other.
+    Where ``config(cluster=…)`` names a cluster, the folds are its tasks.
 
     >>> from mercer import KernelRidgeCV
     >>> rng = np.random.default_rng(0)
@@ -65,13 +67,19 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
     sizes = [len(test) for _, test in splits]
     if not sizes or min(sizes) == 0:
         raise InputError(f"every fold of cv must have points to test, got {sizes or 'no folds'}: pass others")
-    found = []
-    for train, test in splits:
-        known, new = data.take(X, train), data.take(X, test)
-        if is_pairwise:
-            known, new = data.columns(known, train), data.columns(new, train)
-        found.append(np.asarray(clone(estimator).fit(known, y[train]).predict(new)))
+    found = each("fold", _predicted, (estimator, X, y, is_pairwise), splits)
     return judged(y, [test for _, test in splits], found, is_class)
+
+
+def _predicted(
+    estimator: Model, X: Any, y: np.ndarray, is_pairwise: bool, split: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
+    """What a clone that learned from the first part of a fold predicts for the second."""
+    train, test = split
+    known, new = data.take(X, train), data.take(X, test)
+    if is_pairwise:
+        known, new = data.columns(known, train), data.columns(new, train)
+    return np.asarray(clone(estimator).fit(known, y[train]).predict(new))
 
 
 def judged(

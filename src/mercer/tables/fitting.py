@@ -24,12 +24,14 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.cluster.trials import each
 from mercer.data import points as data
 from mercer.data.folds import Fold, folds, stratified_folds
 from mercer.data.types import Model, Points
 from mercer.errors import MemoryBudgetError, quietly
 from mercer.report import Method
 from mercer.runtime.clock import now
+from mercer.runtime.config import settings
 from mercer.tables.honest import Effort, Honest, difference, judged
 from mercer.tables.model import TableModel
 
@@ -133,33 +135,28 @@ class Fitting:
             return self._on_all_rows(first, splits[0][0], self._short([first], parts) + _SAME)
         self._repeat(said)
         found = [first]
-        for number, (train, test) in enumerate(splits[1:], start=2):
+        is_spread = settings().cluster is not None  # where folds are searched side by side
+        for number in range(2, 3 if is_spread else parts + 1):
             if _AGAIN * first.seconds > min(self.left, self.patience - now()):
                 break
-            self.telling.step(f"estimating the error: the search again without fold {number} of {parts}")
-            another = self._searched(train, test)
-            if not another.effort.is_whole:
+            which = f"each of {parts - 1} folds" if is_spread else f"fold {number} of {parts}"
+            self.telling.step(f"estimating the error: the search again without {which}")
+            these = splits[1:] if is_spread else splits[number - 1 : number]
+            shared = (self.blank, self.X, self.y, _FIRST * self.left)
+            others = [one for one in each("fold", searched, shared, these) if one.effort.is_whole]
+            found += others
+            if len(others) < len(these):
                 break
-            found.append(another)
         differs = difference(Effort.of(model, len(self.y)), [one.effort for one in found])
         return model, self._judged(found, self._how(found, parts), self.y, differs)
 
     # --- the steps -------------------------------------------------------------------------------------
 
     def _searched(self, train: np.ndarray, test: np.ndarray) -> _Judged:
-        began = now()
-        model, said = self._fit(train, _FIRST * self.left)
-        seconds = now() - began
-        predictions = model.predict(data.take(self.X, test))
-        return _Judged(model, test, predictions, Effort.of(model, len(train)), seconds, said)
+        return searched(self.blank, self.X, self.y, _FIRST * self.left, (train, test))
 
     def _fit(self, train: np.ndarray, seconds: float) -> tuple[TableModel, list[str]]:
-        """A model of some rows, and what was warned about on the way."""
-        model = limited(self.blank, max(seconds, _LEAST_SECONDS) if np.isfinite(seconds) else None)
-        X = self.X if len(train) == len(self.y) else data.take(self.X, train)
-        with warnings.catch_warnings(record=True) as said:
-            model.fit(X, self.y[train])
-        return model, [str(warning.message) for warning in said]
+        return _fitted(self.blank, self.X, self.y, train, seconds)
 
     def _refit_seconds(self, found: _Judged) -> float:
         """How long the machine that a search has found takes on all rows, about."""
@@ -218,6 +215,28 @@ class Fitting:
 
 def _report(estimator: Model, name: str, default: Any) -> Any:
     return getattr(getattr(estimator, "report_", None), name, default)
+
+
+def searched(
+    blank: TableModel, X: Any, y: np.ndarray, seconds: float, split: tuple[np.ndarray, np.ndarray]
+) -> _Judged:
+    """A search on the first rows of a split, and its predictions for the others."""
+    (train, test), began = split, now()
+    model, said = _fitted(blank, X, y, train, seconds)
+    taken = now() - began
+    predictions = model.predict(data.take(X, test))
+    return _Judged(model, test, predictions, Effort.of(model, len(train)), taken, said)
+
+
+def _fitted(
+    blank: TableModel, X: Any, y: np.ndarray, train: np.ndarray, seconds: float
+) -> tuple[TableModel, list[str]]:
+    """A model of some rows, and what was warned about on the way."""
+    model = limited(blank, max(seconds, _LEAST_SECONDS) if np.isfinite(seconds) else None)
+    X = X if len(train) == len(y) else data.take(X, train)
+    with warnings.catch_warnings(record=True) as said:
+        model.fit(X, y[train])
+    return model, [str(warning.message) for warning in said]
 
 
 def limited(blank: TableModel, seconds: float | None) -> TableModel:

@@ -35,8 +35,8 @@ _NUMBERS_AT_ONCE = 2**22
 class Opened:
     """The columns of a table as arrays on disk, read by the system as they are needed."""
 
-    #: (n, d) float32 or float64, checked: every value is finite
-    points: np.ndarray
+    #: (n, d) float32 or float64, checked: every value is finite; an array, or rows on a cluster
+    points: Any
     #: of the columns of the points; None where the file has no names
     names: tuple[str, ...] | None
     #: (n,) the column of targets, if one was named

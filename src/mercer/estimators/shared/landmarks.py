@@ -22,19 +22,20 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.cluster import DaskRows
+from mercer.cluster.client import require_worker_memory
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.estimators.shared.origin import rounding_of
 from mercer.expansion import Expansion
-from mercer.gram.blocks import RowBlocks
+from mercer.gram.blocks import RowBlocks, groups_of
 from mercer.gram.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import Parameter, fixed
 from mercer.report import Method, Plan, TraceError, note
-from mercer.runtime.config import config, memory_budget, settings, thread_count
+from mercer.runtime.config import config, format_bytes, memory_budget, settings, thread_count
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.basis import independent
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
@@ -260,16 +261,37 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
         flops += squares * n * float(M) ** 2
     how = "eigenvalues of the features" if squares else "conjugate gradients"
     rows = f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored"
+    elsewhere = on_cluster(X, M, n_outputs)
     return Plan(
         f"{how} on {M:,} landmarks",
         n,
         int(memory),
         flops,
-        (why, rows),
+        (why, rows, *([] if elsewhere is None else elsewhere[1])),
         iterative=not squares,
         method=Method.LANDMARKS,
         landmarks=M,
     )
+
+
+def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | None:
+    """The bytes that each thread of a worker takes, and what the plan says of a cluster; None without one."""
+    client = X.client if isinstance(X, DaskRows) else settings().cluster
+    if client is None:
+        return None
+    n = data.n_points(X)
+    row = X.shape[1] * X.dtype.itemsize if hasattr(X, "dtype") else 100
+    item, tasks = np.dtype(settings().dtype).itemsize, len(groups_of(n, M))
+    sums = 8 * M * n_outputs
+    # Landmarks as they came and centred, and four blocks of kernel values; T, its copy and the square beside.
+    worker = 2 * M * row + -(-n // tasks) * row + 4 * item * 2**20 + 3 * 8 * M * M + item * min(2**22, n * M)
+    words = (
+        f"a worker holds {format_bytes(worker)} for each of its threads at most, and rows where these are "
+        f"sent, {format_bytes(n * row)} in all",
+        f"a pass sends {format_bytes(item * M * n_outputs)} to every worker and {format_bytes(sums)} back "
+        f"from each of {tasks:,} tasks; targets, weights and values take {format_bytes(8 * n)} each",
+    )
+    return worker, words
 
 
 class Restricted:
@@ -283,6 +305,9 @@ class Restricted:
         kept, basis = independent(own, settings().dtype)
         if len(kept) < len(own):
             note(f"{len(kept):,} of {len(own):,} landmarks are used: the others are combinations of these")
+        elsewhere = on_cluster(X, len(kept), 1)
+        if elsewhere is not None:
+            require_worker_memory(X.client if isinstance(X, DaskRows) else settings().cluster, elsewhere[0])
         self.kernel, self.X = kernel, X
         #: which of the landmarks are used, in the order of ``points``
         self.kept, self.n_landmarks = kept, len(own)

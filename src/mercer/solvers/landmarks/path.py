@@ -88,7 +88,8 @@ class RestrictedPath:
         count, targets = len(alphas), self.Y.shape[1]
         D = 1 / (self.values[:, None] + alphas)  # (M, P)
         C = (D[:, :, None] * self.right[:, None, :]).reshape(len(D), -1)  # (M, P t)
-        inner = Scores(*self._common(C, D), self.weight / self.total, scoring == "squared")
+        common, share = self._common(C, D), self.weight / self.total
+        inner = Scores(**common, share=share, is_squared=scoring == "squared")
         return self._pass(inner, count * targets).reshape(count, targets)
 
     def left_out(self, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (t,) → (n, t), (n, t)
@@ -99,7 +100,7 @@ class RestrictedPath:
         def each(rows: slice, found: tuple[np.ndarray, np.ndarray]) -> None:
             fitted[rows], errors[rows] = found[0] + self.centre, found[1]
 
-        self._pass(LeftOut(*self._common(D * self.right, D)), 1, each)
+        self._pass(LeftOut(**self._common(D * self.right, D)), 1, each)
         return fitted, errors
 
     # --- parts of these ------------------------------------------------------------------------------------
@@ -108,10 +109,17 @@ class RestrictedPath:
         w = self.Q @ rotated
         return self.features.basis.coefficients(w), self.centre - self.mean @ w
 
-    def _common(self, C: np.ndarray, D: np.ndarray) -> tuple[Any, ...]:
+    def _common(self, C: np.ndarray, D: np.ndarray) -> dict[str, Any]:
         """What both ways of looking at the errors left out begin with."""
-        ones = 1 / self.total if self.features.fit_intercept else 0.0
-        return self.Y, self.weight / self.copies, self.mean @ self.Q, C, D, ones, _LEAST_FREE
+        return {
+            "Y": self.Y,
+            "ratio": self.weight / self.copies,
+            "centre": self.mean @ self.Q,
+            "C": C,
+            "D": D,
+            "ones": 1 / self.total if self.features.fit_intercept else 0.0,
+            "least": _LEAST_FREE,
+        }
 
     def _pass(self, inner: LeftOut, numbers: int, each: Any = None) -> np.ndarray:
         """The sums of what ``inner`` gives for the rows and their Qᵀφ."""

@@ -49,7 +49,7 @@ def restricted_ridge(
     sums = features.adjoint(np.hstack([W * Y, W]))
     right, of_ones = sums[:, :-1], sums[:M, -1:]
     length = (W * Y**2).sum(axis=0)
-    F = np.zeros(Y.shape)
+    F: np.ndarray = np.zeros(Y.shape)
 
     def product(U: np.ndarray) -> np.ndarray:
         # The last product of all columns is that with the solution.

@@ -1,0 +1,96 @@
+"""A cluster of three processes on this machine, ways to kill some of it, and a limit of time for tests."""
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import dask
+import numpy as np
+import pytest
+from dask.distributed import Client, LocalCluster
+
+#: seconds after which a test that hangs is ended
+LIMIT = 60
+
+
+@pytest.fixture(autouse=True)
+def bounded():
+    """A test that waits for ever fails instead."""
+
+    def late(number, frame):
+        raise TimeoutError(f"the test took more than {LIMIT} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(LIMIT)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session")
+def three():
+    """LocalCluster of three worker processes; those that are killed come again."""
+    with (
+        dask.config.set({"distributed.worker.daemon": False}),
+        LocalCluster(
+            n_workers=3, processes=True, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+        ) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def client(three):
+    """A client of three workers, which is the active one; it leaves no task behind."""
+    three.scale(3)
+    with Client(three) as client:
+        client.wait_for_workers(3)
+        yield client
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(12_000, 4))
+    return X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=len(X))
+
+
+def kill(nanny):
+    os.kill(nanny.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def killing(three):
+    """``with killing("mercer-pass", 2) as dead``: so many workers are killed while such a task runs."""
+
+    @contextmanager
+    def run(prefix, count=1):
+        dead, over = [], threading.Event()
+
+        def watch():
+            while not over.is_set() and not dead:
+                busy = {
+                    address
+                    for address, worker in list(three.scheduler.workers.items())
+                    for task in list(worker.processing)
+                    if prefix in str(task.key)
+                }
+                if busy:
+                    nannies = [n for n in three.workers.values() if n.worker_address and n.pid]
+                    nannies.sort(key=lambda nanny: nanny.worker_address not in busy)
+                    for nanny in nannies[:count]:
+                        kill(nanny)
+                        dead.append(nanny.worker_address)
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield dead
+        finally:
+            over.set()
+            thread.join()
+
+    return run

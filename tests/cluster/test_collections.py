@@ -1,0 +1,158 @@
+"""Dask arrays and frames as points: what Dask leaves open is settled, or refused in a sentence."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import SVC, Gaussian, Gram, KernelLogisticRegression, KernelRidge, Landmarks, Spectrum, config
+from mercer.errors import InputError, InputTypeError, MemoryBudgetError
+
+
+def model(**options):
+    return KernelRidge(alpha=0.1, landmarks=50, **options)
+
+
+@pytest.fixture
+def few(data):
+    return data[0][:2000], data[1][:2000]
+
+
+@pytest.fixture
+def frame(few):
+    X, y = few
+    return dd.from_pandas(pd.DataFrame(X, columns=list("abcd")).assign(y=y, name="x"), npartitions=3)
+
+
+def test_unknown_sizes_and_other_types_are_put_right(client, few):
+    X, y = few
+    alone = model().fit(X.astype(np.float32), y)
+    points = da.from_array(X.astype(np.float32), chunks=(300, 2))
+    found = model().fit(points[points[:, 0] > -100], da.from_array(y[:, None], chunks=(77, 1)))
+    assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
+    whole = np.round(X * 10).astype(np.int32)
+    alone, found = model().fit(whole, y), model().fit(da.from_array(whole), y)
+    assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
+
+
+def test_weights_of_zero_and_words_for_parameters(client, few):
+    X, y = few
+    weight = np.r_[np.zeros(500), np.ones(1500)]
+    alone = model(gamma="scale").fit(X, y, sample_weight=weight)
+    found = model(gamma="scale").fit(da.from_array(X, chunks=(333, 4)), y, sample_weight=weight)
+    assert alone.kernel_ == found.kernel_
+    assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
+
+
+def test_a_frame_by_the_names_of_its_columns(client, few, frame):
+    X, y = few
+    table = frame[list("abcdy")]
+    alone = model().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    found = model().fit(table, "y")
+    assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
+    assert list(found.feature_names_in_) == list("abcd")
+    lazy = found.predict(table)  # which has one column more, and may have them in another order
+    assert isinstance(lazy, da.Array)
+    assert lazy.compute() == pytest.approx(found.predict(pd.DataFrame(X, columns=list("abcd"))), rel=1e-12)
+    with pytest.raises(InputError, match="X has no column 'a', which the model was fitted with"):
+        found.predict(table[["b", "c", "d"]])
+    with pytest.raises(InputTypeError, match=r"column 'name' of X must hold numbers, got .*: turn it"):
+        model().fit(frame, "y")
+    with pytest.raises(InputError, match="X has no column 'z': it has 'a'"):
+        model().fit(frame, "z")
+
+
+def test_predictions_are_lazy_and_of_the_same_chunks(client, few):
+    X, y = few
+    points = da.from_array(X, chunks=(700, 2))
+    found = KernelLogisticRegression(landmarks=30).fit(points, np.digitize(y, [-0.5, 0.5]))
+    for name, width in (("predict", None), ("predict_proba", 3), ("decision_function", 3)):
+        lazy = getattr(found, name)(points)
+        assert isinstance(lazy, da.Array) and lazy.chunks[0] == (700, 700, 600)
+        assert lazy.shape == (2000,) if width is None else (2000, width)
+        parts = [getattr(found, name)(X[i : i + 700]) for i in range(0, 2000, 700)]
+        assert np.array_equal(lazy.compute(), np.concatenate(parts))
+        assert lazy.dtype == parts[0].dtype
+    assert found.score(points, np.digitize(y, [-0.5, 0.5])) > 0.8
+
+
+def test_a_gram_of_dask_rows_multiplies_there(client, few, monkeypatch):
+    from mercer.gram import spread
+
+    monkeypatch.setattr(spread, "_SLAB", 700)
+    X, y = few
+    points, Z, k = da.from_array(X, chunks=(600, 4)), X[:9], Gaussian(1.5)
+    K, exact = Gram(k, points), Gram(k, X).dense()
+    near = {"rtol": 1e-11, "atol": 1e-11}
+    assert K.shape == (2000, 2000)
+    np.testing.assert_allclose(K @ y, exact @ y, **near)
+    np.testing.assert_allclose(Gram(k, points, Z) @ np.eye(9), exact[:, :9], **near)
+    np.testing.assert_allclose(K.block([5, 2], [7]), exact[[5, 2]][:, [7]], **near)
+    np.testing.assert_allclose(K.rows([3, 1]), exact[[3, 1]], **near)
+    assert K.diag() == pytest.approx(np.ones(2000))
+    np.testing.assert_allclose(K.dense(), exact, **near)
+    with pytest.raises(InputError, match="K is 2000 × 2000: it multiplies real vectors of length 2000"):
+        K @ y[:5]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda X: X[:, 0], InputError, "X must be 2-D, one row per point, got a Dask array of 1 dimensions"),
+        (lambda X: X.astype(str), InputTypeError, "X must be made of NumPy arrays of numbers, got chunks of"),
+        (lambda X: X[:0], InputError, "X has no rows"),
+        (lambda X: X[:-1], InputError, "X has 1,999 rows and y has 2,000: pass one entry per row"),
+        (lambda X: da.where(X > 3, np.nan, X), InputError, "X contains NaN or inf in .* the first at row"),
+    ],
+)
+def test_what_is_refused_in_a_sentence(client, few, make, error, words):
+    X, y = few
+    with pytest.raises(error, match=words):
+        model().fit(make(da.from_array(X, chunks=(500, 2))), y)
+
+
+def test_objects_are_no_columns(client, few):
+    with pytest.raises(InputTypeError, match="a Array of Dask holds columns of numbers, and this kernel"):
+        KernelRidge(kernel=Spectrum(2)).fit(da.from_array(few[0]), few[1])
+
+
+def test_the_exact_problem_brings_points_here_if_they_fit(client, few):
+    X, y = few
+    points = da.from_array(X, chunks=(500, 4))
+    assert np.array_equal(
+        SVC().fit(X, y > 0).expansion_.coef, SVC().fit(points, da.from_array(y > 0)).expansion_.coef
+    )
+    with config(memory="20kB"), pytest.raises(MemoryBudgetError, match="pass landmarks=…, with which rows"):
+        SVC().fit(points, y > 0)
+
+
+def test_without_a_client_points_come_here(few):
+    X, y = few
+    alone = model().fit(X, y)
+    found = model().fit(da.from_array(X, chunks=(500, 4)), da.from_array(y))
+    assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
+
+
+def test_a_checkpoint_knows_its_rows_whatever_their_chunks(client, few, tmp_path):
+    X, y = few
+
+    def resumed(name, first, second):
+        options = {"checkpoint": tmp_path / name, "kernel": Gaussian(1.0)}
+        with pytest.warns(UserWarning, match="did not converge"):
+            model(**options, max_iter=2).fit(first, y)
+        return model(**options, resume=True).fit(second, y).expansion_.coef
+
+    found = resumed("there", da.from_array(X, chunks=(500, 4)), da.from_array(X, chunks=(311, 2)))
+    assert np.array_equal(found, resumed("here", X, X))
+    options = {"checkpoint": tmp_path / "there", "kernel": Gaussian(1.0)}
+    other = X.copy()
+    other[3, 1] += 1e-9
+    with pytest.raises(InputError, match="is the checkpoint of another fit"):
+        model(**options, resume=True).fit(da.from_array(other, chunks=(311, 2)), y)
+
+
+def test_the_plan_says_what_a_cluster_holds_and_sends(client, few):
+    X, _ = few
+    text = str(KernelRidge(landmarks=Landmarks(50)).plan(da.from_array(X, chunks=(500, 4))))
+    assert "a worker holds" in text and "a pass sends" in text

@@ -1,0 +1,221 @@
+"""Workers die, blocks fail, the scheduler goes, Ctrl-C comes: the same bits, or a sentence."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from dask.distributed import Client
+
+from mercer import Gaussian, KernelRidge, config
+from mercer.cluster import DaskRows
+from mercer.errors import ClusterError
+from mercer.gram.blocks import RowBlocks
+from mercer.solvers import control
+
+
+def model(**options):
+    return KernelRidge(kernel=Gaussian(1.0), alpha=0.1, landmarks=300, **options)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(12_000, 4))
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=len(X))
+    return model().fit(X, y)
+
+
+def same(one, other):
+    assert np.array_equal(one.expansion_.coef, other.expansion_.coef)
+    assert one.report_.gap == other.report_.gap
+
+
+@pytest.mark.parametrize("phase", ["mercer-square", "mercer-pass", "mercer-diagonal"])
+def test_a_worker_that_dies_costs_nothing_but_time(client, killing, data, alone, phase):
+    X, y = data
+    with config(cluster=client), killing(phase) as dead:
+        found = model().fit(X, y)
+    assert dead
+    same(alone, found)
+
+
+def test_all_workers_but_one_die_in_a_pass(client, killing, data, alone):
+    X, y = data
+    with killing("mercer-pass", 2) as dead:
+        found = model().fit(da.from_array(X, chunks=(1000, 4)), y)
+    assert len(dead) == 2
+    same(alone, found)
+
+
+def test_a_worker_that_dies_while_landmarks_are_taken(client, three, data, alone, monkeypatch):
+    """The rows lie on the workers; one dies just before they are asked for."""
+    X, y = data
+    points = da.from_array(X, chunks=(1000, 4)).persist()
+    bring, dead = DaskRows.__getitem__, []
+
+    def dying(self, index):
+        if not dead and len(np.arange(len(X))[index]) == 300:  # the landmarks
+            nanny = next(n for n in three.workers.values() if n.worker_address and n.pid)
+            os.kill(nanny.pid, signal.SIGKILL)
+            dead.append(nanny)
+        return bring(self, index)
+
+    monkeypatch.setattr(DaskRows, "__getitem__", dying)
+    found = model().fit(points, y)
+    assert dead
+    same(alone, found)
+
+
+def test_a_worker_that_dies_while_predictions_are_computed(client, killing, data, alone):
+    X, _ = data
+    expected = np.concatenate([alone.predict(X[i : i + 500]) for i in range(0, len(X), 500)])
+    lazy = alone.predict(da.from_array(X, chunks=(500, 4)))
+    with killing("mercer-predict") as dead:
+        found = lazy.compute()
+    assert dead and np.array_equal(found, expected)
+
+
+def test_a_worker_may_come_late(client, three, data, alone):
+    X, y = data
+    three.scale(1)
+
+    def tell(event):
+        if event["done"] == 2:
+            three.scale(3)
+
+    with config(cluster=client):
+        same(alone, model(progress=tell).fit(X, y))
+
+
+# --- what cannot be mended -------------------------------------------------------------------------------
+
+
+def failing(fail):
+    """An inner function that fails at row 5000."""
+
+    class Inner:
+        def __init__(self, start, stop):
+            self.start, self.stop = start, stop
+
+        def __call__(self, rows, F):
+            if self.start + rows.start <= 5000 < self.start + rows.stop:
+                fail()
+            return F, 0.0
+
+        def part(self, rows):
+            return Inner(rows.start, rows.stop)
+
+    return Inner(0, 0)
+
+
+def test_a_block_that_always_fails_is_named_with_its_cause(client, data):
+    def fail():
+        raise ZeroDivisionError("poisoned")
+
+    X, _ = data
+    words = r"block 1 of pass 1, rows 4,096 to 8,191, failed on the cluster: ZeroDivisionError: poisoned"
+    with config(cluster=client), pytest.raises(ClusterError, match=words):
+        RowBlocks(Gaussian(1.0), X, X[:50]).pass_over(np.ones((50, 1)), failing(fail))
+
+
+def test_a_block_that_kills_every_worker_is_named(client, three, data, monkeypatch):
+    X, _ = data
+    monkeypatch.setattr(three.scheduler, "allowed_failures", 0)
+    words = "block 1 of pass 1, .* was lost with every worker that computed it, 2 times over"
+    with (
+        config(cluster=client),
+        dask.config.set({"mercer.sendings": 1}),
+        pytest.raises(ClusterError, match=words),
+    ):
+        RowBlocks(Gaussian(1.0), X, X[:50]).pass_over(np.ones((50, 1)), failing(lambda: os._exit(1)))
+
+
+def test_a_cluster_without_workers_is_given_up(client, three, data):
+    X, _ = data
+    three.scale(0)
+    while client.nthreads():
+        time.sleep(0.05)
+    impatient = dask.config.set({"mercer.workers-timeout": 1})
+    words = "no worker for 1 s: start some"
+    with config(cluster=client), impatient, pytest.raises(ClusterError, match=words):
+        RowBlocks(Gaussian(1.0), X, X[:50]).diag()
+
+
+def test_an_interrupted_client_leaves_no_task_behind(client, three, data):
+    def slow():
+        time.sleep(30)
+
+    X, _ = data
+
+    def interrupt():
+        while not any("mercer-pass" in str(key) for key in list(three.scheduler.tasks)):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    with config(cluster=client):
+        K = RowBlocks(Gaussian(1.0), X, X[:50])
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            K.pass_over(np.ones((50, 1)), failing(slow))
+    thread.join()
+    assert not [key for key in three.scheduler.tasks if "mercer-pass" in str(key)]
+    del K
+    gc.collect()
+    while any("mercer" in str(key) for key in list(three.scheduler.tasks)):
+        time.sleep(0.05)
+
+
+def started(folder, name):
+    """A scheduler and a worker in processes of their own, and where the scheduler is."""
+    place = folder / name
+    common = ["--scheduler-file", str(place), "--no-dashboard"]
+    run = [sys.executable, "-m", "distributed.cli"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = subprocess.Popen(
+        [*run[:2], "distributed.cli.dask_scheduler", *common, "--host", "127.0.0.1", "--port", "0"], **quiet
+    )
+    worker = subprocess.Popen(
+        [*run[:2], "distributed.cli.dask_worker", *common, "--host", "127.0.0.1", "--nthreads", "1",
+         "--no-nanny", "--death-timeout", "5"], **quiet
+    )  # fmt: skip
+    while not place.exists():
+        time.sleep(0.05)
+    return scheduler, worker, str(place)
+
+
+def test_without_its_scheduler_a_fit_ends_and_goes_on_elsewhere(tmp_path, data, alone, monkeypatch):
+    monkeypatch.setattr(control, "_EVERY", 0.0)
+    X, y = data
+    options = {"checkpoint": tmp_path / "state"}
+    scheduler, worker, place = started(tmp_path, "first")
+
+    def tell(event):
+        if event["done"] == 3:
+            scheduler.kill()
+
+    try:
+        with Client(scheduler_file=place, timeout=20, set_as_default=False) as client, config(cluster=client):
+            with pytest.raises(ClusterError, match=r"connection to the scheduler .* is lost.* resume=True"):
+                model(**options, progress=tell).fit(X, y)
+            client._timeout = 0.1  # Nobody waits for it to come back.
+    finally:
+        scheduler.kill(), worker.kill()
+    scheduler, worker, place = started(tmp_path, "second")
+    events = []
+    try:
+        with Client(scheduler_file=place, timeout=20, set_as_default=False) as client, config(cluster=client):
+            found = model(**options, resume=True, progress=events.append).fit(X, y)
+    finally:
+        scheduler.kill(), worker.kill()
+    assert next(event["done"] for event in events if event["done"]) >= 3
+    same(alone, found)

@@ -1,0 +1,117 @@
+"""The same bits whoever computes the blocks: threads, one worker or three; from arrays, files or chunks."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from mercer import (
+    DataSource,
+    Gaussian,
+    KernelLogisticRegression,
+    KernelMachineRegressor,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeCV,
+    Landmarks,
+    config,
+)
+from mercer.gram.blocks import RowBlocks
+
+
+def same(one, other):
+    assert one.kernel_ == other.kernel_
+    for name in ("anchors", "coef", "intercept"):
+        assert np.array_equal(getattr(one.expansion_, name), getattr(other.expansion_, name)), name
+
+
+LEARNERS = {
+    "ridge": lambda: KernelRidge(alpha=0.1, landmarks=150),
+    "pivoted": lambda: KernelRidge(alpha=0.1, landmarks=Landmarks(60, "pivoted")),
+    "logistic": lambda: KernelLogisticRegression(kernel=Gaussian(2.0), landmarks=60),
+    "kinks": lambda: KernelMachineRegressor(loss="absolute", kernel=Gaussian(2.0), landmarks=30, tol=1e-3),
+    "path": lambda: KernelRidgeCV(kernel=Gaussian("median"), landmarks=80),
+    "components": lambda: KernelPCA(3, kernel=Gaussian(2.0), landmarks=80),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_on_a_dask_array_is_that_on_one_machine(client, data, name):
+    """Chunks of odd sizes, of columns too, and targets chunked in another way."""
+    X, y = data
+    y = np.digitize(y, [-0.5, 0.5]) if name == "logistic" else y
+    alone = LEARNERS[name]().fit(X, y)
+    same(alone, LEARNERS[name]().fit(da.from_array(X, chunks=(1777, 3)), da.from_array(y, chunks=999)))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_any_number_of_workers(client, three, data, workers):
+    X, y = data
+    alone = LEARNERS["ridge"]().fit(X, y)
+    three.scale(workers)
+    with config(cluster=client):
+        same(alone, LEARNERS["ridge"]().fit(X, y))
+
+
+def test_every_verb(client, rng):
+    X, V, weight = rng.normal(size=(9000, 3)), rng.normal(size=(400, 2)), rng.uniform(size=9000)
+
+    class Cube:
+        def __call__(self, rows, F):
+            return F**3, np.array([F.sum(), weight_of[rows] @ F[:, 0]]), F[:1]
+
+        def part(self, rows):
+            part = Part()
+            part.weight = weight[rows]
+            return part
+
+    class Part:
+        def __call__(self, rows, F):
+            return F**3, np.array([F.sum(), self.weight[rows] @ F[:, 0]]), F[:1]
+
+    weight_of = weight
+
+    def everything():
+        K, kept = RowBlocks(Gaussian(1.0), X, X[:400]), {}
+        rows = np.arange(0, 9000, 2)
+        total, sums = K.pass_over(V, Cube(), 2, each=lambda rows, first: kept.update({rows.start: first}))
+        first = np.concatenate([kept[start] for start in sorted(kept)])
+        some, rough = K.some(rows).values(V), K.rough().values(V)
+        squares = [
+            np.tril(found) if found.ndim == 2 else found
+            for found in (*K.square(weight), *K.square(weight, rows))
+        ]
+        return [total, sums, first, some, rough, K.adjoint(V[:1] * X[:, :2]), K.diag(), *squares]
+
+    alone = everything()
+    with config(cluster=client):
+        for one, other in zip(alone, everything(), strict=True):
+            assert np.array_equal(one, other)
+
+
+def test_workers_read_a_table_in_a_file_themselves(client, data, tmp_path):
+    X, y = data
+    np.save(tmp_path / "points.npy", X)
+    source = DataSource(tmp_path / "points.npy")
+    alone = LEARNERS["ridge"]().fit(source, y)
+    with config(cluster=client):
+        K = RowBlocks(Gaussian(1.0), source.open().points, X[:5])
+        assert K._spread._file is not None
+        same(alone, LEARNERS["ridge"]().fit(source, y))
+
+
+def test_objects_and_sparse_rows_travel_too(client, rng):
+    from scipy import sparse
+
+    from mercer import Linear, Spectrum
+
+    words = ["".join(rng.choice(list("abc"), size=6)) for _ in range(300)]
+    rows = sparse.random_array((300, 20), density=0.2, rng=rng, format="csr")
+    for kernel, X in ((Spectrum(2), words), (Linear(), rows)):
+        alone = RowBlocks(kernel, X, X[:7]).values(np.ones((7, 1)))
+        with config(cluster=client):
+            assert np.array_equal(RowBlocks(kernel, X, X[:7]).values(np.ones((7, 1))), alone)
+
+
+def test_an_active_client_alone_leaves_arrays_to_our_threads(client, data):
+    X, _ = data
+    assert RowBlocks(Gaussian(1.0), X, X[:5])._spread is None
