@@ -24,7 +24,7 @@ def test_a_trial_that_fails_is_named(client):
     def divide(a, b):
         return a / b
 
-    with config(cluster=client), pytest.raises(ClusterError, match="block 1 of halves .*ZeroDivisionError"):
+    with config(cluster=client), pytest.raises(ClusterError, match=r"block 1 of halves .*ZeroDivisionError"):
         each("halves", divide, (1,), [2, 0])
 
 

@@ -308,11 +308,9 @@ class Run:
         self.send([g])
 
     def where(self, g: int) -> str:
-        place, own = self.arguments(g)
-        rows = (
-            f"rows {place[0]:,} to {place[1] - 1:,}" if isinstance(place, tuple) else f"{own[0][-1][1]} rows"
-        )
-        return f"block {g} of {self.name.replace('-', ' ')}, {rows},"
+        place, _ = self.arguments(g)
+        rows = f", rows {place[0]:,} to {place[1] - 1:,}," if isinstance(place, tuple) else ""
+        return f"block {g} of {self.name.replace('-', ' ')}{rows}"
 
     def look(self) -> None:
         """Whether there is still somebody to wait for."""
