@@ -35,7 +35,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     X, V = rng.normal(size=(ROWS, COLUMNS)), rng.normal(size=(LANDMARKS, 1))
     Z, kernel, inner = X[:LANDMARKS].copy(), Gaussian(3.0), Weighted(np.ones((ROWS, 1)))
-    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
     with LocalCluster(**local) as cluster, Client(cluster) as client:
         with config(threads=2):
             threads = RowBlocks(kernel, X, Z)

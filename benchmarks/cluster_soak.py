@@ -46,7 +46,7 @@ def main() -> None:
     local = {
         "n_workers": options.workers,
         "threads_per_worker": 1,
-        "dashboard_address": None,
+        "dashboard_address": "127.0.0.1:0",
         "host": "127.0.0.1",
     }
     with LocalCluster(**local) as cluster, Client(cluster) as client, config(cluster=client):
@@ -54,8 +54,10 @@ def main() -> None:
         def kill() -> None:
             nonlocal deaths
             while not over.wait(options.every):
-                alive = [nanny for nanny in cluster.workers.values() if nanny.pid]
-                if alive:
+                # A nanny whose process dies while it starts gives up: only workers that have begun are killed.
+                nannies = list(cluster.workers.values())
+                alive = [nanny for nanny in nannies if nanny.worker_address in cluster.scheduler.workers]
+                if len(alive) > 1:
                     os.kill(alive[deaths % len(alive)].pid, signal.SIGKILL)
                     deaths += 1
 

@@ -35,7 +35,11 @@ def three():
     with (
         dask.config.set({"distributed.worker.daemon": False}),
         LocalCluster(
-            n_workers=3, processes=True, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+            n_workers=3,
+            processes=True,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            host="127.0.0.1",
         ) as cluster,
     ):
         yield cluster
