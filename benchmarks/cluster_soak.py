@@ -54,7 +54,7 @@ def main() -> None:
         def kill() -> None:
             nonlocal deaths
             while not over.wait(options.every):
-                # A nanny whose process dies while it starts gives up: only workers that have begun are killed.
+                # A nanny whose process dies while it starts gives up: only those that have begun are killed.
                 nannies = list(cluster.workers.values())
                 alive = [nanny for nanny in nannies if nanny.worker_address in cluster.scheduler.workers]
                 if len(alive) > 1:
