@@ -205,7 +205,7 @@ def test_the_lowest_versions_are_those_that_are_tested(project):
     """Every minimum of what the tests install is a line of constraints-lowest.txt, and the reverse."""
     extras = project["project"]["optional-dependencies"]
     wanted = [*project["project"]["dependencies"], *extras["test"], *extras["cli"], *extras["models"]]
-    wanted = [Requirement(text) for text in [*wanted, *extras["plot"], *extras["mail"]]]
+    wanted = [Requirement(text) for text in [*wanted, *extras["plot"], *extras["mail"], *extras["dask"]]]
     declared = {
         (requirement.name, Version(lowest.version))
         for requirement in wanted
