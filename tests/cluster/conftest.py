@@ -50,7 +50,12 @@ def client(three):
     """A client of three workers, which is the active one; it leaves no task behind."""
     three.scale(3)
     with Client(three) as client:
-        client.wait_for_workers(3)
+        try:
+            client.wait_for_workers(3, timeout=20)
+        except TimeoutError:  # A nanny gives up when its worker is killed while it starts: all begin anew.
+            three.scale(0)
+            three.scale(3)
+            client.wait_for_workers(3, timeout=60)
         yield client
 
 
