@@ -18,7 +18,7 @@ BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-torch test-lowest test-newest coverage lint types bench docs clean distclean
+.PHONY: help demo test test-torch test-cluster test-lowest test-newest coverage lint types bench docs clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test: $(VENV)/.installed-$(EXTRAS) ## tests and doctests (PYTEST_ARGS=--full for
 # Each of these has an environment of its own: what it installs cannot hide what another one lacks.
 test-torch: ## the tests that need PyTorch
 	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch --full $(PYTEST_ARGS)"
+
+test-cluster: ## the tests that need Dask, one after the other: they start and kill processes
+	$(MAKE) test VENV=.venv-cluster EXTRAS=test,dask WORKERS=0 PYTEST_ARGS="-m cluster --full $(PYTEST_ARGS)"
 
 test-lowest: ## the tests with the lowest versions that pyproject.toml allows
 	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt

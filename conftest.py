@@ -13,13 +13,14 @@ import pytest
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn's check of array-API input runs only then
 
 HOMES = {
-    "torch": "src/mercer/gram/backends/torch.py",
-    "skops": "src/mercer/persist/__init__.py",
-    "polars": "src/mercer/tables",
-    "typer": "src/mercer/cli",
+    "torch": ["src/mercer/gram/backends/torch.py"],
+    "dask": ["src/mercer/cluster", "tests/cluster"],
+    "skops": ["src/mercer/persist/__init__.py"],
+    "polars": ["src/mercer/tables"],
+    "typer": ["src/mercer/cli"],
 }
 
-collect_ignore = [path for library, path in HOMES.items() if find_spec(library) is None]
+collect_ignore = [path for library, paths in HOMES.items() if find_spec(library) is None for path in paths]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -52,8 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give the marks ``torch`` and ``full``, and leave out what has its own run."""
+    """Give the marks ``torch``, ``cluster`` and ``full``, and leave out what has its own run."""
     mark_torch(items)
+    mark_cluster(items)
     if find_spec("torch") is None:
         leave_out("torch", config, items)  # each would be skipped
     mark_full(items)
@@ -75,6 +77,13 @@ def mark_torch(items: list[pytest.Item]) -> None:
         is_backend = any(isinstance(value, str) and value == "torch" for value in parameters(item).values())
         if is_backend or "torch" in item.nodeid.split("[")[0]:
             item.add_marker("torch")
+
+
+def mark_cluster(items: list[pytest.Item]) -> None:
+    """A test of a folder ``cluster`` carries that mark: `make test-cluster` runs these and no others."""
+    for item in items:
+        if "cluster" in item.path.parts:
+            item.add_marker("cluster")
 
 
 def mark_full(items: list[pytest.Item]) -> None:

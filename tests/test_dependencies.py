@@ -14,8 +14,8 @@ from mercer.runtime import versions
 ROOT = Path(__file__).resolve().parent.parent
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 CODE = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "src").rglob("*.py"))]
-#: Libraries that have an environment and a make target of their own; tests use them where they are there.
-APART = {"torch": "test-torch"}
+#: Libraries with an extra, an environment and a make target of their own; tests use them where they are.
+APART = {"torch": "test-torch", "dask": "test-cluster"}
 
 
 def declared(*extras):
@@ -70,7 +70,11 @@ def examples(path):
 
 
 def is_apart(path, module):
-    return module in APART and (path.is_relative_to(ROOT / "tests") or path.stem == module)
+    return module in APART and (
+        path.is_relative_to(ROOT / "tests")
+        or module == path.stem
+        or path.is_relative_to(ROOT / "src/mercer/cluster")
+    )
 
 
 def undeclared(path, source, extra):
@@ -112,7 +116,7 @@ def test_what_is_apart_has_a_target_that_ci_runs():
     for library, target in APART.items():
         assert f"\n{target}:" in (ROOT / "Makefile").read_text("utf-8")
         assert f"\nmake {target}\n" in (ROOT / ".ci/run").read_text("utf-8")
-        assert library in declared("torch") and library not in declared("test")
+        assert library in declared(library) and library not in declared("test")
 
 
 def test_ci_runs_what_is_left_out_once_and_tells_where_time_goes():
