@@ -362,6 +362,16 @@ def test_require_memory():
     )
 
 
+def test_what_always_fits_is_not_asked_of_the_machine(monkeypatch):
+    monkeypatch.setattr(module.machine, "available_memory", lambda: pytest.fail("asked"))
+    require_memory(2**20, "this", "never shown")
+    with config(memory=1000), pytest.raises(MemoryBudgetError):
+        require_memory(1001, "this", "use less")
+    monkeypatch.setattr(module.machine, "available_memory", lambda: 0)  # The budget is a MiB then.
+    with pytest.raises(MemoryBudgetError):
+        require_memory(2**20 + 1, "this", "use less")
+
+
 def test_format_bytes():
     assert [format_bytes(n) for n in (1, 999, 1536, 2**50, 10**700)] == [
         "1B",

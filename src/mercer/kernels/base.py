@@ -223,8 +223,8 @@ class Kernel:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        ours, theirs = self.get_params(deep=False), other.get_params(deep=False)
-        return ours.keys() == theirs.keys() and all(same(v, theirs[n]) for n, v in ours.items())
+        ours, theirs, names = vars(self), vars(other), self._names()
+        return names == other._names() and all(same(ours[name], theirs[name]) for name in names)
 
     def __hash__(self) -> int:
         return hash((type(self), *(fingerprint(v) for v in self.get_params(deep=False).values())))
@@ -309,11 +309,11 @@ class Kernel:
 
     def is_resolved(self) -> bool:
         """Whether no parameter waits for data."""
-        words = (
-            isinstance(vars(self)[name], str) and vars(self)[name] in parameter.words
-            for name, parameter in self.parameters.items()
-        )
-        return not any(words) and all(child.is_resolved() for child in self.children().values())
+        values = vars(self)
+        for name, parameter in self.parameters.items():
+            if parameter.words and isinstance(values[name], str) and values[name] in parameter.words:
+                return False
+        return all(child.is_resolved() for child in self.children().values())
 
     def from_data(self, name: str, word: str, X: Points, weight: Weights = None) -> float:
         """The value a word stands for; see ``mercer.kernels.heuristics``."""
@@ -337,13 +337,11 @@ class Kernel:
         array([4., 0.])
         """
         from mercer.gram import Gram
-        from mercer.kernels.one_point import as_list, require_one_length, width_of
+        from mercer.kernels.one_point import as_lists
 
         if Y is None:
             return Gram(self, X, Y).dense()
-        require_one_length(self.domain, X, Y)
-        X, is_one_x = as_list(self.domain, X, width_of(self.domain, Y))
-        Y, is_one_y = as_list(self.domain, Y, width_of(self.domain, X))
+        X, Y, is_one_x, is_one_y = as_lists(self.domain, X, Y)
         K = Gram(self, X, Y).dense()
         if is_one_x and is_one_y:
             return float(K[0, 0])

@@ -7,6 +7,7 @@ r"""What the points are that a kernel takes.
 from __future__ import annotations
 
 from enum import StrEnum, auto
+from functools import cached_property
 from typing import Never
 
 from mercer.errors import InputError
@@ -28,7 +29,7 @@ class Domain(StrEnum):
     def _missing_(cls, value: object) -> Never:
         raise InputError(f"a domain is one of {', '.join(map(repr, map(str, cls)))}, got {value!r}: name one")
 
-    @property
+    @cached_property
     def is_vectors(self) -> bool:
         """Whether points are rows of numbers."""
         return self in (Domain.VECTORS, Domain.NONNEGATIVE)

@@ -18,14 +18,14 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.domain import Domain
 
-__all__ = ["as_list", "is_one_object", "require_one_length", "width_of"]
+__all__ = ["as_list", "as_lists", "is_one_object", "width_of"]
 
 
 def as_list(domain: str, X: Points, width: int | None = None) -> tuple[Any, bool]:
     """The points as a list of them, and whether X was a single one.
 
     ``width`` is the number of columns of the points on the other side; a flat list of another length is
-    left as it is, and refused as a table that is not one. `require_one_length` looks at two flat lists.
+    left as it is, and refused as a table that is not one. `as_lists` looks at two flat lists.
 
     >>> as_list("vectors", [1, 2])
     (array([[1, 2]]), True)
@@ -40,21 +40,27 @@ def as_list(domain: str, X: Points, width: int | None = None) -> tuple[Any, bool
     return ([X], True) if is_one_object(X) else (X, False)
 
 
-def require_one_length(domain: str, X: Points, Y: Points) -> None:
-    """Refuse two single vectors of different lengths.
+def as_lists(domain: str, X: Points, Y: Points) -> tuple[Any, Any, bool, bool]:
+    """Both sides as lists of points, and whether each was a single one.
 
-    >>> require_one_length("vectors", [1, 2], [1, 2, 3])
+    >>> as_lists("vectors", [1, 2], [[3, 4], [5, 6]])
+    (array([[1, 2]]), [[3, 4], [5, 6]], True, False)
+    >>> as_lists("vectors", [1, 2], [1, 2, 3])
     Traceback (most recent call last):
     mercer.errors.InputError: the two points have 2 and 3 numbers: pass points with as many numbers each
     """
-    if not Domain(domain).is_vectors:
-        return
-    x, y = _as_row(X), _as_row(Y)
-    if x is not None and y is not None and x.shape != y.shape:
-        raise InputError(
-            f"the two points have {x.shape[1]} and {y.shape[1]} numbers: "
-            "pass points with as many numbers each"
-        )
+    if Domain(domain).is_vectors:
+        x, y = _as_row(X), _as_row(Y)
+        if x is not None and y is not None:
+            if x.shape != y.shape:
+                raise InputError(
+                    f"the two points have {x.shape[1]} and {y.shape[1]} numbers: "
+                    "pass points with as many numbers each"
+                )
+            return x, y, True, True
+    X, is_one_x = as_list(domain, X, width_of(domain, Y))
+    Y, is_one_y = as_list(domain, Y, width_of(domain, X))
+    return X, Y, is_one_x, is_one_y
 
 
 def width_of(domain: str, X: Any) -> int | None:
@@ -92,5 +98,5 @@ def is_one_object(X: object) -> bool:
     """
     if isinstance(X, str | bytes | bytearray | np.generic):
         return True
-    is_list = isinstance(X, Sequence | Iterator | ValuesView) or hasattr(X, "shape")
+    is_list = hasattr(X, "shape") or isinstance(X, Sequence | Iterator | ValuesView)
     return X is not None and not is_list

@@ -160,9 +160,11 @@ def text(value: object) -> str:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values of a parameter are equal."""
+    if a is b:
+        return True
     if isinstance(a, list | tuple | np.ndarray) or isinstance(b, list | tuple | np.ndarray):
-        return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
-    return a is b or bool(np.all(a == b))
+        return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
+    return bool(np.all(a == b))
 
 
 def fingerprint(value: object) -> Any:
