@@ -12,7 +12,6 @@ them, on the mean of the right side, so that
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression
-from mercer.kernels.formula.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, Quantity, View
+from mercer.kernels.formula.pair import A, ExternalDiagonal, Mean, ParameterLeaf, PointSum, View
 from mercer.kernels.formula.program import Program
 from mercer.kernels.one_point import is_one_object
 from mercer.runtime.threads import run
@@ -40,6 +39,8 @@ _CACHED = 2**16
 _WORTH_THREADS = 2**20
 #: Numbers of the rows of a sparse matrix that are dense at a time: 32 MB.
 _DENSE_AT_ONCE = 2**22
+#: Norms or shifts of a view that has none.
+_NONE = np.empty(0)
 
 Codes = dict[Any, float]
 
@@ -53,13 +54,12 @@ class OtherGrams(NamedTuple):
     compared: Callable[[Any], Any]
 
 
-@dataclass(frozen=True)
-class ViewData:
+class ViewData(NamedTuple):
     """One view of one side."""
 
     matrix: Any  # (n, d) floats, C-contiguous, as they came; or CSR of float64, or a sequence of objects
     norms: np.ndarray  # (n,) squared norms of the centred rows, empty for objects
-    shift: np.ndarray  # (n,) what shifts a product of centred rows back
+    shift: np.ndarray  # (n,) what shifts a product of centred rows back, empty where there are no products
     centre: np.ndarray | None = None  # (d,) what is taken from every row
     columns: CommonColumns | None = None  # of CSR: which are common on the right side
 
@@ -89,8 +89,7 @@ class ViewData:
         return ViewData(data.take(self.matrix, index), norms, shift, self.centre, self.columns)
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(NamedTuple):
     """The points of one side of a Gram, ready for every view and point value of a program."""
 
     n: int
@@ -102,8 +101,7 @@ class Side:
         return Side(len(np.arange(self.n)[index]), views, np.ascontiguousarray(self.values[:, index]))
 
 
-@dataclass(frozen=True)
-class Sides:
+class Sides(NamedTuple):
     """Both sides; the same object twice when a set of points is compared with itself."""
 
     left: Side
@@ -112,15 +110,14 @@ class Sides:
 
 def check_domain(kernel: Kernel, X: Any, name: str) -> Any:
     """The raw points, checked for what the kernel says a point is."""
-    is_list = not is_one_object(X) and (hasattr(X, "shape") or hasattr(X, "__len__"))
-    if kernel.domain is Domain.ANY and not is_list:
-        raise InputTypeError(
-            f"{name} must be a table or a list of points, got {X!r}: pass one entry per point"
-        )
     if kernel.domain.is_vectors:
         return data.as_vectors(X, name)
     if kernel.domain is Domain.OBJECTS:
         return data.as_objects(X, name)
+    if is_one_object(X) or not (hasattr(X, "shape") or hasattr(X, "__len__")):
+        raise InputTypeError(
+            f"{name} must be a table or a list of points, got {X!r}: pass one entry per point"
+        )
     if data.n_points(X) == 0:
         raise InputError(f"{name} has no points: pass at least one")
     if is_sparse(X):
@@ -136,26 +133,18 @@ def prepare(program: Program, X: Any, Y: Any, others: OtherGrams, are_vectors: b
 
     def matrices(side: int, name: str) -> list[Any]:
         checked = ((X, X if Y is None else Y)[side]) if are_vectors else None
-        return [
-            _matrix(v, both[side], name, program, codes, checked)
-            for v, both in zip(program.views, seen, strict=True)
-        ]
+        return [_matrix(program, v, both[side], name, codes, checked) for v, both in enumerate(seen)]
 
     right = matrices(1, "X" if Y is None else "Y")
     left = right if Y is None else matrices(0, "X")
-    for v, view in enumerate(program.views if Y is not None else ()):
-        if _is_numeric(view, program):
+    for v, is_numeric in enumerate(program.are_numeric if Y is not None else ()):
+        if is_numeric:
             agreement.require_same_width(left[v], right[v], "X", "Y")
             if is_sparse(left[v]) != is_sparse(right[v]):
                 left[v], right[v] = (sparse.csr_array(matrix) for matrix in (left[v], right[v]))
             if left[v].dtype != right[v].dtype:
                 left[v], right[v] = left[v].astype(np.float64), right[v].astype(np.float64)
-    centres = [_centre(view, matrix, program) for view, matrix in zip(program.views, right, strict=True)]
-    columns = [
-        sort_columns(matrix) if is_sparse(matrix) and _is_numeric(view, program) else None
-        for view, matrix in zip(program.views, right, strict=True)
-    ]
-    known = list(zip(centres, columns, strict=True))
+    known = [_known(kinds, matrix) for kinds, matrix in zip(program.kinds, right, strict=True)]
     theirs = _side(program, X if Y is None else Y, right, known, 1, codes, others)
     if Y is None:
         # one set of points: one copy of its views, two sets of point values
@@ -173,10 +162,10 @@ def prepare_left(
     the other's type.
     """
     matrices: list[Any] = []
-    for view, theirs in zip(program.views, right.views, strict=True):
+    for v, (view, theirs) in enumerate(zip(program.views, right.views, strict=True)):
         if view.labels or not isinstance(theirs.matrix, np.ndarray) or not theirs.norms.size:
             return None
-        matrix = _matrix(view, view(X), "X", program, {}, X if are_vectors else None)
+        matrix = _matrix(program, v, view(X), "X", {}, X if are_vectors else None)
         if is_sparse(matrix):
             return None
         agreement.require_same_width(matrix, theirs.matrix, "X", "Y")
@@ -189,16 +178,13 @@ def prepare_left(
     return _side(program, X, matrices, known, 0, {}, others)
 
 
-def _is_numeric(view: View, program: Program) -> bool:
-    return any(isinstance(plane, Quantity) and plane.view == view for plane in program.planes)
-
-
-def _matrix(view: View, X: Any, name: str, program: Program, codes: Codes, checked: Any) -> Any:
-    """What a view shows, as the matrix or the objects that planes are computed from.
+def _matrix(program: Program, v: int, X: Any, name: str, codes: Codes, checked: Any) -> Any:
+    """What the v-th view shows, as the matrix or the objects that planes are computed from.
 
     It is not looked at again where it is what was ``checked`` already.
     """
-    if not _is_numeric(view, program):
+    view = program.views[v]
+    if not program.are_numeric[v]:
         return X if hasattr(X, "__getitem__") and hasattr(X, "shape") else data.as_objects(X)
     if view.labels:
         return _label_codes(X, codes)
@@ -224,11 +210,13 @@ def _label_codes(X: Any, codes: Codes) -> np.ndarray:  # (n, columns)
     return numbers[places].reshape(table.shape)
 
 
-def _centre(view: View, matrix: Any, program: Program) -> np.ndarray | None:
-    kinds = {p.kind if isinstance(p, Quantity) else "external" for p in program.planes if p.view == view}
-    if "sqdist" not in kinds or is_sparse(matrix) or kinds - {"sqdist", "dot"}:
-        return None  # other quantities need the points where they are
-    return np.asarray(np.add.reduce(matrix, axis=0, dtype=np.float64) / len(matrix))
+def _known(kinds: set[str], matrix: Any) -> tuple[np.ndarray | None, CommonColumns | None]:
+    """What the right side of a view says about both: the centre, and of CSR the common columns."""
+    if is_sparse(matrix):
+        return None, None if kinds == {"external"} else sort_columns(matrix)
+    if "sqdist" not in kinds or not kinds <= {"sqdist", "dot"}:
+        return None, None  # other quantities need the points where they are
+    return np.add.reduce(matrix, axis=0, dtype=np.float64) / len(matrix), None
 
 
 def _side(
@@ -242,19 +230,23 @@ def _side(
 ) -> Side:
     n = data.n_points(raw)
     views = []
-    for view, matrix, (centre, columns) in zip(program.views, matrices, known, strict=True):
-        if not _is_numeric(view, program):
-            views.append(ViewData(matrix, np.empty(0), np.empty(0)))
-            continue
-        norms, shift = _norms_and_shift(matrix, centre)
+    for kinds, matrix, (centre, columns) in zip(program.kinds, matrices, known, strict=True):
+        norms = shift = _NONE
+        if kinds != {"external"}:
+            norms, shift = _norms_and_shift(matrix, centre, "dot" in kinds)
         views.append(ViewData(matrix, norms, shift, centre, columns))
     slots, shown = (program.left, program.right)[side], _Shown(raw, program, matrices)
     return Side(n, tuple(views), _values(slots, shown, n, codes, others))
 
 
-def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """‖x-m‖² and ⟨x-m, m⟩ + ½‖m‖² of all rows, in float64; a few rows at a time, so that caches hold them."""
-    shift = np.zeros(matrix.shape[0])
+def _norms_and_shift(
+    matrix: Any, centre: np.ndarray | None, has_products: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """‖x-m‖² of all rows, and ⟨x-m, m⟩ + ½‖m‖² where there are products to shift back, in float64.
+
+    A few rows at a time, so that caches hold them.
+    """
+    shift = np.zeros(matrix.shape[0]) if has_products else _NONE
     if is_sparse(matrix):
         return _squared_norms(matrix), shift
     norms = np.empty(len(matrix))
@@ -262,11 +254,11 @@ def _norms_and_shift(matrix: Any, centre: np.ndarray | None) -> tuple[np.ndarray
     def measure(part: slice) -> None:
         rows = np.asarray(matrix[part], np.float64) if centre is None else matrix[part] - centre
         norms[part] = _squared_norms(rows)
-        if centre is not None:
+        if has_products and centre is not None:
             # einsum, not BLAS: its threads would spin on for a while, in the way of those that compute
             shift[part] = np.einsum("ij,j->i", rows, centre) + half
 
-    half = 0.0 if centre is None else 0.5 * float(np.einsum("j,j", centre, centre))
+    half = 0.5 * float(np.einsum("j,j", centre, centre)) if has_products and centre is not None else 0.0
     _in_parts(measure, *matrix.shape)
     return norms, shift
 
@@ -292,8 +284,7 @@ def _in_parts(task: Callable[[slice], None], n: int, d: int) -> None:
             task(part)
 
 
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(NamedTuple):
     """Raw points, and what views were seen to show: objects are not read again for their k(x, x)."""
 
     raw: Any
@@ -303,12 +294,16 @@ class _Shown:
     def through(self, view: View) -> tuple[Any, bool]:
         """What the view shows, and whether it is a matrix of numbers already."""
         if self.program is not None and view in self.program.views:
-            return self.matrices[self.program.views.index(view)], _is_numeric(view, self.program)
+            v = self.program.views.index(view)
+            return self.matrices[v], self.program.are_numeric[v]
         return view(self.raw), False
 
 
 def _values(slots: list[Expression], shown: _Shown, n: int, codes: Codes, others: OtherGrams) -> np.ndarray:
-    return np.array([_point_values(slot, shown, n, codes, others) for slot in slots]).reshape(len(slots), n)
+    values = np.empty((len(slots), n))
+    for row, slot in zip(values, slots, strict=True):
+        row[:] = _point_values(slot, shown, n, codes, others)
+    return values
 
 
 def point_values(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,20 +31,23 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
     """
     if name is None and device != "cpu":
         name = "torch"
-    first = "mercer.gram.backends.numba.backend" not in sys.modules and name in (None, "numba")
-    with _uncollected() if first else nullcontext():
-        if name in (None, "numba"):
-            from mercer.runtime.native import compiles
-
-            if name == "numba" and not compiles():
-                raise InputError(
-                    "backend='numba' compiles its code, got NUMBA_DISABLE_JIT=1, which forbids it: unset "
-                    "that variable, or let mercer choose (backend=None), which takes 'numpy' then"
-                )
-            name = "numba" if compiles() else "numpy"
-        module, attribute = BACKENDS[name]
-        backend: Backend[Any] = getattr(import_module(module), attribute)(program, dtype, device)
+    if name in (None, "numba"):
+        compiles = _loaded("mercer.runtime.native").compiles()
+        if name == "numba" and not compiles:
+            raise InputError(
+                "backend='numba' compiles its code, got NUMBA_DISABLE_JIT=1, which forbids it: unset "
+                "that variable, or let mercer choose (backend=None), which takes 'numpy' then"
+            )
+        name = "numba" if compiles else "numpy"
+    module, attribute = BACKENDS[name]
+    backend: Backend[Any] = getattr(_loaded(module), attribute)(program, dtype, device)
     return backend
+
+
+@cache
+def _loaded(module: str) -> Any:
+    with _uncollected():
+        return import_module(module)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.gram.sides import Side
-from mercer.kernels.formula.pair import External, Quantity
+from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program
 from mercer.runtime.config import memory_budget
 
@@ -166,6 +166,3 @@ class Backend(ABC, Generic[P]):
             if plane not in self._whole:
                 self._whole[plane] = plane.source.pairs(points, None)
             return self._whole[plane]
-
-    def kind(self, plane: Quantity | External) -> str:
-        return plane.kind if isinstance(plane, Quantity) else "external"

@@ -94,7 +94,7 @@ class TorchBackend(Backend[PreparedTensors]):
             tuple(None if e is None else e.to(self.real) for e in exact),
             tuple(exact),
             tuple(self._tensor(v.norms) if n else None for v, n in zip(side.views, numeric, strict=True)),
-            tuple(self._tensor(v.shift) if n else None for v, n in zip(side.views, numeric, strict=True)),
+            tuple(self._tensor(view.shift) for view in side.views),
             self._tensor(side.values),
         )
 

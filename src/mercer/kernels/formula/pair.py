@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -172,6 +172,7 @@ class Quantity(Expression):
 class External(Expression):
     """A number for every pair of objects that only ``source.pairs(X, Y)`` can compute."""
 
+    kind: ClassVar[str] = "external"
     view: View
     source: Any
 

@@ -165,6 +165,16 @@ class Program:
         return list(dict.fromkeys(plane.view for plane in self.planes))
 
     @cached_property
+    def kinds(self) -> list[set[str]]:
+        """The kinds of the planes that are measured on each view."""
+        return [{plane.kind for plane in self.planes if plane.view == view} for view in self.views]
+
+    @cached_property
+    def are_numeric(self) -> list[bool]:
+        """Whether each view is a matrix of numbers, and not only objects for Python."""
+        return [kinds != {"external"} for kinds in self.kinds]
+
+    @cached_property
     def layout(self) -> tuple[Hashable, ...]:
         """What the printed code depends on: programs of equal layouts share it."""
         planes = [
@@ -242,15 +252,15 @@ def _shape(kernel: Kernel, path: Path, numbers: Numbers, fixed: list[Path]) -> H
     for name, value in vars(kernel).items():
         here = (*path, name)
         parameter = kernel.parameters.get(name)
-        if is_kernel(value):
+        if type(value) in (int, float) and parameter is not None and parameter.symbolic:
+            numbers[here] = float(value)
+            key = float if parameter.is_continuous(value) else value
+        elif is_kernel(value):
             key = _shape(value, here, numbers, fixed)
         elif parameter is not None and parameter.per_column is not None and is_vector(value):
             factors = np.asarray(value, dtype=float) ** parameter.per_column
             numbers[here] = tuple(factors.tolist())
             key = len(value)
-        elif type(value) in (int, float) and parameter is not None and parameter.symbolic:
-            numbers[here] = float(value)
-            key = float if parameter.is_continuous(value) else value
         else:
             key = _plain(value)
         if key is None:

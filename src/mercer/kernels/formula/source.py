@@ -112,7 +112,7 @@ def _coordinate_loop(plane: int, program: Program) -> list[str]:
     term = program.terms[plane]
     assert term is not None
     quantity = program.planes[plane]
-    start, combine = ("1", "*") if quantity.kind == "product" else ("0", "+")  # type: ignore[union-attr]
+    start, combine = ("1", "*") if quantity.kind == "product" else ("0", "+")
     view = program.views.index(quantity.view)
     place = [
         f"# plane {plane}: {quantity!r}",

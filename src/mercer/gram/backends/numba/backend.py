@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from ctypes import byref
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from threading import local
 from typing import Any, NamedTuple
@@ -127,8 +127,6 @@ class NumbaBackend(Backend[Prepared]):
         self.tile = self._code.tile
         self.params = np.ascontiguousarray(program.values, dtype=self.dtype)
         self.tau = REPAIR[self.dtype]
-        self.no_vectors = np.empty((0, 0), self.dtype)
-        self._memory = local()
 
     def _load_code(self, **options: Any) -> _Code:
         key = self.program.layout, self.dtype, *options.items()
@@ -150,11 +148,19 @@ class NumbaBackend(Backend[Prepared]):
     def _params_at(self) -> int:
         return address(self.params, self.dtype)
 
+    @cached_property
+    def _memory(self) -> local:
+        """Arrays of each thread, that are used again."""
+        return local()
+
     # --- sides ---------------------------------------------------------------------------------------
 
     def prepare(self, side: Side) -> Prepared:
         self.require_range(side)
-        return self._flatten(self._made_dense(side) if _dense_size(side) <= _KEPT_DENSE else side)
+        has_sparse = any(view.is_sparse for view in side.views)
+        if has_sparse and _dense_size(side) <= _KEPT_DENSE:
+            side = self._made_dense(side)
+        return self._flatten(side)
 
     def take(self, prepared: Prepared, side: Side, index: np.ndarray, role: str) -> Prepared:
         if not (prepared.is_flat and len(prepared.facts) == 1):
@@ -175,7 +181,7 @@ class NumbaBackend(Backend[Prepared]):
 
     def _gather(self, whole: np.ndarray, width: int, index: np.ndarray, name: str) -> np.ndarray:
         """Rows of a flat array, in memory that is kept: new memory costs more than what is written to it."""
-        kept: dict[Any, np.ndarray] = self._memory.__dict__
+        kept = self._memory.__dict__
         size = len(index) * width
         if name not in kept or kept[name].size < size:
             kept[name] = np.empty(2 * size, whole.dtype)  # what is not written to costs nothing
@@ -184,34 +190,25 @@ class NumbaBackend(Backend[Prepared]):
         return out
 
     def _flatten(self, side: Side) -> Prepared:
-        are_dense = [_is_dense(view) for view in side.views]
-        flat, exact = self._arrays([view for view, dense in zip(side.views, are_dense, strict=True) if dense])
-        tile_loop(self.dtype, exact.dtype)  # before threads need it
-        sizes = [view.matrix.size if dense else 0 for view, dense in zip(side.views, are_dense, strict=True)]
-        numbers = np.zeros((2 * len(side.views) + len(side.values), side.n), self.dtype)
+        n_views = len(side.views)
+        numbers = np.zeros((2 * n_views + len(side.values), side.n), self.dtype)
+        numbers[2 * n_views :] = side.values
+        dense, sizes, facts = [], [], []
         for v, view in enumerate(side.views):
-            if view.norms.size:
+            is_numeric, is_sparse = view.norms.size > 0, view.is_sparse
+            if is_numeric:
                 numbers[v] = view.norms
             if view.shift.size:
-                numbers[len(side.views) + v] = view.shift
-        numbers[2 * len(side.views) :] = side.values
-        facts = (
-            _Facts(
-                view.width if view.norms.size else 0,
-                view.is_sparse and not self._is_narrow(v, view),
-                bool(view.shift.any()),
-            )
-            for v, view in enumerate(side.views)
-        )
-        return Prepared(
-            side,
-            flat,
-            exact,
-            np.cumsum([0, *sizes])[:-1] if len(sizes) > 1 else _ONE_OFFSET,
-            numbers,
-            tuple(facts),
-            all(are_dense),
-        )
+                numbers[n_views + v] = view.shift
+            if is_numeric and not is_sparse:
+                dense.append(view)
+            sizes.append(view.matrix.size if is_numeric and not is_sparse else 0)
+            is_wide = is_sparse and not self._is_narrow(v, view)
+            facts.append(_Facts(view.width if is_numeric else 0, is_wide, view.centre is not None))
+        flat, exact = self._arrays(dense)
+        tile_loop(self.dtype, exact.dtype)  # before threads need it
+        offsets = np.cumsum([0, *sizes])[:-1] if n_views > 1 else _ONE_OFFSET
+        return Prepared(side, flat, exact, offsets, numbers, tuple(facts), len(dense) == n_views)
 
     def _arrays(self, dense: list[ViewData]) -> tuple[np.ndarray, np.ndarray]:
         """Dense views one after the other, centred; and what repairs read."""
@@ -229,21 +226,20 @@ class NumbaBackend(Backend[Prepared]):
 
     def _made_dense(self, side: Side) -> Side:
         """With the narrow sparse views dense."""
-        if not any(view.is_sparse for view in side.views):
-            return side
         views = tuple(
-            replace(view, matrix=view.matrix.toarray())
+            view._replace(matrix=view.matrix.toarray())
             if view.is_sparse and self._is_narrow(v, view)
             else view
             for v, view in enumerate(side.views)
         )
-        return replace(side, views=views)
+        return side._replace(views=views)
 
     def _is_narrow(self, v: int, view: ViewData) -> bool:
         """Whether a CSR view is made dense block by block; sums over coordinates know no other way."""
-        kinds = {self.kind(p) for p in self.program.planes if p.view == self.program.views[v]}
         few = 0 if view.columns is None else min(_DENSE_WIDTH, view.columns.cost)
-        return view.width <= max(few, _ALWAYS_DENSE_WIDTH) or bool(kinds & {"sum", "product"})
+        return view.width <= max(few, _ALWAYS_DENSE_WIDTH) or not self.program.kinds[v].isdisjoint(
+            {"sum", "product"}
+        )
 
     # --- work ----------------------------------------------------------------------------------------
 
@@ -275,7 +271,7 @@ class NumbaBackend(Backend[Prepared]):
             self._adding_tile  # noqa: B018
         for strip in self._strips(tile):
             sets = row_sets, column_sets[strip.columns]
-            self._sweep(strip, loops.SUMS, self.no_vectors, (0, 0), None, *sets, out)
+            self._sweep(strip, loops.SUMS, np.empty((0, 0), self.dtype), (0, 0), None, *sets, out)
 
     def _strips(self, tile: Tile[Prepared]) -> list[Tile[Prepared]]:
         """All columns at once where the loop reads the points itself, else as many as are handed over."""
@@ -378,7 +374,7 @@ class NumbaBackend(Backend[Prepared]):
         here = []
         for p, plane in enumerate(self.program.planes):
             v = self.program.views.index(plane.view)
-            kind = _KINDS[self.kind(plane)]
+            kind = _KINDS[plane.kind]
             if kind == EXTERNAL or facts[v].is_wide:
                 kind = EXTERNAL
                 here.append(p)
@@ -430,10 +426,6 @@ class NumbaBackend(Backend[Prepared]):
 def _dense_size(side: Side) -> int:
     """Bytes that the sparse views of a side would take if they were dense."""
     return sum(8 * side.n * view.width for view in side.views if view.is_sparse)
-
-
-def _is_dense(view: ViewData) -> bool:
-    return bool(view.norms.size) and not view.is_sparse
 
 
 def _sparse_plane(plane: Quantity, v: int, tile: Tile[Side], tau: float) -> np.ndarray:
