@@ -15,6 +15,7 @@ from scipy import sparse
 from mercer import Delta, Expansion, FromFunction, Gaussian, Linear, Polynomial, Precomputed, config
 from mercer.errors import InputError
 from mercer.features.polynomial import PolynomialMap
+from mercer.runtime.config import settings
 
 KERNELS = [Gaussian(sigma=1.5), Polynomial(3, c=1.0), 2 * Gaussian(1.0) + Linear()]
 
@@ -169,6 +170,21 @@ def test_prepared_anchors_are_those_of_the_settings(rng):
     assert np.array_equal(f(Z), exact)
 
 
+def test_values_have_the_precision_asked_for(rng):
+    X, Z = rng.normal(size=(30, 4)), rng.normal(size=(7, 4))
+    f = Expansion(Gaussian(1.5), X, rng.normal(size=30), 0.5)
+    expected = {}
+    for dtype in ("float64", "float32"):
+        with config(dtype=dtype):
+            expected[dtype] = f(Z)
+    assert not np.array_equal(expected["float32"], expected["float64"])
+    # prepared for the same precision, and for the other
+    for dtype in ("float32", "float32", "float64", "float32"):
+        assert np.array_equal(f.values(Z, dtype), expected[dtype])
+    assert np.array_equal(f.values(Z), expected["float64"])
+    assert settings().dtype == "float64"
+
+
 def test_a_copy_has_nothing_prepared_and_the_callers_points_are_not_kept(rng):
     f = Expansion(Gaussian(1.5), rng.normal(size=(30, 4)), rng.normal(size=30))
     Z = rng.normal(size=(7, 4))
@@ -208,7 +224,7 @@ def test_many_points_are_looked_at_some_rows_at_a_time(rng, monkeypatch):
     sizes, gram = [], Expansion._gram
     monkeypatch.setattr("mercer.expansion._NUMBERS_AT_ONCE", 400)
     monkeypatch.setattr(
-        Expansion, "_gram", lambda self, points: sizes.append(len(points)) or gram(self, points)
+        Expansion, "_gram", lambda self, points, *more: sizes.append(len(points)) or gram(self, points, *more)
     )
     np.testing.assert_allclose(f(Z), expected, rtol=0, atol=1e-13 * np.abs(expected).max())
     assert sizes == [100] * 10

@@ -24,7 +24,7 @@ from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.one_point import as_list, width_of
-from mercer.runtime.config import settings
+from mercer.runtime.config import settings, within
 
 __all__ = ["Expansion"]
 
@@ -78,25 +78,31 @@ class Expansion:
         """
         domain = self.kernel.domain
         points, is_one = as_list(domain, X, width_of(domain, self.anchors))
-        values = self._products(points) + self.intercept
+        values = self.values(points)
         return _scalar(values[0]) if is_one else values
 
-    def _products(self, points: Points) -> np.ndarray:  # (m,) or (m, functions)
+    def values(self, points: Points, dtype: str | None = None) -> np.ndarray:  # (m,) or (m, functions)
+        """The values at a list of points, by kernel values of ``dtype``: of the configured one by default."""
+        return self._products(points, dtype) + self.intercept
+
+    def _products(self, points: Points, dtype: str | None) -> np.ndarray:  # (m,) or (m, functions)
         """K(points, anchors) @ coef; of an array that may be larger than memory some rows at a time."""
         if not isinstance(points, np.ndarray) or points.size <= _NUMBERS_AT_ONCE:
-            return self._gram(points) @ self.coef
+            return self._gram(points, dtype) @ self.coef
         if self.kernel.domain.is_vectors and points.dtype.kind == "f":
             points = data.as_vectors(points)  # An error names the row of the whole.
         step = max(1, _NUMBERS_AT_ONCE * len(points) // points.size)
-        parts = [self._gram(points[i : i + step]) @ self.coef for i in range(0, len(points), step)]
+        parts = [self._gram(points[i : i + step], dtype) @ self.coef for i in range(0, len(points), step)]
         return np.concatenate(parts)
 
-    def _gram(self, points: Points) -> Gram:  # (m, n)
+    def _gram(self, points: Points, dtype: str | None) -> Gram:  # (m, n)
         """K(points, anchors); for few points preparing the anchors would take longer than all the rest."""
-        kept = self._kept
-        if kept is not None and kept.is_of(self.kernel, self.anchors, settings()):
+        kept, now = self._kept, settings()
+        dtype = dtype or now.dtype
+        if kept is not None and kept.is_of(self.kernel, self.anchors, dtype, now.backend, now.device):
             return kept.beside(points)
-        gram = Gram(self.kernel, points, self.anchors, cache=0)
+        with within(dtype=dtype):
+            gram = Gram(self.kernel, points, self.anchors, cache=0)
         if isinstance(self.anchors, np.ndarray) and self.anchors.nbytes <= _PREPARED:
             self._kept = gram.beside(self.anchors[:1])  # which holds no points of the caller
         return gram

@@ -1,5 +1,6 @@
 """One rule for the threads of BLAS: every learner keeps it, alone and beside others."""
 
+import pkgutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,16 +12,20 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import mercer
 from mercer import (
+    SVC,
     KernelFisherDiscriminant,
     KernelLogisticRegression,
     KernelMachineRegressor,
     KernelPCA,
+    KernelPerceptron,
     KernelRidge,
     KernelRidgeCV,
     Matern,
+    Perceptron,
     config,
 )
 from mercer.estimators.shared.base import KernelMixin
+from mercer.gram.backends.numba.backend import NumbaBackend
 from mercer.runtime import threads
 from mercer.runtime.threads import LARGE, blas_threads, large_lapack, run, single_threaded_blas
 from mercer.selection import AutoKernelRegressor
@@ -118,6 +123,46 @@ def test_blas_has_one_thread_inside_and_its_own_number_after(kind, several, monk
     kind().fit(X, y)
     assert seen and all(limit == {1} for limit in seen)
     assert limits() == {3}
+
+
+@pytest.mark.parametrize("kind", [SVC, KernelRidge, KernelLogisticRegression], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("rows, threads_of_blas", [(1, 3), (20_000, 1)])
+def test_values_of_f_limit_blas_where_their_products_are_large(
+    kind, rows, threads_of_blas, several, monkeypatch, rng
+):
+    """OpenBLAS takes one thread for a single row by itself, and telling it so took a sixth of the time."""
+    X = rng.normal(size=(40, 2))
+    model = kind().fit(X, X[:, 0] > 0)
+    seen, multiply = [], NumbaBackend.multiply
+
+    def watched(*arguments):
+        seen.append(limits())
+        multiply(*arguments)
+
+    monkeypatch.setattr(NumbaBackend, "multiply", watched)
+    model.predict(rng.normal(size=(rows, 2)))
+    assert seen and all(limit == {threads_of_blas} for limit in seen)
+    assert limits() == {3}
+
+
+@pytest.mark.parametrize(
+    "model, place",
+    [
+        (Perceptron(), "mercer.estimators.linear_perceptron.Perceptron._map"),
+        (KernelPerceptron(prediction="voted"), "mercer.solvers.perceptron.mistakes.Mistakes.votes"),
+        (KernelFisherDiscriminant(), "mercer.estimators.fisher.linear_scores"),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
+)
+def test_other_products_of_predictions_keep_it(model, place, several, monkeypatch, rng):
+    X = rng.normal(size=(40, 2))
+    model.fit(X, X[:, 0] > 0)
+    owner, _, name = place.rpartition(".")
+    owner = pkgutil.resolve_name(owner)
+    original, seen = getattr(owner, name), []
+    monkeypatch.setattr(owner, name, lambda *given: seen.append(limits()) or original(*given))
+    model.predict(X)
+    assert seen == [{1}] and limits() == {3}
 
 
 def test_learning_parameters_keeps_it_too(several, monkeypatch, rng):

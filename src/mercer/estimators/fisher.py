@@ -21,6 +21,7 @@ from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, positive, whole
 from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import settings
+from mercer.runtime.threads import by_our_threads
 from mercer.solvers.landmarks.fisher import restricted_fisher
 from mercer.solvers.spectral.fisher import PATH, FisherResult, fisher
 from mercer.solvers.spectral.gaussians import class_gaussians, linear_scores, log_priors
@@ -258,6 +259,7 @@ class KernelFisherDiscriminant(
         found = class_gaussians(fitted, left_out, codes, weight, self.priors_)
         self.means_, self.covariance_, self._precision = found.means, found.covariance, found.precision
 
+    @by_our_threads
     def _scores(self, X: Points) -> np.ndarray:  # (n, classes)
         return linear_scores(self.expansion_(X), self.means_, self._precision) + log_priors(self.priors_)
 

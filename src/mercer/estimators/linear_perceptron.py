@@ -20,6 +20,7 @@ from mercer.kernels.formula.pair import Mapping
 from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
+from mercer.runtime.threads import by_our_threads
 from mercer.solvers.perceptron.kernel import mistake_bound
 from mercer.solvers.perceptron.primal import PrimalPerceptronResult, primal_perceptron
 
@@ -185,6 +186,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         self.report_ = journal.report(plan, iterations=1)
         return self
 
+    @by_our_threads
     def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """⟨w, x⟩ + b for every row of X, or the votes; for several classes one column each."""
         X = self._validate_new(X)

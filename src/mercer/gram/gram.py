@@ -7,6 +7,7 @@ memory budget; what a backend does inside a range is its own business.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program, program_of
 from mercer.kernels.structured import Members, Parts
-from mercer.runtime.config import Settings, require_memory, settings, within
+from mercer.runtime.config import require_memory, settings, within
 from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
 
@@ -126,13 +127,12 @@ class Gram:
         self._x = self._backend.prepare(sides.left)
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
-        self._width = sum(view.width for view in sides.right.views if view.norms.size)
+        self._width = sum([view.width for view in sides.right.views if view.norms.size])
         self._has_objects = any(isinstance(plane, External) for plane in program.planes)
-        self._cache = RowStore(self.shape[1], self.dtype, cache)
 
-    def is_of(self, kernel: Kernel, Y: Points, now: Settings) -> bool:
-        """Whether it is K(·, Y) of this kernel, and one made now would compute alike."""
-        is_alike = all(getattr(now, name) == value for name, value in self._settings.items())
+    def is_of(self, kernel: Kernel, Y: Points, dtype: str, backend: str | None, device: str) -> bool:
+        """Whether it is K(·, Y) of this kernel under these settings."""
+        is_alike = self._settings == {"dtype": dtype, "backend": backend, "device": device}
         return is_alike and self._raw[1] is Y and self.kernel == kernel
 
     def beside(self, X: Points) -> Gram:
@@ -143,11 +143,10 @@ class Gram:
         >>> K.beside([[1.0]]).dense().round(4)
         array([[0.6065, 1.    ]])
         """
-        Y = self._raw[1]
-        if self.kernel.domain.is_vectors:
+        Y, left, are_vectors = self._raw[1], None, self.kernel.domain.is_vectors
+        if are_vectors:
             agreement.require_same_names(X, Y)
         X = check_domain(self.kernel, X, "X")
-        left, are_vectors = None, self.kernel.domain.is_vectors
         if not self.is_symmetric:
             left = prepare_left(self._program, X, self._sides.right, _OTHERS, are_vectors)
         if left is None:
@@ -157,8 +156,12 @@ class Gram:
         gram._raw, gram._sides, gram.shape = (X, Y), Sides(left, self._sides.right), (left.n, self.shape[1])
         gram._x = self._backend.prepare(left)
         gram._stored, gram._has_looked = None, False
-        gram._cache = RowStore(self.shape[1], self.dtype, self._capacity)
+        vars(gram).pop("_cache", None)
         return gram
+
+    @cached_property
+    def _cache(self) -> RowStore:
+        return RowStore(self.shape[1], self.dtype, self._capacity)
 
     @property
     def is_symmetric(self) -> bool:

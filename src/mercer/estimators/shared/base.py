@@ -52,11 +52,8 @@ from mercer.runtime.threads import by_our_threads
 __all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise", "with_matrix"]
 
 
-#: methods of estimators that do work
-_WORK = {
-    *("fit", "partial_fit", "fit_transform", "fit_predict", "path"),
-    *("predict", "decision_function", "predict_proba", "transform", "inverse_transform", "score"),
-}
+#: methods of estimators that do work with BLAS; values of f are products with a Gram, which sees to it itself
+_WORK = {"fit", "partial_fit", "fit_transform", "fit_predict", "path", "transform", "inverse_transform"}
 #: methods of which a Dask collection stays lazy
 _LAZY = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform")
 #: methods that take points with their targets, which may be columns of one file
@@ -93,7 +90,7 @@ class KernelMixin:
     _pairwise: bool
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Whatever learns or computes goes by our threads, not by those of BLAS; points may be in a file."""
+        """What learns or transforms goes by our threads, not by those of BLAS; points may be in a file."""
         super().__init_subclass__(**options)
         for name in _WORK & vars(cls).keys():
             if isfunction(method := vars(cls)[name]):

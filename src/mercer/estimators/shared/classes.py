@@ -79,7 +79,7 @@ class KernelClassifierMixin(ClassifierMixin):
     def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X; for several classes one column each."""
         X = self._validate_new(X)
-        return self.expansion_(X)
+        return self.expansion_.values(X)
 
     def predict(self, X: Points) -> np.ndarray:  # (n,)
         """The label of every row of X."""

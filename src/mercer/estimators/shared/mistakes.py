@@ -19,6 +19,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.parameters import choice
 from mercer.report import Journal
 from mercer.runtime.config import memory_budget
+from mercer.runtime.threads import by_our_threads
 from mercer.solvers.perceptron.mistakes import BOUNDARIES, Mistakes
 from mercer.solvers.result import Stop
 
@@ -120,6 +121,7 @@ class MistakesMixin(StreamMixin):
         one = coef.shape[1] == 1
         self.expansion_ = Expansion(self.kernel_, anchors, coef[:, 0] if one else coef, b[0] if one else b)
 
+    @by_our_threads
     def _votes(self, X: Points) -> np.ndarray:  # (n,) or (n, functions)
         """The votes on points X of all functions on the way to f, a few points at a time."""
         made, f = self._mistakes, self.expansion_

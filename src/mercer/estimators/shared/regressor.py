@@ -26,7 +26,7 @@ class KernelRegressorMixin(RegressorMixin):
     def predict(self, X: Points) -> np.ndarray:  # (n,) or (n, targets)
         """f(x) for every row of X."""
         X = self._validate_new(X)
-        return self.expansion_(X)
+        return self.expansion_.values(X)
 
     @property
     def dual_coef_(self) -> np.ndarray:

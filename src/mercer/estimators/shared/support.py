@@ -29,7 +29,7 @@ from mercer.gram import Gram
 from mercer.gram.exact import exact_values
 from mercer.kernels.objects import Precomputed
 from mercer.report import Plan
-from mercer.runtime.config import config, memory_budget, settings, thread_count, within
+from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.solvers.control import Control
 from mercer.solvers.svm.decomposition import SHRUNK
 from mercer.solvers.svm.problems import Task
@@ -181,8 +181,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
     def _values_at(self, X: Points) -> np.ndarray:  # (m,) or (m, problems)
         """f at new points, in the precision of the fit."""
         X = self._validate_new(X)
-        with within(dtype=self._dtype):
-            return self.expansion_(X)
+        return self.expansion_.values(X, self._dtype)
 
     # --- precision and memory ------------------------------------------------------------------------------
 
