@@ -21,6 +21,8 @@ extensions = [
     "sphinx_copybutton",
     "docstrings",
     "picture",
+    "notes",
+    "benchmarks",
 ]
 exclude_patterns = ["_build", "_ext"]
 templates_path = ["_templates"]
@@ -40,7 +42,7 @@ napoleon_google_docstring = False
 # "objects" is a property of many kernels, and a word in many annotations
 suppress_warnings = ["ref.term", "ref.ref", "ref.python"]
 
-# A page needs nothing from the net: formulas are drawn by a MathJax that lies beside it, in one file without fonts.
+# A page needs nothing from the net: formulas are drawn by a MathJax that lies beside it, in one file.
 _mathjax = Path(next(iter(find_spec("sphinx-mathjax-offline").submodule_search_locations))) / "static/mathjax"
 mathjax_path = "tex-svg.js"
 html_static_path = ["_static", str(_mathjax / "tex-svg.js")]

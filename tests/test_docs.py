@@ -3,8 +3,11 @@
 import importlib
 import importlib.util
 import re
+import tomllib
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mercer
@@ -73,3 +76,67 @@ def test_attributes_and_formulas_are_kept():
         r"\|x\|, coef\_ and ``coef_``",
         *("::", "", "    |x|"),
     ]
+
+
+NOTES = tomllib.loads((DOCS / "notes.toml").read_text("utf-8"))
+LINES = [(note["title"], *entry) for note in NOTES["notes"] for entry in note["entries"]]
+
+
+@pytest.fixture(scope="module")
+def said():
+    """The names that the lines of the notes begin with."""
+    names = {}
+    exec(NOTES["setup"], names)
+    return names
+
+
+@pytest.mark.parametrize(("note", "kind", "name", "line", "lesson"), LINES, ids=[line[2] for line in LINES])
+def test_every_line_of_the_notes_is_true(said, note, kind, name, line, lesson):
+    kinds = {
+        "definition",
+        "theorem",
+        "proof",
+        "statement",
+        "algorithm",
+        "example",
+        "figure",
+        "experiment",
+        "caveat",
+    }
+    with warnings.catch_warnings():
+        assert bool(np.all(eval(line, dict(said)))), f"{note}: {name}"
+    assert kind in kinds and 0 <= lesson <= 19
+
+
+def test_the_notes_are_five_and_whole():
+    """A line that went missing is missed: what was there, by kind."""
+    assert len(NOTES["notes"]) == 5 and len(LINES) >= 160
+    assert {kind for _, kind, *_ in LINES} >= {"theorem", "algorithm", "figure", "experiment"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_numbers_in_front_were_measured(page):
+    """Each is in benchmarks/results, and is not rounded up."""
+    text = (DOCS.parent / page).read_text("utf-8")
+    measured = {
+        "svm": {"38.54": "38 ×", "6.95": "7.0 s", "268": "268 s", "11.3": "11.3 s"},
+        "graphs": {"18.4": "18 ×", "0.24": "0.24 s", "4.42": "4.42 s"},
+        "mail": {"| mean | 0.53 |": "0.53 %", "6,046": "6,046"},
+    }
+    for name, numbers in measured.items():
+        results = (DOCS.parent / f"benchmarks/results/{name}.md").read_text("utf-8")
+        for there, here in numbers.items():
+            assert there in results and here in text
+
+
+def test_pictures_are_drawn_by_the_script_and_small():
+    script = (DOCS / "_ext/draw.py").read_text("utf-8")
+    for path in (DOCS / "pictures").glob("*.svg"):
+        name = path.stem.replace("-", "_")
+        assert f"def {name}(" in script or path.name == "README.svg", path
+        assert path.stat().st_size < 100_000
+    shown = [
+        m for page in DOCS.rglob("*.md") for m in re.findall(r"{picture} (\S+)", page.read_text("utf-8"))
+    ]
+    drawn = {path.stem for path in (DOCS / "pictures").glob("*.svg")}
+    assert shown and set(shown) | {"README"} == drawn

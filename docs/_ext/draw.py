@@ -269,7 +269,7 @@ def graphs(axes):
         ring = y[number] == "ring"
         place = 0.38 * np.column_stack([np.cos(angle), np.sin(angle)]) if ring else np.column_stack(
             [np.linspace(-0.42, 0.42, n), 0.12 * (-1.0) ** np.arange(n)])  # fmt: skip
-        place = place + [column, -row]
+        place = place + np.array([column, -row])
         for i, j in zip(*np.nonzero(np.triu(A)), strict=True):
             axes[0].plot(*place[[i, j]].T, color=style.ink(), lw=1, zorder=1)
         shades = [style.colour("CNO".index(label)) for label in labels]
@@ -492,6 +492,63 @@ def separated(margin, n=400):
     return np.column_stack([y * margin * rng.uniform(1, 2, n), rng.uniform(-1, 1, n)]), y
 
 
+# --- which learner, which kernel ---------------------------------------------------------------------------
+
+LEARNERS = (
+    ("What do you want?", None),
+    ("classes", "SVC", "api/mercer.SVC.html"),
+    ("… and how sure", "KernelLogisticRegression", "api/mercer.KernelLogisticRegression.html"),
+    ("numbers", "KernelRidgeCV", "api/mercer.KernelRidgeCV.html"),
+    ("… with outliers", "KernelMachineRegressor", "api/mercer.KernelMachineRegressor.html"),
+    ("what is unusual", "OneClassSVM", "api/mercer.OneClassSVM.html"),
+    ("coordinates", "KernelPCA", "api/mercer.KernelPCA.html"),
+    ("no choosing", "AutoKernelClassifier, …", "selection.html"),
+    ("over 30,000 points", "any, with landmarks=2000", "large.html"),
+)
+KERNELS = (
+    ("What are the points?", None),
+    ("vectors", "Gaussian, Matern", "tutorials/tables.html"),
+    ("table rows", "ColumnKernel, mercer train", "tutorials/tables.html"),
+    ("documents", "BagOfWords", "tutorials/texts.html"),
+    ("strings", "Spectrum, Subsequence", "tutorials/texts.html"),
+    ("sets, samples", "SetKernel, Intersection", "tutorials/sets.html"),
+    ("trees", "SubsetTree, PartialTree", "tutorials/trees.html"),
+    ("graphs", "WeisfeilerLehman, …", "tutorials/graphs.html"),
+    ("none of these", "your own formula or function", "kernels.html#a-kernel-of-your-own"),
+)
+
+
+def flowchart():
+    """Two questions with an arrow to each answer, as text that can be read, searched and followed."""
+    parts, row = [], 40
+    for left, (question, *answers) in ((10, LEARNERS), (430, KERNELS)):
+        parts.append(box(left, 8, 150, 30, question[0], strong=True))
+        for number, (answer, found, link) in enumerate(answers, 1):
+            top = 8 + row * number
+            parts.append(
+                f'<path d="M {left + 12} {top - (row if number > 1 else row - 15) + 15} V {top + 15} H {left + 28}" {STROKE}/>'
+            )
+            parts.append(box(left + 28, top, 130, 28, answer))
+            parts.append(
+                f'<path d="M {left + 158} {top + 14} H {left + 180}" {STROKE} marker-end="url(#flow-tip)"/>'
+            )
+            parts.append(f'<a href="{link}">{box(left + 182, top, 205, 28, found, code=True)}</a>')
+    parts.append(f'<path d="M 397 22 H 424" {STROKE} marker-end="url(#flow-tip)"/>')
+    parts.append(f'<path d="M {160} 22 H 397" {STROKE}/>')
+    tip = '<marker id="flow-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" fill="currentColor"/></marker>'
+    return f'<svg viewBox="0 0 830 368" font-family="sans-serif" font-size="12.5"><defs>{tip}</defs>{"".join(parts)}</svg>\n'
+
+
+STROKE = 'fill="none" stroke="currentColor" stroke-opacity="0.55"'
+
+
+def box(left, top, width, height, text, strong=False, code=False):
+    """A box with a line of text in it."""
+    shape = f'<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="6" fill="currentColor" fill-opacity="{0.12 if strong else 0.05}" stroke="currentColor" stroke-opacity="0.35"/>'
+    look = ' font-weight="600"' if strong else ' font-family="monospace" font-size="11"' if code else ""
+    return f'{shape}<text x="{left + 9}" y="{top + height / 2 + 4.5}" fill="currentColor"{look}>{text}</text>'
+
+
 # --- files -------------------------------------------------------------------------------------------------
 
 
@@ -523,6 +580,7 @@ def on_paper(svg):
 def main(names):
     """Draw these, or all."""
     PICTURES.mkdir(exist_ok=True)
+    (PICTURES / "flowchart.svg").write_text(flowchart(), "utf-8")
     for name in names or DRAWN:
         svg = svg_of(name)
         (PICTURES / f"{name}.svg").write_text(svg, "utf-8")
