@@ -52,6 +52,9 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True
 
+# A doctest ends with an empty line, which is not shown.
+highlight_options = {"python": {"stripnl": True}}
+
 html_theme = "furo"
 html_title = "mercer"
 html_css_files = ["mercer.css"]

@@ -1,4 +1,4 @@
-"""The directive ``benchmarks``: what lies in benchmarks/results, drawn and in full, when the pages are built.
+"""The directives ``benchmark-charts`` and ``benchmark-tables``: benchmarks/results, when the pages are built.
 
 Every row of the tables named below is drawn, also where a peer is faster or errs less.
 """
@@ -129,6 +129,7 @@ def draw_times(ax):
     ax.set_yticks(range(len(found)), [words for words, *_ in found])
     style.log_scale(ax, "x")
     ax.set_xlim(0.15, 220)
+    ax.set_ylim(-0.7, len(found) - 0.3)
     ax.axvline(1, color=style.ink(), lw=0.8)
     ax.set_xlabel("times faster than the peer named beside the bar")
     style.tidy(ax, "x")
@@ -149,26 +150,37 @@ def draw_errors(ax):
     style.tidy(ax, "x")
 
 
-class Benchmarks(SphinxDirective):
-    """Two drawings, then every file in full."""
+class Charts(SphinxDirective):
+    """Times, and errors."""
 
     def run(self):
-        """Drawings and tables."""
-        files = sorted(RESULTS.glob("*.md"))
-        for path in files:
+        """Two drawings."""
+        for path in RESULTS.glob("*.md"):
             self.env.note_dependency(path)
         lost = sum(value < 1 for *_, value in times())
         told = f"Times of {len(times())} comparisons, as bars; in {lost} of them the peer is faster."
-        found = [drawing(8.4, 0.2 * len(times()) + 0.8, draw_times, told)]
+        found = [drawing(8.4, 0.2 * len(times()) + 0.8, draw_times, told), nodes.paragraph(text=told)]
         worse = [name for name, own, _, other, _ in errors() if own > other]
         names = ", ".join(worse) or "none"
         told = f"Errors on {len(errors())} data sets; mercer errs more than the best peer on {names}."
-        found.append(drawing(8.4, 0.25 * len(errors()) + 0.8, draw_errors, told))
+        found += [drawing(8.4, 0.25 * len(errors()) + 0.8, draw_errors, told), nodes.paragraph(text=told)]
+        return found
+
+
+class Tables(SphinxDirective):
+    """Every file of the results, as it is, one heading lower."""
+
+    def run(self):
+        """Sections, a file each."""
+        files = sorted(RESULTS.glob("*.md"))
+        for path in files:
+            self.env.note_dependency(path)
         text = "\n\n".join(re.sub(r"^#", "##", path.read_text("utf-8"), flags=re.MULTILINE) for path in files)
-        return found + self.parse_text_to_nodes(text, allow_section_headings=True)
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
 def setup(app):
-    """Make the directive known."""
-    app.add_directive("benchmarks", Benchmarks)
+    """Make the directives known."""
+    app.add_directive("benchmark-charts", Charts)
+    app.add_directive("benchmark-tables", Tables)
     return {"parallel_read_safe": True}
