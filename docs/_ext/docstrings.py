@@ -81,8 +81,13 @@ def plain_signs(lines):
 
 def plain(line):
     """A line of text, but for what is code in it."""
-    parts = re.split(r"(``.*?``|`.*?`)", line.replace("|", r"\|"))
-    return "".join(part if part[:1] == "`" else re.sub(r"\b(\w+)_(?!\w)", r"\1\\_", part) for part in parts)
+    parts = re.split(r"(``.*?``|`.*?`)", line)
+    return "".join(part if part[:1] == "`" else escaped(part) for part in parts)
+
+
+def escaped(text):
+    """Signs that reStructuredText would read are themselves."""
+    return re.sub(r"\b(\w+)_(?!\w)", r"\1\\_", text.replace("|", r"\|"))
 
 
 def is_ours(obj):
