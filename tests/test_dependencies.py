@@ -12,7 +12,7 @@ from pathlib import Path
 from mercer.runtime import versions
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("[!_]*.md"))]
 CODE = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "src").rglob("*.py"))]
 #: Libraries with an extra, an environment and a make target of their own; tests use them where they are.
 APART = {"torch": "test-torch", "dask": "test-cluster"}
