@@ -63,7 +63,7 @@ class Basis:
         """T⁻ᵀ G T⁻¹ of a symmetric G whose lower triangle is there, and T⁻ᵀ g."""
         G = np.asfortranarray(np.tril(G) + np.tril(G, -1).T)
         for _ in range(2):
-            run(lambda k, G=G: self.transform(G[:, k : k + _STRIP]), range(0, self.size, _STRIP))
+            run(self.transform, [G[:, k : k + _STRIP] for k in range(0, self.size, _STRIP)])
             G = np.asfortranarray(G.T)
         return G, self.features(g)
 

@@ -34,7 +34,7 @@ from mercer.solvers.landmarks.features import Sample
 from mercer.solvers.result import Minimum
 from mercer.solvers.risk.objective import best_intercept, is_best
 
-__all__ = ["Accuracy", "Certificate", "RestrictedMinimum", "SquaredRisk", "certify"]
+__all__ = ["Accuracy", "DualPoint", "RestrictedMinimum", "SquaredRisk", "certify"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -139,7 +139,7 @@ class _Tilted:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class DualPoint:
     """A point of the dual problem, and what it tells."""
 
     #: (n, m): s
@@ -163,7 +163,7 @@ def certify(
     F: np.ndarray,  # (n, m) = Φ̃u
     g: np.ndarray,  # (M + 1, m) = ∇J
     accuracy: Accuracy,
-) -> Certificate:
+) -> DualPoint:
     """The better of two points of the dual, which differ from ∇R(F) on the sample alone.
 
     One is of values shifted by a number; the other is, with ``near`` ≈ (∇²J)⁻¹, that of a step beyond. A pass
@@ -213,5 +213,5 @@ def certify(
             gap += apart + ((length + accuracy.of_features(features.basis, sizes)) ** 2 - length**2) / (
                 2 * penalty
             )
-        found.append(Certificate(dual, g[:M] - penalty * u[:M] + phi[:M], plain, gap, apart))
+        found.append(DualPoint(dual, g[:M] - penalty * u[:M] + phi[:M], plain, gap, apart))
     return min(found, key=lambda one: one.gap)

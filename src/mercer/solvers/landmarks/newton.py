@@ -25,7 +25,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.solvers.control import Control, State
-from mercer.solvers.landmarks.certificate import Accuracy, Certificate, RestrictedMinimum, certify
+from mercer.solvers.landmarks.certificate import Accuracy, DualPoint, RestrictedMinimum, certify
 from mercer.solvers.landmarks.features import SLACK, SLACK_OF_SYSTEM, Features, Sample
 from mercer.solvers.landmarks.inner import RiskCurvature, RiskGradient, Weighted
 from mercer.solvers.result import Stop
@@ -131,7 +131,7 @@ class _Run:
         #: products that the last step took, and the gap that it leaves if J is what it is taken for
         self.products, self.expected = 0, 0.0
         #: the certificate of a point
-        self.told: tuple[_Point | None, Certificate | None] = None, None
+        self.told: tuple[_Point | None, DualPoint | None] = None, None
 
     def solve(self, start: np.ndarray | None, tol: float, max_iter: int) -> tuple[_Point, Stop]:
         """The last point, and why it is the last."""
@@ -144,11 +144,8 @@ class _Run:
         while True:
             if point.gap <= tol * abs(point.objective) or self.is_stuck:
                 point = self.refreshed(point)
-                if (
-                    self.is_stuck
-                    or self.is_start
-                    or self.certificate(point).plain <= tol * abs(point.objective)
-                ):
+                is_enough = self.is_stuck or self.is_start
+                if is_enough or self.certificate(point).plain <= tol * abs(point.objective):
                     return point, Stop.CONVERGED
             if self.iterations >= max_iter or self.control.stopped:
                 return self.refreshed(point), self.control.stopped or Stop.MAX_ITER
@@ -212,7 +209,8 @@ class _Run:
             return self.at(point.u)
         # The factor of the start is that of the same rows, under their share of the penalty.
         self.sample, self.slack = replace(sample, weight=run.weight), run.slack
-        self.near = lambda V, near=run.near: sample.share * near(V)  # type: ignore[misc]
+        near = run.near
+        self.near = lambda V: sample.share * near(V)
         self.is_rough = features.is_rough_enough(self.weights(F), self.penalty)
         first = self.at(point.u, self.is_rough)
         self.weight = self.weights(first.F)
@@ -234,10 +232,10 @@ class _Run:
         return _Point(u, F, g, objective, gap, is_rough)
 
     def refreshed(self, point: _Point) -> _Point:
-        """The point in full precision, with a certificate where that is wanted."""
+        """The point in full precision."""
         return self.at(point.u) if point.is_rough else point
 
-    def certificate(self, point: _Point) -> Certificate:
+    def certificate(self, point: _Point) -> DualPoint:
         """What is certain of a point."""
         if self.told[0] is not point:
             given = self.risk, self.penalty, point.u, point.F, point.g, self.accuracy
@@ -295,7 +293,7 @@ class _Run:
     def direction(self, point: _Point, tol: float) -> np.ndarray:
         """δ with (Φ̃ᵀHΦ̃ + λD) δ ≈ -g, as accurate as the step deserves."""
         size = point.gap / max(abs(point.objective), np.finfo(float).tiny)
-        enough_to_stop = 0.3 * math.sqrt(tol / size) if size > tol else 1.0
+        enough_to_stop = 0.3 * math.sqrt(tol / size) if size > tol else 0.0  # The certificate was not enough.
         forcing = max(min(0.1, 0.3 * math.sqrt(size)), min(enough_to_stop, _FORCING))
         multiply = self.hessian(point)
         self.precondition(point)
