@@ -163,11 +163,15 @@ def certify(
     F: np.ndarray,  # (n, m) = Φ̃u
     g: np.ndarray,  # (M + 1, m) = ∇J
     accuracy: Accuracy,
+    sums: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> DualPoint:
     """The better of two points of the dual, which differ from ∇R(F) on the sample alone.
 
     One is of values shifted by a number; the other is, with ``near`` ≈ (∇²J)⁻¹, that of a step beyond. A pass
     over the sample for each, and one for both. The gap is ∞ where no shift makes the sum zero.
+
+    ``sums``: where F and g were added up from parts, Σ |β| (M, m) and Σ |s| (n, m) of these: each has a
+    rounding of its own.
     """
     features, rows, M = sample.features, sample.rows, sample.features.basis.size
     is_flat = not (isinstance(risk, SquaredRisk) or hasattr(risk, "n_classes"))
@@ -190,13 +194,15 @@ def certify(
     moved = np.hsplit(features.adjoint(np.hstack(turns)), len(points))
 
     beta, _ = features.split(u)
-    e = accuracy.of_values(beta)
+    of_beta, of_s = (beta, np.abs(s)) if sums is None else sums
+    e = accuracy.of_values(of_beta)
     excess = risk.excess(given(F), given(np.broadcast_to(e, F.shape)), given(s)) if e.any() else 0.0
     between = 0.5 * penalty * accuracy.of_square(beta)
     found = []
     for G, b, turn, phi in zip(points, shifts, turns, moved, strict=False):
-        dual, sizes = s.copy(), np.abs(s)
-        dual[rows], sizes[rows] = here + turn, np.abs(here) + np.abs(turn)
+        dual, sizes = s.copy(), of_s.copy()
+        dual[rows] += turn
+        sizes[rows] += np.abs(turn)
         before, after = float(own.value(given(there))), float(own.value(given(G)))
         rest = max(before - after + float(((here + turn) * (G - there)).sum()), 0.0)
         rest += _SUMMED * (abs(before) + abs(after)) if turn.any() else 0.0  # That is what is left of sums.

@@ -70,7 +70,7 @@ def restricted_ridge(
 
     def length(residual: np.ndarray, solved: np.ndarray) -> np.ndarray:  # (t,)
         by_sample = np.maximum((residual * solved).sum(axis=0), 0.0) / sample.share
-        return np.sqrt(np.minimum(by_sample, (residual[:M] ** 2).sum(axis=0) / alpha))
+        return np.sqrt(np.minimum(by_sample, (residual**2).sum(axis=0) / alpha))
 
     found = conjugate_gradient(
         product,
@@ -83,9 +83,13 @@ def restricted_ridge(
         length=length,
     )
     u = some + found.solution
+    sums = (
+        sum(np.abs(features.split(part)[0]) for part in (some, found.solution)),
+        2 * W * (np.abs(F - Y) + np.abs(change)),
+    )
     F += change
-    accuracy = accuracy or Accuracy()
-    certificate = certify(sample, lambda V: near(V) / 2, risk, 2 * alpha, u, F, -2 * found.residual, accuracy)
+    given = u, F, -2 * found.residual, accuracy or Accuracy(), sums
+    certificate = certify(sample, lambda V: near(V) / 2, risk, 2 * alpha, *given)
     objective = risk.value(F) + alpha * float((u[:M] ** 2).sum())
     gap = min(certificate.gap, objective + 2 * certificate.apart)
     is_lost = found.stopped == Stop.CONVERGED and gap > max(tol, _CLOSE) * objective
