@@ -293,7 +293,7 @@ class KernelLogisticRegression(
         self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
-        return self._with_landmarks(X, self._exact_plan(X, n_outputs), 40, n_outputs)
+        return self._with_landmarks(X, self._exact_plan(X, n_outputs), 25, n_outputs)
 
     def _exact_plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)

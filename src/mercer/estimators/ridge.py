@@ -296,7 +296,7 @@ class KernelRidge(
         return np.broadcast_to(given.ravel(), targets) * (1.0 if self.lam is None else weight.sum())
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
-        return self._with_landmarks(X, self._exact_plan(X, n_outputs), 25, n_outputs)
+        return self._with_landmarks(X, self._exact_plan(X, n_outputs), 15, n_outputs)
 
     def _exact_plan(self, X: Points, n_outputs: int) -> Plan:
         n = data.n_points(X)

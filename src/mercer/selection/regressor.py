@@ -33,7 +33,7 @@ _PENALTIES_TRIED = 5  # of these, for the plan: downhill from that of the search
 _SHARE_FOR_THE_PENALTY = 0.1  # of the time that is left
 #: The last fit is on landmarks where there are so many, at least; 20 √n of them are enough.
 _LEAST_LANDMARKS, _LANDMARKS_PER_ROOT = 500, 20.0
-_PASSES = 25  # over the rows, that a fit on landmarks takes, about
+_PASSES = 15  # over the rows, that a fit on landmarks takes, about
 _BUSY = 2.0  # A plan for landmarks may take so many times longer, on a machine that is shared.
 _LEAST_POINTS = 1000  # The last fit has so many points, however little time and memory is left.
 #: A fit of so many points is timed, to correct the plan for this machine, where the last fit is planned to

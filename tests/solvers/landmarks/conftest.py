@@ -37,10 +37,9 @@ class StoredRows:
             total, sums = total + self.K[rows].T @ G.astype(self.dtype), sums + found
         return np.asarray(total, dtype=np.float64), sums
 
-    def square(self, weight, rows=None, transform=lambda columns: None):
-        chosen = slice(None) if rows is None else rows
-        root = np.sqrt(weight[chosen]).astype(self.dtype)
-        columns = np.asfortranarray((self.K[chosen] * root[:, None]).T)
+    def square(self, weight, transform=lambda columns: None):
+        root = np.sqrt(weight).astype(self.dtype)
+        columns = np.asfortranarray((self.K * root[:, None]).T)
         transform(columns)
         return np.tril(columns @ columns.T).astype(np.float64), (columns @ root).astype(np.float64)
 

@@ -42,9 +42,6 @@ def test_squares_and_their_inverses(rng, problem, zeros):
     exact = Phi.T @ (weight[:, None] * Phi)
     for slack in (0.0, np.inf):  # of the features, and of kernel values
         assert np.tril(features.square(weight, slack=slack)) == pytest.approx(np.tril(exact), **NEAR)
-    some = np.arange(25, 50)  # These stand for all of them.
-    scaled = Phi[some].T @ (weight[some, None] * Phi[some]) * weight.sum() / weight[some].sum()
-    assert np.tril(features.square(weight, some)) == pytest.approx(np.tril(scaled), **NEAR)
     penalty = np.diag(features.penalty(0.3)[:, 0])
     solve = features.inverse(features.square(weight), 0.3)
     V = rng.normal(size=(features.size, 2))
@@ -52,15 +49,33 @@ def test_squares_and_their_inverses(rng, problem, zeros):
     assert features.penalty(0.3)[-1] == (0.0 if features.fit_intercept else 0.3)
 
 
-def test_samples_are_of_rows_with_a_weight(rng, problem):
-    features, _ = problem
-    assert features.sample(np.ones(50)) is None  # 50 rows for 6 landmarks: all of them.
-    features.n = 1000
+@pytest.fixture
+def many(rng, features_of, gaussian):
+    X = rng.normal(size=(1000, 3))
+    return features_of(gaussian(X, X[:6]), gaussian(X[:6], X[:6]), fit_intercept=False)
+
+
+def test_samples_are_of_rows_with_a_weight(problem, many):
+    few = problem[0].sample(np.ones(50))  # 50 rows for 6 landmarks: all of them.
+    assert few.features is problem[0] and few.rows == slice(None) and few.share == 1.0
+    features, _ = many
     weight = np.zeros(1000)
     weight[100:150] = 1.0
-    assert np.array_equal(features.sample(weight), np.arange(100, 150))
-    chosen = features.sample(np.ones(1000))
-    assert len(chosen) == 120 == len(set(chosen)) and np.array_equal(chosen, features.sample(np.ones(1000)))
+    found = features.sample(weight)
+    assert np.array_equal(found.rows, np.arange(100, 150)) and found.share == 1.0
+    chosen, again = features.sample(np.ones(1000)), features.sample(np.ones(1000))
+    assert len(chosen.rows) == 120 == len(set(chosen.rows)) and np.array_equal(chosen.rows, again.rows)
+    assert chosen.features.n == 120 and chosen.share == 0.12
+    assert features.sample(np.zeros(1000)).features.n == 120  # No row counts: any will do.
+
+
+def test_a_sample_is_inverted_for_all_rows(rng, many):
+    features, Phi = many
+    weight, V = rng.uniform(0.1, 1.0, size=1000), rng.normal(size=(6, 2))
+    sample = features.sample(weight)
+    own = Phi[sample.rows]
+    scaled = own.T @ (weight[sample.rows, None] * own) * weight.sum() / weight[sample.rows].sum()
+    assert sample.inverse(0.3)(V) == pytest.approx(np.linalg.solve(scaled + 0.3 * np.eye(6), V), rel=1e-8)
 
 
 def test_float32_squares_of_nearly_dependent_features_are_factorised(rng, features_of, gaussian):

@@ -39,7 +39,7 @@ from mercer.runtime.config import config, format_bytes, memory_budget, settings,
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.basis import independent
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
-from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.features import Features, sample_size
 from mercer.solvers.landmarks.pivots import pivoted_cholesky
 
 __all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "LandmarksLike", "Restricted"]
@@ -256,18 +256,25 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
         + 64 * 8 * M * n_outputs
     )
     flops = passes * n * M * (2.0 * width + 40 + 4 * n_outputs) + 20.0 * float(M) ** 3
+    why_so = [why]
+    if not squares:
+        rows = sample_size(n, M)
+        memory += 8 * rows * width
+        flops += 2.0 * rows * float(M) ** 2
+        which = "all rows are" if rows == n else f"{rows:,} rows, drawn at random, are"
+        why_so.append(f"{which} solved for directly: a start, a preconditioner and a certificate")
     if squares:  # Three blocks of rows of each thread: values, features, and their squares.
         memory += 3 * threads * 8 * block + item * 4 * block
         flops += squares * n * float(M) ** 2
     how = "eigenvalues of the features" if squares else "conjugate gradients"
-    rows = f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored"
+    why_so.append(f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored")
     elsewhere = on_cluster(X, M, n_outputs)
     return Plan(
         f"{how} on {M:,} landmarks",
         n,
         int(memory),
         flops,
-        (why, rows, *([] if elsewhere is None else elsewhere[1])),
+        (*why_so, *([] if elsewhere is None else elsewhere[1])),
         iterative=not squares,
         method=Method.LANDMARKS,
         landmarks=M,

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mercer.errors import InputError
-from mercer.runtime.threads import large_lapack
+from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.blas import solve_triangle
 
 __all__ = ["Basis", "independent"]
@@ -24,6 +24,8 @@ __all__ = ["Basis", "independent"]
 _UNITS = 16.0
 #: Random vectors and products with each that tell a norm to within a few percent, which is enough.
 _VECTORS, _POWERS = 8, 8
+#: Columns that a thread transforms at a time.
+_STRIP = 128
 
 
 class Basis:
@@ -60,10 +62,15 @@ class Basis:
     def squared(self, G: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (M, M), (M,)
         """T⁻ᵀ G T⁻¹ of a symmetric G whose lower triangle is there, and T⁻ᵀ g."""
         G = np.asfortranarray(np.tril(G) + np.tril(G, -1).T)
-        self.transform(G)
-        G = np.asfortranarray(G.T)
-        self.transform(G)
+        for _ in range(2):
+            run(self.transform, [G[:, k : k + _STRIP] for k in range(0, self.size, _STRIP)])
+            G = np.asfortranarray(G.T)
         return G, self.features(g)
+
+    @cached_property
+    def inverse_norm(self) -> float:
+        """‖T⁻¹‖ in the norm of Frobenius, which bounds the spectral one."""
+        return float(np.linalg.norm(np.triu(dtrtri(self.T, lower=0)[0])))
 
     @cached_property
     def amplification(self) -> float:

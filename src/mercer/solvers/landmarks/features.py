@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from mercer.solvers.landmarks.basis import Basis
 from mercer.solvers.landmarks.inner import WithIntercept
 from mercer.solvers.linear.cholesky import factorise, solve
 
-__all__ = ["SLACK", "SLACK_OF_SYSTEM", "Features", "Passes"]
+__all__ = ["SLACK", "SLACK_OF_SYSTEM", "Features", "Passes", "Sample", "sample_size"]
 
 #: Rows per landmark whose square is near enough to that of all rows for a preconditioner: a fifth of all
 #: rows within these bounds, so that the square costs a few passes and saves more of them.
@@ -37,6 +38,15 @@ _MOST_MOVED = 0.1
 #: Units of the precision of K, relative to each diagonal entry, that are added before a factorisation: a
 #: matrix that is not positive definite by rounding alone becomes so.
 _UNITS = 512.0
+
+
+def sample_size(n: int, M: int) -> int:
+    """Of n rows, so many stand for all of them on M landmarks.
+
+    >>> sample_size(1000, 200), sample_size(15_000, 200), sample_size(10**9, 200)
+    (1000, 3000, 4000)
+    """
+    return min(n, max(_FEWEST_SAMPLED * M, n // 5), _MOST_SAMPLED * M)
 
 
 class Passes(Protocol):
@@ -64,9 +74,7 @@ class Passes(Protocol):
     def adjoint(self, G: np.ndarray) -> np.ndarray:
         """Kᵀ G."""
 
-    def square(
-        self, weight: np.ndarray, rows: np.ndarray | None = None, transform: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def square(self, weight: np.ndarray, *, transform: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """The lower triangle of Kᵀ W K, and Kᵀ W 1, where columns of Kᵀ may be transformed first."""
 
 
@@ -166,41 +174,43 @@ class Features:
 
     # --- preconditioners -----------------------------------------------------------------------------
 
-    def sample(self, weight: np.ndarray) -> np.ndarray | None:
-        """Rows with a weight that stand for all of them; None where all rows are taken."""
-        wanted = min(max(_FEWEST_SAMPLED * self.basis.size, self.n // 5), _MOST_SAMPLED * self.basis.size)
+    def sample(self, weight: np.ndarray, wanted: int | None = None) -> Sample:
+        """Rows with a weight that stand for all of them; all rows where these are few."""
+        wanted = sample_size(self.n, self.basis.size) if wanted is None else wanted
         present = np.flatnonzero(weight)
         if self.n <= wanted:
-            return None
-        if len(present) <= wanted:
-            return present
-        return np.sort(np.random.default_rng(0).choice(present, wanted, replace=False))
+            return self.whole(weight)
+        if len(present) > wanted:
+            present = np.sort(np.random.default_rng(0).choice(present, wanted, replace=False))
+        rows = present if present.size else np.arange(wanted)
+        share = float(weight[rows].sum()) / float(weight.sum()) if present.size else 1.0
+        return Sample(self.some(rows), rows, weight[rows], share)
 
-    def square(
-        self, weight: np.ndarray, rows: np.ndarray | None = None, slack: float = 0.0
-    ) -> np.ndarray:  # (M + 1, M + 1)
-        """The lower triangle of Φ̃ᵀWΦ̃, of all rows or of some that stand for the others too.
+    def whole(self, weight: np.ndarray) -> Sample:
+        """All rows, as a sample."""
+        return Sample(self, slice(None), weight, 1.0)
+
+    def square(self, weight: np.ndarray, slack: float = 0.0) -> np.ndarray:  # (M + 1, M + 1)
+        """The lower triangle of Φ̃ᵀWΦ̃.
 
         Features are multiplied, and not kernel values: KᵀWK would lose the digits that T⁻¹ asks for. Where
         they are lost to less than ``slack``, T⁻ᵀ(KᵀWK)T⁻¹ takes half the time.
         """
-        chosen = weight if rows is None else weight[rows]
-        scale = float(weight.sum()) / max(float(chosen.sum()), np.finfo(float).tiny)
         lost = float(np.finfo(self.K.dtype).eps) * float(weight.sum()) * self.basis.amplification
         if lost <= slack:
-            total, first = self.basis.squared(*self.K.square(weight, rows))
+            total, first = self.basis.squared(*self.K.square(weight))
         else:
-            total, first = self.K.square(weight, rows, self.basis.transform)
+            total, first = self.K.square(weight, transform=self.basis.transform)
         if self.fit_intercept:
             total = np.pad(total, (0, 1))
-            total[-1, :-1], total[-1, -1] = first, chosen.sum()
-        return np.asfortranarray(scale * total)
+            total[-1, :-1], total[-1, -1] = first, weight.sum()
+        return np.asfortranarray(total)
 
-    def square_cost(self, weight: np.ndarray, rows: np.ndarray | None) -> float:
-        """What a square and its factor cost, in passes."""
-        M, count = self.basis.size, self.n if rows is None else len(rows)
-        products = 2.0 * count * M * M + M**3 / 3  # the triangular solves, and the square
-        return (count * M * self.K.cost + products / _PRODUCT_SPEED) / (self.n * M * (self.K.cost + 4.0))
+    def square_cost(self, rows: int) -> float:
+        """What the square of so many rows and its factor cost, in passes."""
+        M = self.basis.size
+        products = 2.0 * rows * M * M + M**3 / 3  # the triangular solves, and the square
+        return (rows * M * self.K.cost + products / _PRODUCT_SPEED) / (self.n * M * (self.K.cost + 4.0))
 
     def inverse(self, square: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
         """V ↦ (Φ̃ᵀWΦ̃ + penalty)⁻¹V, of a square that was computed; it is overwritten."""
@@ -208,3 +218,29 @@ class Features:
         square[np.diag_indices(self.size)] += self.penalty(penalty)[:, 0] + rounding
         factor = factorise(square)
         return lambda V: solve(factor, V)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some rows that stand for all: Φ̃ᵀWΦ̃ ≈ Φ̃ₛᵀWₛΦ̃ₛ / share."""
+
+    #: the model of these rows
+    features: Features
+    rows: np.ndarray | slice
+    #: (s,) their weights
+    weight: np.ndarray
+    #: what part of all weight they have
+    share: float
+
+    def inverse(self, penalty: float, slack: float = SLACK) -> Callable[[np.ndarray], np.ndarray]:
+        """V ↦ (Φ̃ₛᵀWₛΦ̃ₛ / share + penalty)⁻¹V.
+
+        ``slack``: an error of the square, as a part of the penalty, that is allowed.
+        """
+        own = self.share * penalty
+        square = self.features.square(self.weight, slack * own)
+        # Weights that are zero everywhere leave b alone: this keeps the matrix positive definite.
+        if self.features.fit_intercept:
+            square[-1, -1] += 1e-10 * (own + float(square[-1, -1]))
+        near = self.features.inverse(square, own)
+        return lambda V: self.share * near(V)

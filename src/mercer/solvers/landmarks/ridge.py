@@ -1,11 +1,13 @@
 r"""Kernel ridge regression on landmarks.
 
-Minimise  Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖²   over f = Σⱼ βⱼ k(zⱼ, ·) and b
-Solve     (Φ̃ᵀWΦ̃ + αD) u = Φ̃ᵀWy,   u = (Tβ, b), D = 1 but 0 for b, by conjugate gradients, a pass over the rows
-          each, most of them in single precision, with the Cholesky factor of the same matrix for some of
-          the rows as preconditioner
-Bound     with ρ the residual of u, whose last entry is zero by the choice of b, the objective is
-          ρᵀ(Φ̃ᵀWΦ̃ + αD)⁻¹ρ ≤ ‖ρ‖²/α above its minimum on these landmarks
+Minimise  J(u) = Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖²   over f = Σⱼ βⱼ k(zⱼ, ·) and b,   u = (Tβ, b)
+Start     at the minimum for a sample of the rows, under their share of α
+Solve     (Φ̃ᵀWΦ̃ + αD) x = ρ = Φ̃ᵀW(y - Φ̃u) - αDu, D = 1 but 0 for b, for the way x from there, by conjugate
+          gradients, a pass over the rows each, most of them in single precision, with the Cholesky factor of
+          the sample's system as preconditioner
+Stop      where the gap is small enough, J - min J = ρᵀ(Φ̃ᵀWΦ̃ + αD)⁻¹ρ at the u that was found. It is at most
+          ‖ρ‖²/α, and at most ρᵀP⁻¹ρ / (the sample's share of all weight), P being the preconditioner: other
+          rows only add to the sample's own matrix. What is stated then is the gap of `certificate`.
 Cost      2 s M² for a sample of s rows, 10 to 20 M, M³/3, and n M kernel values per pass
 
 Rudi, Carratino and Rosasco, FALKON: an optimal large scale kernel method, NIPS 2017; the preconditioner from
@@ -17,9 +19,9 @@ from __future__ import annotations
 import numpy as np
 
 from mercer.solvers.control import Control
-from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, gaps
-from mercer.solvers.landmarks.features import SLACK, Features
-from mercer.solvers.landmarks.inner import Weighted
+from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, certify
+from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.inner import RiskGradient, Weighted
 from mercer.solvers.linear.conjugate import conjugate_gradient
 from mercer.solvers.result import Stop
 
@@ -45,53 +47,59 @@ def restricted_ridge(
     ``tol`` is the gap allowed, relative to the objective.
     """
     W, diagonal, M = weight[:, None], features.penalty(alpha), features.basis.size
-    near = features.inverse(features.square(weight, features.sample(weight), SLACK * alpha), alpha)
-    sums = features.adjoint(np.hstack([W * Y, W]))
-    right, of_ones = sums[:, :-1], sums[:M, -1:]
-    length = (W * Y**2).sum(axis=0)
-    F: np.ndarray = np.zeros(Y.shape)
+    sample = features.sample(weight)
+    near = sample.inverse(alpha)
+    some = near(sample.features.adjoint(W[sample.rows] * Y[sample.rows])) / sample.share
+    risk, F = SquaredRisk(Y, weight), np.empty(Y.shape)
+    slopes, _ = features.apply(some, RiskGradient(risk, is_single=False), each=F.__setitem__)
+    rho = -slopes / 2 - diagonal * some
+    first = (W * (Y - F) ** 2).sum(axis=0) + (diagonal * some**2).sum(axis=0)
+    change: np.ndarray = np.zeros(Y.shape)
 
-    def product(U: np.ndarray) -> np.ndarray:
+    def product(V: np.ndarray) -> np.ndarray:
         # The last product of all columns is that with the solution.
-        keeps = U.shape[1] == F.shape[1]
-        found, _ = features.apply(U, Weighted(W, keeps), each=F.__setitem__ if keeps else None)
-        return found + diagonal * U
+        keeps = V.shape[1] == Y.shape[1]
+        found, _ = features.apply(V, Weighted(W, keeps), each=change.__setitem__ if keeps else None)
+        return found + diagonal * V
 
-    def enough(U: np.ndarray, residual: np.ndarray) -> np.ndarray:  # (t,)
-        # The objective is Σ w y² - uᵀ(Φ̃ᵀWy + ρ).
-        return np.sqrt(tol * alpha * np.maximum(length - (U * (right + residual)).sum(axis=0), 0.0))
+    def rough(V: np.ndarray) -> np.ndarray:
+        return features.apply(V, Weighted(W), is_rough=True)[0] + diagonal * V
 
-    def rough(U: np.ndarray) -> np.ndarray:
-        return features.apply(U, Weighted(W), is_rough=True)[0] + diagonal * U
+    def enough(X: np.ndarray, residual: np.ndarray) -> np.ndarray:  # (t,)
+        return np.sqrt(tol * np.maximum(first - (X * (rho + residual)).sum(axis=0), 0.0))  # J is in there.
+
+    def length(residual: np.ndarray, solved: np.ndarray) -> np.ndarray:  # (t,)
+        by_sample = np.maximum((residual * solved).sum(axis=0), 0.0) / sample.share
+        return np.sqrt(np.minimum(by_sample, (residual**2).sum(axis=0) / alpha))
 
     found = conjugate_gradient(
         product,
-        right,
+        rho,
         max_iter=max_iter,
         precondition=near,
         rough=rough if features.is_rough_enough(weight, alpha) else None,
         control=control,
         enough=enough,
+        length=length,
     )
-    u, residual = found.solution, found.residual
-    shift = residual[-1] / weight.sum() if features.fit_intercept else np.zeros(Y.shape[1])
-    adjoint = 2 * (shift * of_ones - residual[:M] - alpha * u[:M])
-    if features.fit_intercept:  # The best b for this w.
-        u[-1] += shift
-    F += shift
-    risk = SquaredRisk(Y, weight)
-    s = risk.gradient(F)
-    _, gap, apart = gaps(features, risk, 2 * alpha, u, F, s, adjoint, accuracy or Accuracy())
-    coef, intercept = features.split(u)
+    u = some + found.solution
+    sums = (
+        sum(np.abs(features.split(part)[0]) for part in (some, found.solution)),
+        2 * W * (np.abs(F - Y) + np.abs(change)),
+    )
+    F += change
+    given = u, F, -2 * found.residual, accuracy or Accuracy(), sums
+    certificate = certify(sample, lambda V: near(V) / 2, risk, 2 * alpha, *given)
     objective = risk.value(F) + alpha * float((u[:M] ** 2).sum())
-    gap = min(gap, objective + 2 * apart)
+    gap = min(certificate.gap, objective + 2 * certificate.apart)
     is_lost = found.stopped == Stop.CONVERGED and gap > max(tol, _CLOSE) * objective
+    coef, intercept = features.split(u)
     return RestrictedMinimum(
         coef=coef,
         intercept=intercept,
         values=F,
-        dual=s,
-        dual_square=float((adjoint[:M] ** 2).sum()),
+        dual=certificate.s,
+        dual_square=float((certificate.adjoint**2).sum()),
         objective=objective,
         gap=gap,
         passes=features.passes,

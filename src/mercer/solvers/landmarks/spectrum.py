@@ -65,14 +65,14 @@ def scatter(features: Features, weight: np.ndarray, *, centred: bool = True) -> 
     >>> class Rows:
     ...     shape, dtype, cost = (3, 1), np.dtype(float), 1.0
     ...
-    ...     def square(self, weight, rows, transform):
+    ...     def square(self, weight, transform):
     ...         K = np.array([[0.0], [1.0], [2.0]])
     ...         return (K.T * weight) @ K, K.T @ weight
     >>> found = scatter(Features(Rows(), Basis(np.eye(1)), True), np.ones(3))
     >>> found.A, found.mean, found.spectrum().values
     (array([[2.]]), array([1.]), array([2.]))
     """
-    A, first = features.K.square(weight, None, features.basis.transform)
+    A, first = features.K.square(weight, transform=features.basis.transform)
     features.passes += 1
     total, M = float(weight.sum()), len(A)
     largest = float(A.diagonal().max(initial=0.0))

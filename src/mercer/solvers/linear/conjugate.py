@@ -30,10 +30,11 @@ from mercer.solvers.result import Result, Stop
 __all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
 
 Multiply = Callable[[np.ndarray], np.ndarray]
+Length = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 #: The fall of the residual, or the number of steps, after which one of rough products is computed anew, and
 #: the fall that shows that they help; and how much further than asked rough steps go.
-_ROUGH_FALL, _ROUGH_STEPS, _ROUGH_HELP, _ROUGH_MARGIN = 1e-4, 50, 0.7, 0.5
+_ROUGH_FALL, _ROUGH_STEPS, _ROUGH_HELP, _ROUGH_MARGIN = 1e-4, 50, 0.7, 0.7
 #: A residual that was carried along and is so small beside y has no digit of the true one, in any precision:
 #: the true one is computed then. Further products would be of numbers that underflow in float32.
 _NOTHING = float(np.finfo(np.float64).eps) ** 2
@@ -68,6 +69,7 @@ def conjugate_gradient(
     shifts: Any = 0.0,
     facts: State | None = None,
     enough: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    length: Length = lambda R, PR: np.linalg.norm(R, axis=0),
 ) -> ConjugateResult:
     """Solve (A + σI) x = rhs for a symmetric positive definite A + σI.
 
@@ -84,8 +86,9 @@ def conjugate_gradient(
     start : x to start from; zeros by default
     shifts : σ, or one for each column
     facts : what else a checkpoint is to hold
-    enough : of x and its residual, both (n, m), the norms of the residual that are small enough, (m,); by
+    enough : of x and its residual, both (n, m), the lengths of the residual that are small enough, (m,); by
         default tol · ‖y‖
+    length : of residuals R and P R, both (n, m), the lengths, (m,); by default ‖R‖
 
     >>> A = np.array([[4.0, 1.0], [1.0, 3.0]])
     >>> result = conjugate_gradient(lambda V: A @ V, [1.0, 2.0])
@@ -95,17 +98,19 @@ def conjugate_gradient(
     rhs = np.asarray(rhs, dtype=np.float64)
     y = rhs.reshape(len(rhs), -1)
     control = Control() if control is None else control
-    system = _System(multiply, y, rhs.ndim == 1, precondition, rough, np.broadcast_to(shifts, y.shape[1]))
+    shifts = np.broadcast_to(shifts, y.shape[1])
+    system = _System(multiply, y, rhs.ndim == 1, precondition, rough, shifts, length)
     if control.restored is not None:
         system.restore(control.restored)
     else:
         system.begin(np.zeros_like(y) if start is None else np.array(start, np.float64).reshape(y.shape))
     size = np.linalg.norm(y, axis=0)
     scale = np.where(size > 0, size, 1.0)
+    nothing = _NOTHING * system.lengths(y)
     stopped: Stop | None = None
     while not stopped:
         limit = tol * size if enough is None else enough(system.X, system.R)
-        done = np.linalg.norm(system.R, axis=0) <= np.maximum(system.target(limit), _NOTHING * size)
+        done = system.now <= np.maximum(system.target(limit), nothing)
         # a preconditioner that took most of the time is used once, at least
         is_begun = precondition is None or system.iterations > 0
         if (done | system.rounded).all():
@@ -141,20 +146,22 @@ class _System:
         precondition: Multiply | Sequence[Multiply] | None,
         rough: Multiply | None,
         shifts: np.ndarray,  # (m,)
+        length: Length,
     ) -> None:
         self.multiply = multiply
         self.shifts = shifts
         self.precondition = precondition
         self.rough = rough
         self.is_rough = rough is not None
+        self.length = length
         self.y = y
         self.flat = flat
         self.iterations = self.products = 0
         #: columns that come no closer
         self.rounded = np.zeros(y.shape[1], dtype=bool)
-        #: the true residual norms when last computed
+        #: the true lengths of the residuals when last computed
         self.checked = np.full(y.shape[1], math.inf)
-        #: the iteration of the last restart, and the residual norms there
+        #: the iteration of the last restart, and the lengths of the residuals there
         self.begun, self.begun_at = 0, np.empty(0)
         self._residual: np.ndarray | None = None
 
@@ -165,9 +172,14 @@ class _System:
     def restart(self, R: np.ndarray) -> None:
         """From the steepest direction."""
         self.R = R
-        self.begun, self.begun_at = self.iterations, np.linalg.norm(R, axis=0)
         self.P = self.preconditioned(R, np.arange(R.shape[1]))
         self.size = (R * self.P).sum(axis=0)
+        self.now = self.length(R, self.P)
+        self.begun, self.begun_at = self.iterations, self.now
+
+    def lengths(self, R: np.ndarray) -> np.ndarray:  # (m,)
+        """Those of other residuals."""
+        return self.length(R, self.preconditioned(R, np.arange(R.shape[1])))
 
     def preconditioned(self, R: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """P R, R being the residuals of some of the columns."""
@@ -215,9 +227,11 @@ class _System:
         new = np.ascontiguousarray(R[:, open_])
         Z = self.preconditioned(new, open_)
         size[open_] = (new * Z).sum(axis=0)
+        now = self.now.copy()
+        now[open_] = self.length(new, Z)
         old = self.size[open_]
         D[:, open_] = Z + np.divide(size[open_], old, out=np.zeros_like(old), where=old > 0) * P
-        self.X, self.R, self.P, self.size = X, R, D, size
+        self.X, self.R, self.P, self.size, self.now = X, R, D, size, now
         self.rounded = self.rounded.copy()
         self.rounded[open_] |= bend <= 0
         self._residual = None
@@ -235,7 +249,7 @@ class _System:
     def certify(self, limit: np.ndarray) -> bool:
         """Whether the residuals are within the limit, or come no closer; if not, go on from them."""
         R = self.true_residual()
-        norms = np.linalg.norm(R, axis=0)
+        norms = self.lengths(R)
         if self.is_rough and (norms > np.maximum(limit, _ROUGH_HELP * self.begun_at)).any():
             self.is_rough = False
             self.rounded = np.zeros(len(norms), dtype=bool)
@@ -252,6 +266,7 @@ class _System:
         "R",
         "P",
         "size",
+        "now",
         "rounded",
         "checked",
         "iterations",
