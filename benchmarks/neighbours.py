@@ -20,11 +20,18 @@ from benchmarks._data import fashion
 from benchmarks._timing import Table, busy, write
 from mercer import (
     SVC,
+    SVR,
     KernelFisherDiscriminant,
+    KernelLogisticRegression,
+    KernelMachineClassifier,
     KernelMachineRegressor,
     KernelPCA,
+    KernelPerceptron,
     KernelRidge,
     KernelRidgeCV,
+    NuSVC,
+    OneClassSVM,
+    Subsequence,
 )
 from mercer.selection import AutoKernelRegressor
 
@@ -54,8 +61,24 @@ def cases() -> dict[str, Callable[[], object]]:
     wide, target = smooth(3000, 20)
     small, few = smooth(1200)
     labels = target > np.median(target)
+    thirds = np.digitize(target, np.quantile(target, [1 / 3, 2 / 3]))
+    machine = SVC(C=10).fit(X, y)
+    letters = np.random.default_rng(0).choice(list("acgt"), (300, 60))
+    strings = ["".join(row) for row in letters]
     return {
         f"SVC 6k × 784, {what}": lambda: SVC(C=10).fit(X, y),
+        "its predictions": lambda: machine.predict(X),
+        "SVC 3k × 20, probabilities": lambda: SVC(C=10, probability=True).fit(wide, labels),
+        "SVC 3k × 20, three classes": lambda: SVC(C=10).fit(wide, thirds),
+        "ν-SVC 3k × 20": lambda: NuSVC(nu=0.3).fit(wide, labels),
+        "SVR 3k × 20": lambda: SVR(C=10).fit(wide, target),
+        "one-class SVM 3k × 20": lambda: OneClassSVM(nu=0.1).fit(wide),
+        "logistic 3k × 20": lambda: KernelLogisticRegression().fit(wide, labels),
+        "perceptron 3k × 20": lambda: KernelPerceptron(max_iter=5).fit(wide, labels),
+        "hinge, 300 landmarks": lambda: KernelMachineClassifier(landmarks=300).fit(wide, labels),
+        "ridge, 300 landmarks": lambda: KernelRidge(0.1, landmarks=300).fit(wide, target),
+        "logistic, 300 landmarks": lambda: KernelLogisticRegression(landmarks=300).fit(wide, labels),
+        "subsequences of 300 strings": lambda: Subsequence(3)(strings),
         "ridge 3k": lambda: KernelRidge(0.1).fit(wide, target),
         "ridge CV 2k": lambda: KernelRidgeCV().fit(wide[:2000], target[:2000]),
         "PCA 3k": lambda: KernelPCA(10).fit(wide),
