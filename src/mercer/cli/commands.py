@@ -335,14 +335,17 @@ def _report(
 @app.command(
     "certify",
     epilog=_examples(
-        'mercer certify "2*gaussian(sigma=1) + polynomial(3)"', 'mercer certify "wendland(dim=3)" --dim 5'
+        'mercer certify "2*gaussian(sigma=1) + polynomial(3)"',
+        'mercer certify "wendland(dim=3)" --dim 5',
+        'mercer certify "max(1 - r, 0)" --dim 2',
     ),
 )
 def _certify(
     expression: Annotated[
         str,
         typer.Argument(
-            help='A kernel, such as "gaussian(2) * linear + 1".', autocompletion=_kernels_beginning
+            help='A kernel, such as "gaussian(2) * linear + 1", or φ(r), such as "exp(-r)".',
+            autocompletion=_kernels_beginning,
         ),
     ],
     dim: Annotated[int | None, typer.Option(help="The number of columns of the points.")] = None,
