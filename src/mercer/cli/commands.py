@@ -434,6 +434,22 @@ def _mail_classify(
     return _learning(action)
 
 
+@app.command("lab", epilog=_examples("mercer lab", "mercer lab --port 8000 --no-browser"))
+def _lab(
+    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 for any that is free.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    quiet: Quiet = False,
+) -> Work:
+    """Open the lab in a browser: draw points, choose a kernel, and see at once what it does."""
+
+    def action() -> int:
+        from mercer.cli.lab import lab
+
+        return lab(port, not no_browser, Screen(quiet))
+
+    return _learning(action, quiet)
+
+
 @app.command("demo")
 def _demo(
     folder: Annotated[Path, typer.Argument(parser=path, help="Where to write.")] = Path("mercer-demo"),
