@@ -50,7 +50,7 @@ def classify(asked: Asked) -> dict[str, Any]:
             "facts": facts,
             "notes": list(model.report_.warnings),
             "gram": gram_of(kernel, X, np.lexsort((X[:, 1], X[:, 0], y))),
-            "kernel": {"text": typed.text, "resolved": repr(kernel), "sliders": typed.sliders(X)},
+            "kernel": typed.described(kernel, X),
             "code": script(
                 typed,
                 [f"from mercer import {code.partition('(')[0]}"],
@@ -154,9 +154,9 @@ def _of_learner(
             fact("support vectors", len(model.support_), f"α = C at {int(_at_bound(model).sum())} of them"),
             _left_out_fact(int(((left > 0) != (y > 0)).sum()), n, "by the span of the support vectors"),
             fact(
-                "bound on it",
+                "bound on that error",
                 share,
-                "no more than the share of support vectors: without another point f stays",
+                "support vectors / points: f stays without any other point",
             ),
             fact(
                 "distance from the minimum", model.dual_gap_, "of the objective, at most; rounding included"

@@ -63,7 +63,7 @@ def curve(asked: Asked) -> dict[str, Any]:
             "facts": [*facts, *norm_facts(f, kernel, X)],
             "notes": list(model.report_.warnings),
             "gram": gram_of(kernel, X, np.argsort(X[:, 0], kind="stable")),
-            "kernel": {"text": typed.text, "resolved": repr(kernel), "sliders": typed.sliders(X)},
+            "kernel": typed.described(kernel, X),
             "code": script(
                 typed,
                 [f"from mercer import {code.partition('(')[0]}"],

@@ -43,6 +43,7 @@ def _certified(text: str, dim: int) -> dict[str, Any]:
             "verdict": found.verdict,
             "reason": found.reason,
             "conditional": None if found.conditional is None else what_it_allows(found.conditional),
+            "conditions": [] if found.steps is None else list(found.steps.conditions),
             "steps": None if found.steps is None else _tree(found.steps),
             "witness": _witness(found),
             "frequency": None if found.frequency is None else found.frequency.omega,

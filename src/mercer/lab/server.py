@@ -5,15 +5,16 @@ It listens on 127.0.0.1, and every address begins with a token that only the per
     http://127.0.0.1:8000/TOKEN/            the page, and the files beside it
     http://127.0.0.1:8000/TOKEN/room/NAME   POST: a request as JSON, and the room's answer
 
-A request is refused whose token is wrong (compared in constant time), whose ``Host`` is not this address, as after DNS
-rebinding, whose ``Origin`` is another page, that is no JSON, or too large. Nothing of it is ever evaluated as
-code, and the page may load nothing from elsewhere (``Content-Security-Policy``).
+A request is refused whose token is wrong (compared in constant time), whose ``Host`` is not this address, as
+after DNS rebinding, whose ``Origin`` is another page, that is no JSON, or too large. Nothing of it is ever
+evaluated as code, and the page may load nothing from elsewhere (``Content-Security-Policy``).
 """
 
 from __future__ import annotations
 
 import json
 import secrets
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -27,7 +28,9 @@ _LONGEST_BODY = 1 << 20  # bytes: 2,000 points, or a table, and room to spare
 _FILES = {
     "": ("lab.html", "text/html"),
     "lab.css": ("lab.css", "text/css"),
-    **{f"{name}.js": (f"{name}.js", "text/javascript") for name in ("lab", "draw", "plane", "panels", "save")},
+    **{
+        f"{name}.js": (f"{name}.js", "text/javascript") for name in ("lab", "draw", "plane", "panels", "save")
+    },
     "icon.svg": ("icon.svg", "image/svg+xml"),
 }
 _HEADERS = {
@@ -63,6 +66,11 @@ class Lab(ThreadingHTTPServer):
     def url(self) -> str:
         """The address of the page, with the token."""
         return f"http://127.0.0.1:{self.server_port}/{self.token}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing where a page was closed before its answer came."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
     def hosts(self) -> set[str]:
         """What a browser calls this server by."""
@@ -111,13 +119,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _path_after_token(self) -> str:
         """What is asked for, by somebody who may ask."""
         if self.headers.get("Host") not in self.server.hosts():
-            raise _Refused(HTTPStatus.FORBIDDEN, "the lab is for this machine alone: open the address it printed")
+            raise _Refused(
+                HTTPStatus.FORBIDDEN, "the lab is for this machine alone: open the address it printed"
+            )
         origin = self.headers.get("Origin")
         if origin is not None and origin.removeprefix("http://") not in self.server.hosts():
             raise _Refused(HTTPStatus.FORBIDDEN, "the lab answers no other page")
         token, _, path = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not secrets.compare_digest(token.encode(), self.server.token.encode()):
-            raise _Refused(HTTPStatus.FORBIDDEN, "this address has no valid token: open the one that mercer lab printed")
+            raise _Refused(
+                HTTPStatus.FORBIDDEN, "this address has no valid token: open the one that mercer lab printed"
+            )
         return path
 
     def _body(self) -> Any:
@@ -128,7 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(HTTPStatus.LENGTH_REQUIRED, "a request says how long it is")
         if int(length) > _LONGEST_BODY:
             raise _Refused(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {_LONGEST_BODY:,} bytes, got {int(length):,}"
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"a request has at most {_LONGEST_BODY:,} bytes, got {int(length):,}",
             )
         try:
             return json.loads(self.rfile.read(int(length)), parse_constant=_no_number)

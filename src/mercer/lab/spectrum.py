@@ -2,7 +2,7 @@
 
 >>> found = spectrum(Asked({"kernel": "gaussian(sigma=1)"}))
 >>> found["density"][0], found["facts"][0]["value"]
-(1.0, 'nowhere negative')
+(1.0, 'not negative here')
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def _reach(f: Any, share: float) -> float:
 def _facts(v: Density, omega: np.ndarray, values: np.ndarray, errors: np.ndarray) -> list[dict[str, Any]]:
     below = np.flatnonzero(values + errors < 0)
     least = int(np.argmin(values))
-    where = (
-        f"v(ω) is less than zero by more than its error at ω = {omega[below[0]]:.3g}" if len(below) else ""
-    )
-    verdict = "negative" if len(below) else "nowhere negative"
+    where = "as far as it is drawn; the certificate says whether that is proved"
+    if len(below):
+        where = f"by more than its error at ω = {omega[below[0]]:.3g}: no kernel in ℝ^{v.dim}"
+    verdict = "negative" if len(below) else "not negative here"
     how = "a formula" if v.is_exact else "a numerical transform, with its error"
     return [
-        fact("v(ω)", verdict, where or "as far as it is drawn: see the certificate for a proof"),
+        fact("v(ω)", verdict, where),
         fact("least value", float(values[least]), f"at ω = {omega[least]:.3g}, ± {errors[least]:.1g}"),
         fact("v(0)", float(values[0]), how),
         fact("a wave of the highest ω here costs", _cost(values), "1/v(ω) of it, in units of that of ω = 0"),

@@ -85,7 +85,7 @@ def steps(asked: Asked) -> dict[str, Any]:
             "facts": facts,
             "notes": list(model.report_.warnings),
             "gram": gram_of(model.kernel_, X, np.lexsort((X[:, 1], X[:, 0], y))),
-            "kernel": {"text": typed.text, "resolved": repr(model.kernel_), "sliders": typed.sliders(X)},
+            "kernel": typed.described(model.kernel_, X),
             "code": script(
                 typed,
                 ["from mercer import Expansion, KernelPerceptron"],

@@ -54,6 +54,11 @@ class TypedKernel:
         """The kernel with its words ("median") taken from the points."""
         return self.kernel.resolve(X)
 
+    def described(self, kernel: Kernel, X: Points) -> dict[str, Any]:
+        """For the page: the text, the kernel on the points, what certify may be asked, and the sliders."""
+        asks = self.text if isinstance(kernel, OfDistance) else repr(kernel)
+        return {"text": self.text, "resolved": repr(kernel), "asks": asks, "sliders": self.sliders(X)}
+
     def sliders(self, X: Points | None = None) -> list[dict[str, Any]]:
         """The numbers of the kernel that may be turned: name, value, and what they may be."""
         kernel = self.kernel if X is None else self.on(X)
@@ -64,10 +69,17 @@ class TypedKernel:
             declared = type(values[owner] if owner else kernel).parameters.get(last)
             if declared is None or not is_number(value):
                 continue
-            kind = declared.requirement if declared.is_continuous(1.5) else "whole"
-            if declared.accepts(1.5) or declared.accepts(
-                7
-            ):  # A choice among few words or numbers is no slider.
+            is_any = declared.accepts(7)  # A choice among few values is no slider.
+            if is_any and not declared.accepts(1.5):
+                found.append({"name": name, "label": last, "value": value, "kind": "whole"})
+            elif is_any:
+                kind = (
+                    "real"
+                    if declared.accepts(-1.0)
+                    else "nonnegative"
+                    if declared.accepts(0.0)
+                    else "positive"
+                )
                 found.append({"name": name, "label": last, "value": value, "kind": kind})
         return found
 
