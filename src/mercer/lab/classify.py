@@ -84,7 +84,9 @@ def left_out(asked: Asked) -> dict[str, Any]:
         if len(np.unique(y[others])) < 2:
             wrong += 1  # Nothing is known of its class without it.
             continue
-        _, model, _ = machine(asked, typed)
+        name, model, _ = machine(asked, typed)
+        if name == "ridge":  # λ is for the mean over all points: the same penalty for one point less
+            model.set_params(lam=None, alpha=model.lam * len(y))
         f = model.set_params(max_time=_LONGEST_FIT).fit(X[others], y[others]).expansion_
         wrong += int((f(X[i : i + 1])[0] > 0) != (y[i] > 0))
     return plain({"facts": [_left_out_fact(wrong, len(y), "each point by a fit without it")], "notes": []})

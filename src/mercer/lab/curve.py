@@ -95,7 +95,9 @@ def left_out(asked: Asked) -> dict[str, Any]:
     residuals = np.empty(len(y))
     for i in range(len(y)):
         others = np.arange(len(y)) != i
-        _, model, _ = machine(asked, typed)
+        name, model, _ = machine(asked, typed)
+        if name == "ridge":  # λ is for the mean over all points: the same penalty for one point less
+            model.set_params(lam=None, alpha=model.lam * len(y))
         f = model.set_params(max_time=_LONGEST_FIT).fit(X[others], y[others]).expansion_
         residuals[i] = y[i] - f(X[i : i + 1])[0]
     return plain({"facts": [_left_out_fact(residuals, "each point by a fit without it")], "notes": []})

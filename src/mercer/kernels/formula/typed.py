@@ -8,7 +8,8 @@ array([1.  , 0.25, 0.  ])
 >>> typed_profile("exp(-r*q)")
 Traceback (most recent call last):
 mercer.errors.InputError: cannot read φ(r): there is no 'q' ('q'); it is written in r, numbers, pi, e,
-+ - * / **, < <= > >= and abs, absolute, arccos, cos, exp, log, max, maximum, min, minimum, sin, sqrt, tanh, where
++ - * / **, < <= > >= and abs, absolute, arccos, cos, exp, log, max, maximum, min, minimum, sin, sqrt, tanh,
+where
 
 The text is taken apart by Python's own grammar and never evaluated: what is not on that list is refused.
 """
