@@ -47,10 +47,12 @@ class Visit:
     """A page of the lab, and what it said of mistakes."""
 
     def __init__(self, page, lab):
-        self.page, self.lab, self.room, self.mistakes, self.elsewhere = page, lab, "", [], []
+        self.page, self.lab, self.room = page, lab, ""
+        self.mistakes, self.elsewhere, self.answered = [], [], []
         page.on("pageerror", lambda error: self.mistakes.append(str(error)))
         page.on("console", self._said)
         page.on("request", self._asked)
+        page.on("response", self._answered)
 
     def _said(self, message):
         is_refusal = "422" in message.text  # The browser tells of each answer that is no.
@@ -61,29 +63,33 @@ class Visit:
         if not request.url.startswith((self.lab.url, "data:", "blob:")):
             self.elsewhere.append(request.url)
 
+    def _answered(self, response):
+        if response.url.endswith(f"/room/{self.room}"):
+            self.answered.append(response)
+
     def enter(self, room):
         self.room = room
         self.page.goto(f"{self.lab.url}#{room}")
         self.page.reload()
         self.page.wait_for_selector("#code pre:not(:empty)", state="attached")
 
-    def answer_after(self, act):
-        """What the engine says in this room after something was done, once the page has shown it."""
-        number = self.page.get_attribute("body", "data-answered")
-        with self.page.expect_response(self._door()) as met:
-            act()
-        self.page.wait_for_selector(f"body:not([data-answered='{number}'])")
-        self.asked = json.loads(met.value.request.post_data)
-        return met.value.json()
+    def settle(self):
+        self.page.wait_for_selector("body[data-state=quiet]")
+
+    def after(self, act):
+        """The last request to this room, and its answer, when all that was done is answered."""
+        self.settle()
+        self.answered.clear()
+        act()
+        self.settle()
+        response = self.answered[-1]
+        return json.loads(response.request.post_data), response.json()
 
     def asked_after(self, act):
-        """What the page asks of this room after something was done."""
-        with self.page.expect_request(self._door()) as met:
-            act()
-        return json.loads(met.value.post_data)
+        return self.after(act)[0]
 
-    def _door(self):
-        return re.compile(f"/room/{self.room}$")
+    def answer_after(self, act):
+        return self.after(act)[1]
 
     def type_kernel(self, text):
         return self.answer_after(lambda: self.page.fill("#kernel", text))
@@ -162,7 +168,8 @@ def test_a_click_adds_a_point_and_a_drag_moves_it(open_page):
         visit.page.mouse.move(*place(2, 0.5))
         visit.page.mouse.down()
         visit.page.mouse.move(*place(0, 2), steps=4)
-        visit.page.mouse.up()
+        asked = visit.asked_after(visit.page.mouse.up)
+        assert np.allclose(asked["points"][4], [0, 2, 1], atol=0.03)
         visit.page.locator("#status").get_by_text(re.compile(r"^point 5 of 5, \(")).wait_for()
         asked = visit.asked_after(lambda: visit.page.locator("#flip").click())
         assert np.allclose(asked["points"][4], [0, 2, -1], atol=0.03)
@@ -193,8 +200,8 @@ def test_points_are_chosen_and_moved_by_keys(open_page):
 def test_a_typed_formula_and_a_slider(open_page):
     with open_page() as visit:
         visit.enter("classify")
-        found = visit.type_kernel("2*gaussian(0.5) + polynomial(2)")
-        points = np.array(visit.asked["points"])
+        asked, found = visit.after(lambda: visit.page.fill("#kernel", "2*gaussian(0.5) + polynomial(2)"))
+        points = np.array(asked["points"])
         model = SVC(kernel=2 * Gaussian(sigma=0.5) + Polynomial(2)).fit(points[:, :2], points[:, 2])
         assert np.allclose(found["values"], model.decision_function(points[:, :2]), atol=1e-4)
         visit.page.wait_for_selector("#k-k2__degree")

@@ -58,10 +58,14 @@ function request() {
 
 let isBusy = false, isWaiting = false, later = 0;
 
+// Whether something was done that is not answered yet; for those who look at the page from outside.
+function busy(is) { document.body.dataset.state = is ? "busy" : "quiet"; }
+
 // One request at a time; what changed meanwhile is asked after it.
 async function refresh() {
   if (isBusy) { isWaiting = true; return; }
   isBusy = true;
+  busy(true);
   const version = ++state.version, asked = request(), name = state.room;
   clearTimeout(later);
   try {
@@ -83,8 +87,7 @@ async function refresh() {
     if (name === state.room) refuse(error.message);
   }
   isBusy = false;
-  document.body.dataset.answered = version;
-  if (isWaiting) { isWaiting = false; refresh(); }
+  if (isWaiting) { isWaiting = false; refresh(); } else busy(false);
 }
 
 // What takes longer: the certificate, and errors left out where they need as many fits as points.
@@ -307,12 +310,14 @@ function take(points) {
 }
 
 async function drawExample(name) {
-  try { take((await ask("example", { name, number: +at("number").value })).points); } catch (error) { refuse(error.message); }
+  busy(true);
+  try { take((await ask("example", { name, number: +at("number").value })).points); } catch (error) { refuse(error.message); busy(false); }
 }
 
 let typing = 0;
 at("kernel").addEventListener("input", () => {
   clearTimeout(typing);
+  busy(true);
   typing = setTimeout(() => { state.kernel = at("kernel").value; state.parameters = {}; refresh(); }, 250);
 });
 at("menu").append(html("option", { value: "" }, "choose…"), ...KERNELS.map((text) => html("option", {}, text)));
@@ -332,7 +337,8 @@ at("file").addEventListener("change", async () => {
   const [file] = at("file").files;
   at("file").value = "";
   if (!file) return;
-  try { take((await ask("table", { text: await file.text(), room: state.room })).points); } catch (error) { refuse(error.message); }
+  busy(true);
+  try { take((await ask("table", { text: await file.text(), room: state.room })).points); } catch (error) { refuse(error.message); busy(false); }
 });
 
 const pictures = () => [...document.querySelectorAll("#plane svg, #second svg")];
