@@ -447,7 +447,7 @@ def _lab(
 
         return lab(port, not no_browser, Screen(quiet))
 
-    return _learning(action, quiet)
+    return _work(action, quiet)
 
 
 @app.command("demo")

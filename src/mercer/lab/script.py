@@ -27,6 +27,10 @@ def array(name: str, values: np.ndarray) -> str:
 
 def script(typed: TypedKernel, imports: list[str], body: list[str]) -> str:
     """A whole script: imports, the kernel where there is one, then what is done with it."""
-    own = sorted({*imports, *(line for line in typed.imports if line.startswith("from "))})
+    homes: dict[str, set[str]] = {}
+    for line in (*imports, *(line for line in typed.imports if line.startswith("from "))):
+        home, names = line.removeprefix("from ").split(" import ")
+        homes.setdefault(home, set()).update(names.split(", "))
+    own = [f"from {home} import {', '.join(sorted(names))}" for home, names in sorted(homes.items())]
     rest = [line for line in typed.imports if not line.startswith("from ")]
     return "\n".join(["import numpy as np", *own, *(rest or [""]), *body, ""])

@@ -31,7 +31,10 @@ def short(values: Any, digits: int = 5) -> Any:
         size = np.where((values == 0) | ~is_finite, 1.0, np.abs(values))
         unit = 10.0 ** (digits - 1 - np.floor(np.log10(size)))
         rounded = np.where(np.isfinite(unit) & (unit > 0), np.round(values * unit) / unit, values)
-    return rounded.tolist() if is_finite.all() else np.where(is_finite, rounded, None).tolist()
+    if not is_finite.all():
+        rounded = rounded.astype(object)
+        rounded[~is_finite] = None
+    return rounded.tolist()
 
 
 def plain(answer: dict[str, Any]) -> dict[str, Any]:

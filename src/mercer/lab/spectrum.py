@@ -83,13 +83,14 @@ def _facts(v: Density, omega: np.ndarray, values: np.ndarray, errors: np.ndarray
         where = f"by more than its error at ω = {omega[below[0]]:.3g}: no kernel in ℝ^{v.dim}"
     verdict = "negative" if len(below) else "not negative here"
     how = "a formula" if v.is_exact else "a numerical transform, with its error"
-    return [
+    found = [
         fact("v(ω)", verdict, where),
         fact("least value", float(values[least]), f"at ω = {omega[least]:.3g}, ± {errors[least]:.1g}"),
         fact("v(0)", float(values[0]), how),
-        fact("a wave of the highest ω here costs", _cost(values), "1/v(ω) of it, in units of that of ω = 0"),
     ]
-
-
-def _cost(values: np.ndarray) -> float:
-    return float(values[0] / values[-1]) if values[-1] > 0 else float("nan")
+    if values[-1] > 0:
+        cost = float(values[0] / values[-1])
+        found.append(
+            fact(f"cost of a wave of ω = {omega[-1]:.3g}", cost, "v(0)/v(ω): in ‖f‖², beside one of ω = 0")
+        )
+    return found

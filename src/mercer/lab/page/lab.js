@@ -118,7 +118,7 @@ function refuse(sentence) {
   box.hidden = !sentence;
   box.replaceChildren(first, ...(rest.length ? [html("pre", {}, rest.map((line) => line.slice(4)).join("\n"))] : []));
   at("kernel").setAttribute("aria-invalid", String(Boolean(sentence) && /kernel|φ/.test(first)));
-  for (const id of ["plane", "second", "told", "figures"]) at(id).classList.toggle("old", Boolean(sentence));
+  for (const id of ["second", "told", "figures"]) at(id).classList.toggle("old", Boolean(sentence));
   if (sentence && room().points) drawPlane(null);
 }
 
