@@ -18,7 +18,7 @@ BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-torch test-cluster test-lowest test-newest coverage lint types bench docs clean distclean
+.PHONY: help demo test test-torch test-cluster test-lab test-lowest test-newest coverage lint types bench docs clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test-torch: ## the tests that need PyTorch
 
 test-cluster: ## the tests that need Dask, one after the other: they start and kill processes
 	$(MAKE) test VENV=.venv-cluster EXTRAS=test,dask WORKERS=0 PYTEST_ARGS="-m cluster --full $(PYTEST_ARGS)"
+
+test-lab: ## the tests of the lab's page, in the Chromium of this machine
+	$(MAKE) test VENV=.venv-lab EXTRAS=test,browser WORKERS=0 PYTEST_ARGS="-m browser --full tests/lab $(PYTEST_ARGS)"
 
 test-lowest: ## the tests with the lowest versions that pyproject.toml allows
 	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt

@@ -58,6 +58,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     mark_cluster(items)
     if find_spec("torch") is None:
         leave_out("torch", config, items)  # each would be skipped
+    if find_spec("playwright") is None:
+        leave_out("browser", config, items)
     mark_full(items)
     if not config.option.full:
         leave_out("full", config, items)

@@ -40,6 +40,7 @@ LAYERS = (
     ("kernels", "gram", "losses", "solvers", "expansion", "geometry", "features", "report"),
     ("estimators", "certify", "selection"),
     ("tables", "persist", "plots", "reporting", "verdict", "testing"),
+    ("lab",),
     ("cli", "__main__"),
 )
 #: rules within a layer: who must not import whom

@@ -15,7 +15,12 @@ ROOT = Path(__file__).resolve().parent.parent
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("[!_]*.md"))]
 CODE = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "src").rglob("*.py"))]
 #: Libraries with an extra, an environment and a make target of their own; tests use them where they are.
-APART = {"torch": "test-torch", "dask": "test-cluster"}
+#: Each has the mark that its tests carry, its extra, and its target.
+APART = {
+    "torch": ("torch", "torch", "test-torch"),
+    "dask": ("cluster", "dask", "test-cluster"),
+    "playwright": ("browser", "browser", "test-lab"),
+}
 
 
 def declared(*extras):
@@ -113,16 +118,18 @@ def test_versions_are_shown_of_all_libraries():
 
 
 def test_what_is_apart_has_a_target_that_ci_runs():
-    for library, target in APART.items():
+    for library, (_, extra, target) in APART.items():
         assert f"\n{target}:" in (ROOT / "Makefile").read_text("utf-8")
         assert f"\nmake {target}\n" in (ROOT / ".ci/run").read_text("utf-8")
-        assert library in declared(library) and library not in declared("test")
+        assert library in declared(extra) and library not in declared("test")
 
 
 def test_ci_runs_what_is_left_out_once_and_tells_where_time_goes():
     script = (ROOT / ".ci/run").read_text("utf-8")
     assert script.count("--full") == 1 and "\nexport PYTEST_ADDOPTS=--durations=25 " in script
-    assert '"-m torch --full ' in (ROOT / "Makefile").read_text("utf-8")  # which that one run leaves out
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for mark, _, _ in APART.values():
+        assert f'"-m {mark} --full ' in makefile  # which that one run leaves out
 
 
 def test_ci_begins_with_the_commands_of_the_readme():

@@ -18,6 +18,7 @@ from mercer.cli.screen import percent
         ("2*gaussian(sigma=1.0) + polynomial(3)", 0, "is proved positive definite: a sum of kernels"),
         ("sigmoid(eta=1.0, nu=-1.0)", 1, "is refuted: k(x, x) = -0.469945 < 0 at one point"),
         ("wendland(dim=3)", 0, "is proved positive definite"),
+        ("exp(-r)", 0, "is proved positive definite: by its formula"),
     ],
 )
 def test_certify(mercer, expression, status, said):

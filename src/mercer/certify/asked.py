@@ -9,6 +9,11 @@ sampled, and nothing is ever proved about it.
 φ(‖x - x'‖), φ = <lambda>
 >>> as_asked("2*gaussian(sigma=1) + polynomial(3)")
 2 * Gaussian(sigma=1) + Polynomial(degree=3, c=1.0)
+
+A text in r that names no kernel is φ(r):
+
+>>> as_asked("max(1 - r, 0)")
+φ(‖x - x'‖), φ = max(1 - r, 0)
 """
 
 from __future__ import annotations
@@ -27,10 +32,11 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.calculus import evaluate
 from mercer.kernels.formula.expression import Expression, sqrt, wrap
 from mercer.kernels.formula.pair import Pair
+from mercer.kernels.formula.typed import FUNCTIONS, names_in, typed_profile
 from mercer.kernels.names import NAMES, KernelLike, as_kernel
 from mercer.kernels.parameters import fixed, text
 
-__all__ = ["OfDistance", "Sampled", "as_asked"]
+__all__ = ["OfDistance", "Sampled", "as_asked", "as_typed", "is_profile"]
 
 _SQUARES = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 101)])  # squared distances at which φ is compared
 #: A formula and φ may differ by this share of the largest value, because their operations have another order.
@@ -40,14 +46,34 @@ _SAME_WITHIN = 1e-9
 def as_asked(kernel: KernelLike) -> Kernel:
     """The kernel that is meant."""
     if isinstance(kernel, str) and kernel not in NAMES:
-        from mercer.kernels.parse import parse_kernel
-
-        return parse_kernel(kernel, follow_data=False, signs=True)
+        return as_typed(kernel)
     if callable(kernel) and not isinstance(kernel, Kernel | type) and _takes_one(kernel):
         formula, sampled = OfDistance(kernel), Sampled(kernel)
         values = sampled.profile(np.sqrt(_SQUARES))  # This refuses a function that gives no numbers.
         return formula if formula.is_faithful(values) else sampled
     return as_kernel(kernel)
+
+
+def as_typed(text: str) -> Kernel:
+    """What a line of text asks about: φ(r), or an expression of kernels that need not be a kernel."""
+    from mercer.kernels.parse import parse_kernel
+
+    if is_profile(text):
+        return OfDistance(typed_profile(text))
+    return parse_kernel(text, follow_data=False, signs=True)
+
+
+def is_profile(text: str) -> bool:
+    """Whether a text speaks of the distance r, and of no kernel: φ(r).
+
+    >>> is_profile("exp(-r)"), is_profile("gaussian(1).on(r)"), is_profile("exp(linear)")
+    (True, False, False)
+    """
+    from mercer.kernels.parse import kernel_names
+
+    names = names_in(text)
+    kernels = kernel_names()
+    return "r" in names and not any(n.lower().replace("_", "") in kernels for n in names - FUNCTIONS)
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:

@@ -15,9 +15,9 @@ _STATUS = {"proved": DONE, "refuted": NO, "unknown": UNKNOWN}
 def certify(expression: str, dim: int | None, screen: Screen) -> int:
     """The verdict on standard output; the status tells it too."""
     from mercer.certify import certify as verdict_on
-    from mercer.kernels.parse import parse_kernel
+    from mercer.certify.asked import as_typed
 
-    certificate = verdict_on(parse_kernel(expression, follow_data=False, signs=True), dim=dim)
+    certificate = verdict_on(as_typed(expression), dim=dim)
     if screen.as_json:
         screen.json(_facts(certificate))
     else:

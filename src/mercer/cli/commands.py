@@ -335,14 +335,17 @@ def _report(
 @app.command(
     "certify",
     epilog=_examples(
-        'mercer certify "2*gaussian(sigma=1) + polynomial(3)"', 'mercer certify "wendland(dim=3)" --dim 5'
+        'mercer certify "2*gaussian(sigma=1) + polynomial(3)"',
+        'mercer certify "wendland(dim=3)" --dim 5',
+        'mercer certify "max(1 - r, 0)" --dim 2',
     ),
 )
 def _certify(
     expression: Annotated[
         str,
         typer.Argument(
-            help='A kernel, such as "gaussian(2) * linear + 1".', autocompletion=_kernels_beginning
+            help='A kernel, such as "gaussian(2) * linear + 1", or φ(r), such as "exp(-r)".',
+            autocompletion=_kernels_beginning,
         ),
     ],
     dim: Annotated[int | None, typer.Option(help="The number of columns of the points.")] = None,
@@ -429,6 +432,22 @@ def _mail_classify(
         return classify(model, files or [], explain=explain, through=through, screen=screen)
 
     return _learning(action)
+
+
+@app.command("lab", epilog=_examples("mercer lab", "mercer lab --port 8000 --no-browser"))
+def _lab(
+    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 for any that is free.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+    quiet: Quiet = False,
+) -> Work:
+    """Open the lab in a browser: draw points, choose a kernel, and see at once what it does."""
+
+    def action() -> int:
+        from mercer.cli.lab import lab
+
+        return lab(port, not no_browser, Screen(quiet))
+
+    return _work(action, quiet)
 
 
 @app.command("demo")

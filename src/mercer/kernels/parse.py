@@ -30,14 +30,14 @@ from mercer.kernels.compose import Negative
 from mercer.kernels.names import NAMES, as_kernel
 from mercer.kernels.parameters import Parameter
 
-__all__ = ["kernel_names", "parse_kernel"]
+__all__ = ["COMPOSED", "kernel_names", "parse_kernel"]
 
 #: A line of text is a formula that somebody typed: longer or deeper ones are written in Python.
 _MOST_CHARACTERS, _DEEPEST_NESTING = 4000, 40
 _SHOWN_CHARACTERS = 76  # An error shows so many characters of the text: a line of a terminal.
 
 #: kernels that ``repr`` prints by name and that are not among the public names
-_COMPOSED = {"PolynomialOf": "mercer.kernels.compose", "Derivative": "mercer.kernels.derivative"}
+COMPOSED = {"PolynomialOf": "mercer.kernels.compose", "Derivative": "mercer.kernels.derivative"}
 #: scikit-learn's names that are no class of ours, with the order of what may stand in their brackets
 _SKLEARN = {"rbf": ("gamma",), "poly": ("degree", "coef0", "gamma"), "chi2": ("gamma",)}
 #: scikit-learn's words for parameters that have other names here
@@ -114,7 +114,7 @@ def kernel_names() -> dict[str, str]:
         is_later = mercer._LATER.get(name, "").startswith("mercer.kernels.") and name[0].isupper()
         if is_later or (isinstance(here, type) and issubclass(here, Kernel) and here is not Kernel):
             names[name.lower()] = name
-    return {**names, **{name.lower(): name for name in _COMPOSED}, **{name: name for name in _SKLEARN}}
+    return {**names, **{name.lower(): name for name in COMPOSED}, **{name: name for name in _SKLEARN}}
 
 
 def _signed(
@@ -275,7 +275,7 @@ class _Reader:
             hint = f"did you mean {near[0]!r}?" if near else "there are gaussian, laplacian, linear, poly, …"
             self.refuse(node, f"there is no kernel {name!r}, {hint}")
         known = self.names[key]
-        return getattr(import_module(_COMPOSED.get(known, "mercer")), known)
+        return getattr(import_module(COMPOSED.get(known, "mercer")), known)
 
     # --- calls -------------------------------------------------------------------------------------------
 
