@@ -8,8 +8,9 @@ are made by hand, for spirals, for drawn characters and for images.
 
 from mercer.features.colors import color_histogram
 from mercer.features.ink import InkFeatures
+from mercer.features.mercer_expansion import eigenfunctions
 from mercer.features.polar import PolarMap
 from mercer.features.polynomial import PolynomialMap
 from mercer.features.taylor import GaussianTaylorMap
 
-__all__ = ["GaussianTaylorMap", "InkFeatures", "PolarMap", "PolynomialMap", "color_histogram"]
+__all__ = ["GaussianTaylorMap", "InkFeatures", "PolarMap", "PolynomialMap", "color_histogram", "eigenfunctions"]
