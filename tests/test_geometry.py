@@ -105,7 +105,9 @@ def test_a_constant_moves_alignment_only_where_it_is_not_centred(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
     plain, moved = Gaussian(1.0), Gaussian(1.0) + 3.0
     assert geometry.alignment(moved, X, y) == pytest.approx(geometry.alignment(plain, X, y), rel=1e-9)
-    assert geometry.alignment(moved, X, y, centered=False) < 0.9 * geometry.alignment(plain, X, y, centered=False)
+    assert geometry.alignment(moved, X, y, centered=False) < 0.9 * geometry.alignment(
+        plain, X, y, centered=False
+    )
 
 
 def test_alignment_of_nothing_is_refused():

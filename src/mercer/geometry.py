@@ -95,8 +95,8 @@ def alignment(kernel: Kernel, X: Points, y: Targets, *, centered: bool = True) -
     feature space first, so that a constant added to the kernel, and classes of different sizes, count for
     nothing. K has n² values.
 
-    Cristianini, Shawe-Taylor, Elisseeff and Kandola, On kernel-target alignment, NIPS 14 (2001). Cortes, Mohri
-    and Rostamizadeh, Algorithms for learning kernels based on centered alignment, JMLR 13 (2012), 795-828.
+    Cristianini, Shawe-Taylor, Elisseeff and Kandola, On kernel-target alignment, NIPS 14 (2001). Cortes,
+    Mohri and Rostamizadeh, Algorithms for learning kernels based on centered alignment, JMLR 13 (2012).
 
     >>> from mercer import Delta, Linear
     >>> X, y = [[1.0, 3.0], [-1.0, 3.0]], ["up", "down"]

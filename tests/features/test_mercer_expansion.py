@@ -25,7 +25,9 @@ def test_brownian_motion():
 
 def test_more_nodes_are_closer():
     errors = [abs(eigenfunctions(Min(), nodes=n).values[0] - 4 / np.pi**2) for n in (64, 128, 256)]
-    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1) and errors[1] / errors[2] == pytest.approx(4, rel=0.1)
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.1) and errors[1] / errors[2] == pytest.approx(
+        4, rel=0.1
+    )
 
 
 def test_the_exponential_kernel():
@@ -41,7 +43,7 @@ def test_the_exponential_kernel():
 
 
 def test_the_gaussian_under_a_gaussian_weight():
-    """λᵢ = √(2a/A) Bⁱ, a = 1/4s², b = 1/2σ², c = √(a² + 2ab), A = a + b + c, B = b/A (Rasmussen and Williams)."""
+    """λᵢ = √(2a/A) Bⁱ, a = 1/4s², b = 1/2σ², A = a + b + √(a² + 2ab), B = b/A (Rasmussen and Williams)."""
     s, sigma = 0.7, 1.0
     a, b = 1 / (4 * s**2), 1 / (2 * sigma**2)
     A = a + b + np.sqrt(a * a + 2 * a * b)

@@ -13,4 +13,11 @@ from mercer.features.polar import PolarMap
 from mercer.features.polynomial import PolynomialMap
 from mercer.features.taylor import GaussianTaylorMap
 
-__all__ = ["GaussianTaylorMap", "InkFeatures", "PolarMap", "PolynomialMap", "color_histogram", "eigenfunctions"]
+__all__ = [
+    "GaussianTaylorMap",
+    "InkFeatures",
+    "PolarMap",
+    "PolynomialMap",
+    "color_histogram",
+    "eigenfunctions",
+]

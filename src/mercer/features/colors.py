@@ -38,7 +38,9 @@ def color_histogram(images: Any, levels: int = 16) -> np.ndarray:  # (levels³,)
         raise InputError(f"levels must be at most 256, the values of a channel, got {levels}: pass e.g. 16")
     if isinstance(images, list | tuple) or np.ndim(images) == 4:
         if not len(images):
-            raise InputError("there is no image in the list: pass one of shape (height, width, 3), or several")
+            raise InputError(
+                "there is no image in the list: pass one of shape (height, width, 3), or several"
+            )
         return np.stack([_histogram(np.asarray(image), levels) for image in images])
     return _histogram(np.asarray(images), levels)
 

@@ -4,8 +4,8 @@ A drawing is made black and white and thinned to lines one pixel wide. On these 
 around it what is there: walking around the circle one crosses one line at an end, two along a stroke, three
 or four at a joint. Two joints closer than a stroke is wide are one.
 
-Thinning: Zhang and Suen, A fast parallel algorithm for thinning digital patterns, Communications of the ACM 27
-(1984), 236-239.
+Thinning: Zhang and Suen, A fast parallel algorithm for thinning digital patterns, Communications of the ACM
+27 (1984), 236-239.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class InkFeatures(FeatureMap):
                 f"threshold must be a number from 0 to below 1, got {self.threshold!r}: pass e.g. 0.4"
             )
         if self.shape is not None and not (
-            len(self.shape) == 2 and all(isinstance(size, int | np.integer) and size > 0 for size in self.shape)
+            len(self.shape) == 2
+            and all(isinstance(size, int | np.integer) and size > 0 for size in self.shape)
         ):
             raise InputError(f"shape must be (height, width) or None, got {self.shape!r}: pass e.g. (28, 28)")
 
@@ -97,8 +98,8 @@ class InkFeatures(FeatureMap):
             return height, m // height
         if math.prod(self.shape) != m:
             raise InputError(
-                f"images of shape {self.shape} have {math.prod(self.shape)} pixels, got rows of {m}: pass one "
-                "image per row, or the shape that the images have"
+                f"images of shape {self.shape} have {math.prod(self.shape)} pixels, got rows of {m}: pass "
+                "one image per row, or the shape that the images have"
             )
         return self.shape
 

@@ -6,8 +6,8 @@ Nyström's method: with nodes tⱼ and weights wⱼ of Gauss-Legendre's rule, w 
 
     φᵢ(x) = (1/λᵢ) Σⱼ wⱼ k(x, tⱼ) φᵢ(tⱼ)
 
-for every x. The error falls faster than any power of the number of nodes where k is smooth, and like its square
-where k has a kink on the diagonal, as min(s, t) has.
+for every x. The error falls faster than any power of the number of nodes where k is smooth, and like its
+square where k has a kink on the diagonal, as min(s, t) has.
 
 Atkinson, The numerical solution of integral equations of the second kind, Cambridge (1997), chapter 4.
 """

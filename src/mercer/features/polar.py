@@ -20,9 +20,9 @@ __all__ = ["PolarMap"]
 class PolarMap(FeatureMap):
     r"""(x₁, x₂) = (r sin φ, r cos φ) as (r, φ), with r ≥ 0 and -π < φ ≤ π; other columns stay as they are.
 
-    An arm of a spiral, r = a + cφ, is a curve in the plane and a straight line in these coordinates. The angle
-    jumps by 2π where it closes: a ``Periodic(period=2π)`` kernel of that column does not see the jump. The
-    origin has the angle 0.
+    An arm of a spiral, r = a + cφ, is a curve in the plane and a straight line in these coordinates. The
+    angle jumps by 2π where it closes: a ``Periodic(period=2π)`` kernel of that column does not see the jump.
+    The origin has the angle 0.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class PolarMap(FeatureMap):
         self.check()
         if m <= max(self.columns):
             raise InputError(
-                f"columns={self.columns!r} are positions in a table of at least {max(self.columns) + 1} columns, "
-                f"got points with {m} feature(s): pass points of the plane, or other columns"
+                f"columns={self.columns!r} are positions in a table of at least {max(self.columns) + 1} "
+                f"columns, got points with {m} feature(s): pass points of the plane, or other columns"
             )
         return m
 
