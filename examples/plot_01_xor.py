@@ -2,16 +2,16 @@ r"""
 XOR: no line separates it, a plane does
 =======================================
 
-Two classes sit on opposite corners of a square. **Is there a linear rule that tells them apart?** In the plane
-there is none. In the three features :math:`(x_1^2, \sqrt2 x_1x_2, x_2^2)` there is, and the kernel perceptron finds
-it without computing a feature.
+Two classes sit on opposite corners of a square. **Is there a linear rule that tells them apart?** In the
+plane there is none. In the three features :math:`(x_1^2, \sqrt2 x_1x_2, x_2^2)` there is, and the kernel
+perceptron finds it without computing a feature.
 """
 
 # %%
 # The four points, and what the perceptron does
 # ---------------------------------------------
-# The kernel is :math:`k(u, v) = \langle u, v\rangle^2`. The perceptron begins with :math:`f = 0` and visits the points
-# one by one; where the sign of :math:`f` is wrong, it adds :math:`y_i k(x_i, \cdot)`. We count
+# The kernel is :math:`k(u, v) = \langle u, v\rangle^2`. The perceptron begins with :math:`f = 0` and visits
+# the points one by one; where the sign of :math:`f` is wrong, it adds :math:`y_i k(x_i, \cdot)`. We count
 # :math:`\operatorname{sign}(0)` as :math:`-1`, so that the first point is the only mistake it ever makes.
 
 import matplotlib.pyplot as plt
@@ -32,9 +32,9 @@ for visit in model.history_:
     print(f"pass {visit['epoch']}, point {visit['index'] + 1}: f = {visit['value']:g}", mark)
 
 # %%
-# What it has learned is :math:`f(x) = k(x_1, x) = (x_1 + x_2)^2`. That is right on the four points, but it is
-# never negative: the other class lies exactly on the boundary. With the usual rule, where a point on the boundary is a
-# mistake whatever its label, there is a second mistake, and the function is :math:`4x_1x_2`.
+# What it has learned is :math:`f(x) = k(x_1, x) = (x_1 + x_2)^2`. That is right on the four points, but it
+# is never negative: the other class lies exactly on the boundary. With the usual rule, where a point on the
+# boundary is a mistake whatever its label, there is a second mistake, and the function is :math:`4x_1x_2`.
 
 strict = KernelPerceptron(kernel, fit_intercept=False).fit(X, y)
 print("mistakes:", strict.mistakes_, " f(2, 1) =", strict.expansion_([2.0, 1.0]), "= 4 · 2 · 1")
@@ -42,8 +42,8 @@ print("mistakes:", strict.mistakes_, " f(2, 1) =", strict.expansion_([2.0, 1.0])
 # %%
 # The same in three dimensions
 # ----------------------------
-# The features of this kernel are :math:`(x_1^2, \sqrt2 x_1x_2, x_2^2)`. We draw many points of both classes in the
-# plane, and again where the features put them.
+# The features of this kernel are :math:`(x_1^2, \sqrt2 x_1x_2, x_2^2)`. We draw many points of both classes
+# in the plane, and again where the features put them.
 
 rng = np.random.default_rng(0)
 cloud = rng.uniform(-1.5, 1.5, (300, 2))
@@ -55,7 +55,7 @@ features = PolynomialMap(2)(cloud)
 fig = plt.figure(figsize=(10, 4.4), layout="constrained")
 flat, lifted = fig.add_subplot(1, 2, 1), fig.add_subplot(1, 2, 2, projection="3d")
 DecisionBoundaryDisplay.from_estimator(model, cloud, kinds, ax=flat)
-flat.set_title("in the plane: two curves are needed", pad=28)
+flat.set_title("in the plane: no line, but two", pad=28)
 for kind, colour, marker in ((-1, "#0072B2", "o"), (1, "#D55E00", "s")):
     lifted.scatter(*features[kinds == kind].T, color=colour, marker=marker, s=14, depthshade=False)
 side = np.array([[0.0, 2.3], [0.0, 2.3]])
@@ -65,9 +65,12 @@ lifted.set_title("in feature space: one plane")
 lifted.view_init(elev=18, azim=-62)
 
 # %%
-# **What to see.** The plane of the second picture is :math:`\sqrt2 x_1x_2 = 0`. All points of one class are on one
-# side of it. Where it cuts the cone on which the features lie are the two lines of the first picture. The number of
-# features grows fast with the degree and the dimension, and the kernel costs one inner product whatever it is:
+# **What to see.** The plane of the second picture is :math:`\sqrt2 x_1x_2 = 0`. All points of one class are
+# on one side of it. It cuts the cone on which the features lie in two lines, the axes of the first picture;
+# the perceptron has stopped at a plane that is near this one. The number of features grows fast with the
+# degree and the dimension, and the kernel costs one inner product whatever it is:
 
 for degree, columns in ((2, 2), (2, 1000), (6, 100)):
-    print(f"degree {degree}, {columns:4d} columns: {Polynomial(degree, c=0).n_monomials(columns):,} monomials")
+    print(
+        f"degree {degree}, {columns:4d} columns: {Polynomial(degree, c=0).n_monomials(columns):,} monomials"
+    )

@@ -3,8 +3,9 @@ How hard is a problem for the perceptron?
 =========================================
 
 The perceptron adds a point to its weights when it is wrong about it, and stops when it is right about all.
-**How many mistakes will it make?** Not more than :math:`R^2/\rho^2`, where :math:`R` is the length of the longest point and
-:math:`\rho` the margin of *any* separator: neither the dimension nor the number of points matters.
+**How many mistakes will it make?** Not more than :math:`R^2/\rho^2`, where :math:`R` is the length of the
+longest point and :math:`\rho` the margin of *any* separator: neither the dimension nor the number of points
+matters.
 """
 
 # %%
@@ -51,15 +52,16 @@ right.axhline(1 / 0.05**2, linestyle="--", color="#D55E00")
 right.set(xlabel="number of points (margin 0.05)")
 
 # %%
-# **What to see.** A narrow gap is a hard problem. The bound holds for the worst points in the worst order, and is far
-# above what happens. More points do cost more mistakes at first, because they fill the edge of the gap, but they never
-# get past the bound.
+# **What to see.** A narrow gap is a hard problem. The bound holds for the worst points in the worst order,
+# and is far above what happens. More points do cost more mistakes at first, because they fill the edge of
+# the gap, but they never get past the bound.
 #
 # The proof, mistake by mistake
 # -----------------------------
-# With a unit vector :math:`w^*` that separates, each mistake adds at least :math:`\rho` to :math:`\langle w, w^*\rangle`, and at
-# most :math:`R^2` to :math:`\lVert w\rVert^2`, because it is a mistake. So after :math:`j` of them
-# :math:`j\rho \le \langle w_j, w^*\rangle \le \lVert w_j\rVert \le R\sqrt j`. A line overtakes a root in the end.
+# With a unit vector :math:`w^*` that separates, each mistake adds at least :math:`\rho` to :math:`\langle
+# w, w^*\rangle`, and at most :math:`R^2` to :math:`\lVert w\rVert^2`, because it is a mistake. So after
+# :math:`j` of them :math:`j\rho \le \langle w_j, w^*\rangle \le \lVert w_j\rVert \le R\sqrt j`. A line
+# overtakes a root in the end.
 
 X, y = sample(1000, 0.02)
 model = Perceptron(fit_intercept=False, max_iter=10_000).fit(X, y)
@@ -69,10 +71,10 @@ print(display.describe())
 # %%
 # Few mistakes, few errors to come
 # --------------------------------
-# The weights depend on the points that were mistakes, and on no others: leave the others out, and the training takes the
-# same course. A rule that is told by :math:`d` of :math:`n` points, and is right on the rest, has with probability
-# :math:`1-\delta` an error of at most :math:`\big(\ln\binom nd + \ln\frac n\delta\big)/(n - d)` on new points. That is the
-# *compression bound*.
+# The weights depend on the points that were mistakes, and on no others: leave the others out, and the
+# training takes the same course. A rule that is told by :math:`d` of :math:`n` points, and is right on the
+# rest, has with probability :math:`1-\delta` an error of at most :math:`\big(\ln\binom nd + \ln\frac
+# n\delta\big)/(n - d)` on new points. That is the *compression bound*.
 
 n = 5000
 X, y = sample(n, 0.02)
@@ -82,18 +84,21 @@ d = len(told)
 again = Perceptron(fit_intercept=False, max_iter=10_000).fit(X[told], y[told])
 print("the same weights from the mistakes alone:", np.allclose(model.coef_, again.coef_))
 choices = gammaln(n + 1) - gammaln(d + 1) - gammaln(n - d + 1)
-print(f"{d} of {n} points were mistakes: an error of at most {(choices + np.log(n / 0.05)) / (n - d):.3f} (95 %)")
+bound = (choices + np.log(n / 0.05)) / (n - d)
+print(f"{d} of {n} points were mistakes: an error of at most {bound:.3f} with probability 95 %")
 X_new, y_new = sample(20_000, 0.02)
 print(f"the error on new points is {1 - model.score(X_new, y_new):.4f}")
 
 # %%
 # Not too many updates, and the version space
 # -------------------------------------------
-# Where a tenth of the labels are wrong, no line is right about all, and the perceptron runs on for ever. Its error on new points
-# jumps about from pass to pass. The average of all the weights on the way is calmer.
+# Where a tenth of the labels are wrong, no line is right about all, and the perceptron runs on for ever.
+# Its error on new points jumps about from pass to pass. The average of all the weights on the way is
+# calmer.
 #
-# On the right is the *version space* of seven points that can be separated: all weight vectors that are right about them. Each
-# point cuts the plane of weights in two, and the perceptron walks until it is in the white wedge.
+# On the right is the *version space* of a dozen points that can be separated: all weight vectors that are
+# right about them. Each point cuts the plane of weights in two, and the perceptron walks until it is in the
+# white wedge.
 
 X, y = sample(300, 0.05)
 noisy = np.where(rng.random(300) < 0.1, -y, y)
@@ -104,8 +109,11 @@ for prediction, seen in errors.items():
     for _ in range(30):
         seen.append(1 - model.partial_fit(X, noisy, classes=[-1, 1]).score(X_new, y_new))
 
-few, labels = sample(7, 0.15)
-model = Perceptron(fit_intercept=False).fit(few, labels)
+model = None
+while model is None or model.mistakes_ < 6:  # We draw until the way is long enough to be seen.
+    few, labels = sample(12, 0.02)
+    if len(set(labels)) == 2:
+        model = Perceptron(fit_intercept=False).fit(few, labels)
 path = np.cumsum(np.vstack([np.zeros(2), (labels[:, None] * few)[model.mistake_indices_]]), axis=0)
 reach = 1.25 * np.abs(path).max()
 grid = np.stack(np.meshgrid(*[np.linspace(-reach, reach, 301)] * 2), axis=-1)
@@ -116,9 +124,14 @@ for (name, seen), colour in zip(errors.items(), ("#D55E00", "#0072B2"), strict=T
     left.plot(range(1, 31), seen, ".-", color=colour, label=name)
 left.set(xlabel="passes over the data", ylabel="error on new points", ylim=(0, None))
 left.legend(frameon=False)
-shown = right.imshow(wrong, origin="lower", extent=[-reach, reach] * 2, cmap="Greys", vmax=10)
+shown = right.imshow(wrong, origin="lower", extent=[-reach, reach] * 2, cmap="Greys", vmax=16)
 right.plot(*path.T, "o-", color="#D55E00", markersize=4, label="the perceptron's steps")
 right.plot(*path[-1], "*", color="#D55E00", markersize=13)
 right.set(xlabel="$w_1$", ylabel="$w_2$")
 right.legend(frameon=False, loc="upper right")
 fig.colorbar(shown, ax=right, label="points that w is wrong about")
+
+# %%
+# **What to see.** Left, the last weights are now good, now bad, and the average is nearly always right
+# about points whose labels are. Right, each mistake is a step; the star is in the white wedge, and the
+# perceptron stops there, wherever in the wedge that is. A support vector machine would look for its middle.

@@ -2,8 +2,9 @@ r"""
 The widest street between two classes
 =====================================
 
-A support vector machine draws the boundary that leaves the widest margin. **What if no line will do, and what does C
-change?** The Gaussian kernel bends the boundary, and C says how much a point inside the street may cost.
+A support vector machine draws the boundary that leaves the widest margin. **What if no line will do, and
+what does C change?** The Gaussian kernel bends the boundary, and C says how much a point inside the street
+may cost.
 """
 
 # %%
@@ -18,8 +19,8 @@ from sklearn.datasets import make_moons
 from mercer import SVC, Gaussian
 from mercer.plots import DecisionBoundaryDisplay
 
-X, y = make_moons(200, noise=0.15, random_state=0)
-X_new, y_new = make_moons(2000, noise=0.15, random_state=1)
+X, y = make_moons(200, noise=0.25, random_state=0)
+X_new, y_new = make_moons(2000, noise=0.25, random_state=1)
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained")
 for ax, kernel in zip(axes, ("linear", Gaussian(sigma=np.sqrt(0.5))), strict=True):
     model = SVC(kernel=kernel, C=1.0).fit(X, y)
@@ -29,12 +30,14 @@ for ax, kernel in zip(axes, ("linear", Gaussian(sigma=np.sqrt(0.5))), strict=Tru
     print(f"{name}: {len(model.support_)} support vectors, margin 2/‖f‖ = {model.margin_:.2f}")
 
 # %%
-# **What to see.** The line cuts through both crescents, and most points are in its street. The curved boundary follows
-# them. Points with a ring are the *support vectors*: they alone decide, and all others could be taken away.
+# **What to see.** The line cuts through both crescents, and most points are in its street. The curved
+# boundary follows them. Points with a ring are the *support vectors*: they alone decide, and all others
+# could be taken away.
 #
 # Margin against C
 # ----------------
-# A small C lets points into the street, so that it may be wide. A large one does not, and the street is narrow.
+# A small C lets points into the street, so that it may be wide. A large one does not, and the street is
+# narrow.
 
 penalties = np.logspace(-2, 4, 25)
 models = [SVC(kernel=Gaussian(sigma=np.sqrt(0.5)), C=C).fit(X, y) for C in penalties]
@@ -43,11 +46,15 @@ axes[0].loglog(penalties, [model.margin_ for model in models], color="#0072B2")
 axes[0].set(xlabel="C", title="margin 2/‖f‖")
 axes[1].semilogx(penalties, [len(model.support_) for model in models], color="#0072B2")
 axes[1].set(xlabel="C", title="support vectors, of 200", ylim=(0, 205))
-axes[2].semilogx(penalties, [1 - model.score(X, y) for model in models], color="#D55E00", label="seen in training")
-axes[2].semilogx(penalties, [1 - model.score(X_new, y_new) for model in models], color="#0072B2", label="new points")
+axes[2].semilogx(
+    penalties, [1 - model.score(X, y) for model in models], color="#D55E00", label="seen in training"
+)
+axes[2].semilogx(
+    penalties, [1 - model.score(X_new, y_new) for model in models], color="#0072B2", label="new points"
+)
 axes[2].set(xlabel="C", title="error", ylim=(0, None))
 axes[2].legend(frameon=False)
 
 # %%
-# **What to see.** The margin only shrinks as C grows. The error on the training points only falls; the error on new points
-# has a valley between too wide a street and too narrow a one.
+# **What to see.** The margin only shrinks as C grows. The error on the training points only falls; the
+# error on new points has a valley between too wide a street and too narrow a one.

@@ -2,15 +2,15 @@ r"""
 A zoo of kernels
 ================
 
-**What does a kernel look like, and what does it think of a function?** A kernel is known by three pictures: its shape
-:math:`k(x, c)`, the functions it finds likely, and what it charges for a wave of each frequency.
+**What does a kernel look like, and what does it think of a function?** A kernel is known by three pictures:
+its shape :math:`k(x, c)`, the functions it finds likely, and what it charges for a wave of each frequency.
 """
 
 # %%
 # Shapes
 # ------
-# These are the kernels of the lecture. Those on the left depend on :math:`x - c` alone and look the same wherever c is; those
-# on the right do not.
+# These are the kernels of the lecture. Those on the left depend on :math:`x - c` alone and look the same
+# wherever c is; those on the right do not.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +32,8 @@ for name, kernel in (still | moving).items():
 # %%
 # Functions that a kernel finds likely
 # ------------------------------------
-# A kernel is also the covariance of a random function. We draw some: with :math:`K = V\Lambda V^\top`, the values at the points are
-# :math:`V\Lambda^{1/2}z` for random normal numbers z.
+# A kernel is also the covariance of a random function. We draw some: with :math:`K = V\Lambda V^\top`, the
+# values at the points are :math:`V\Lambda^{1/2}z` for random normal numbers z.
 
 x = np.linspace(-3, 3, 300)[:, None]
 rng = np.random.default_rng(0)
@@ -45,13 +45,14 @@ for ax, (name, kernel) in zip(axes.ravel(), zoo.items(), strict=True):
     ax.set_title(name)
 
 # %%
-# **What to see.** The Laplacian's functions are as jagged as a share price, the Gaussian's have no corner anywhere, the Matérn's are
-# between the two. The linear kernel knows lines through the origin and nothing else.
+# **What to see.** The Laplacian's functions are as jagged as a share price, the Gaussian's have no corner
+# anywhere, the Matérn's are between the two. The linear kernel knows lines through the origin and nothing
+# else.
 #
 # What the norm charges
 # ---------------------
-# A learner keeps :math:`\lVert f\rVert^2 = (2\pi)^{-1/2}\int|\hat f(\omega)|^2/v(\omega)\,d\omega` small. So :math:`1/v(\omega)` is
-# the price of a wave.
+# A learner keeps :math:`\lVert f\rVert^2 = (2\pi)^{-1/2}\int|\hat f(\omega)|^2/v(\omega)\,d\omega` small.
+# So :math:`1/v(\omega)` is the price of a wave.
 
 display = FourierDisplay.from_kernels(
     Gaussian(1.0), Laplacian(1.0), Matern(nu=1.5), shown="cost", names=["Gaussian", "Laplacian", "Matérn 3⁄2"]
@@ -59,5 +60,6 @@ display = FourierDisplay.from_kernels(
 display.ax_.set_ylim(0.8, 1e8)
 
 # %%
-# **What to see.** For the Laplacian the price grows like :math:`\omega^2`, for the Matérn like :math:`\omega^4`, for the Gaussian faster than
-# every power: it all but forbids fast waves. This is what "smooth" means to each of them.
+# **What to see.** For the Laplacian the price grows like :math:`\omega^2`, for the Matérn like
+# :math:`\omega^4`, for the Gaussian faster than every power: it all but forbids fast waves. This is what
+# "smooth" means to each of them.

@@ -2,15 +2,15 @@ r"""
 Kernels on the other side: Fourier, Plancherel, Bochner
 =======================================================
 
-A function is a sum of waves, and so is a kernel. **How can one see from its waves whether** :math:`k(x - x')` **is a kernel?**
-By Bochner's theorem it is one exactly when none of its waves has a negative weight.
+A function is a sum of waves, and so is a kernel. **How can one see from its waves whether** :math:`k(x -
+x')` **is a kernel?** By Bochner's theorem it is one exactly when none of its waves has a negative weight.
 """
 
 # %%
 # Two waves and their spectrum
 # ----------------------------
-# The lecture's function is :math:`f(x) = 0.7\sin(10x) + \cos(20x)`. Its amplitudes show which waves are in it, and its phases where
-# they begin.
+# The lecture's function is :math:`f(x) = 0.7\sin(10x) + \cos(20x)`. Its amplitudes show which waves are in
+# it, and its phases where they begin.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,13 +37,14 @@ wave = fourier(f, (-np.pi, np.pi))
 print("phases at 10 and 20:", wave.phase([10.0, 20.0]).round(4), "(a sine is a cosine, π/2 later)")
 
 # %%
-# **What to see.** There are two peaks, at 10 and at 20, with heights in the ratio 0.7 : 1. The small hills beside them are there
-# because the waves are cut off at :math:`\pm\pi`; a longer piece makes narrower peaks.
+# **What to see.** There are two peaks, at 10 and at 20, with heights in the ratio 0.7 : 1. The small hills
+# beside them are there because the waves are cut off at :math:`\pm\pi`; a longer piece makes narrower
+# peaks.
 #
 # Plancherel, and derivatives
 # ---------------------------
-# Nothing is lost on the way: :math:`\int|f|^2dx = \int|\hat f|^2d\omega`. And a derivative is a multiplication by
-# :math:`i\omega`, which is why :math:`\int|f'|^2` can be a price per frequency.
+# Nothing is lost on the way: :math:`\int|f|^2dx = \int|\hat f|^2d\omega`. And a derivative is a
+# multiplication by :math:`i\omega`, which is why :math:`\int|f'|^2` can be a price per frequency.
 
 
 def bump(x):
@@ -74,5 +75,5 @@ print(display.describe())
 print(certify(BallIndicator(1.0)))
 
 # %%
-# **What to see.** The density of the ball indicator goes below zero, where it is filled. So there must be points whose
-# matrix has a negative eigenvalue; three are enough, and ``certify`` names them: 1, 2 and 3.
+# **What to see.** The density of the ball indicator goes below zero, where it is filled. So there must be
+# points whose matrix has a negative eigenvalue; three are enough, and ``certify`` names them: 1, 2 and 3.

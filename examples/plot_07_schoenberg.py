@@ -2,9 +2,9 @@ r"""
 A kernel on the line that is none in space
 ==========================================
 
-A function of the distance, :math:`\varphi(\lVert x - x'\rVert)`, can be written down for points of any dimension. **If it is a kernel
-on the line, is it one in space?** No: Schoenberg's theorem has the dimension in it. Here is a function that is a kernel in
-:math:`\mathbb R^1` alone, and the points that show it.
+A function of the distance, :math:`\varphi(\lVert x - x'\rVert)`, can be written down for points of any
+dimension. **If it is a kernel on the line, is it one in space?** No: Schoenberg's theorem has the dimension
+in it. Here is a function that is a kernel in :math:`\mathbb R^1` alone, and the points that show it.
 """
 
 # %%
@@ -40,13 +40,15 @@ for dim, ax in zip((1, 2, 3), axes, strict=True):
     ax.set_ylim(-0.08 * top, 0.3 * top)
 
 # %%
-# **What to see.** On the line the density touches zero and never crosses it: it is a square. In the plane and in space it
-# is negative at some frequencies, where it is filled (the pictures are cut off above, to show what is small).
+# **What to see.** On the line the density touches zero and never crosses it: it is a square. In the plane
+# and in space it is negative at some frequencies, where it is filled (the pictures are cut off above, to
+# show what is small).
 #
 # The witness
 # -----------
-# So there are points of the plane, and numbers c, with :math:`\sum_{ij} c_ic_j\varphi(\lVert x_i - x_j\rVert) < 0`. As the negative part
-# is faint, it takes a pattern of many: signs that alternate like a wave of just that frequency.
+# So there are points of the plane, and numbers c, with :math:`\sum_{ij} c_ic_j\varphi(\lVert x_i -
+# x_j\rVert) < 0`. As the negative part is faint, it takes a pattern of many: signs that alternate like a
+# wave of just that frequency.
 
 certificate = certify(hat, dim=2)
 points, c = np.asarray(certificate.points), certificate.vector
@@ -62,8 +64,13 @@ fig.colorbar(shown, ax=left, label="c")
 values = np.linalg.eigvalsh(K)[::-1]
 right.bar(range(1, len(values) + 1), values, color=np.where(values < 0, "#D55E00", "#0072B2"))
 right.axhline(0, color="0.3", linewidth=0.8)
+right.annotate(
+    f"{values[-1]:.4f}", (len(values), 0), xytext=(len(values), 0.5), ha="center", color="#D55E00",
+    arrowprops={"arrowstyle": "->", "color": "#D55E00"},
+)  # fmt: skip
 right.set(xlabel="rank", title="eigenvalues of the hat's matrix")
 
 # %%
-# **What to see.** Neighbours have opposite signs. A learner that trusts this matrix minimises something that has no minimum. No function of
-# compact support is a kernel in every dimension; Wendland's are made for a given one.
+# **What to see.** Neighbours have opposite signs, and the last eigenvalue is negative, by little and for
+# certain. A learner that trusts this matrix minimises something that has no minimum. No function of compact
+# support is a kernel in every dimension; Wendland's are made for a given one.

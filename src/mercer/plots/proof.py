@@ -56,8 +56,7 @@ class MistakeProofDisplay(Display):
         ax.plot(j, proof.progress[1:], color=style.colour(0), linewidth=2, label="⟨f_j, g⟩/‖g‖")
         if proof.margin > 0:
             ax.plot(ends, ends * proof.margin, "--", color=style.colour(0), linewidth=1.2, label="jρ")
-        style.log_scale(ax, "x")
-        style.log_scale(ax, "y")
+        ax.set(xscale="log", yscale="log")
         if np.isfinite(proof.bound):
             top = proof.radius * proof.bound**0.5
             ax.plot([proof.bound], [top], "o", color=style.ink(), markersize=5)
