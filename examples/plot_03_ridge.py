@@ -73,6 +73,7 @@ for (name, curve), colour in zip(curves.items(), ("#D55E00", "#0072B2"), strict=
 axes[3].axhline(0.04, color="0.6", linewidth=1)
 axes[3].annotate("the noise", (1e-15, 0.042), fontsize="small", color="0.4")
 axes[3].set(xlabel="penalty λ", title="mean squared error", ylim=(0.03, 1.2))
+axes[3].set_xticks([1e-14, 1e-10, 1e-6, 1e-2])
 axes[3].legend(frameon=False)
 
 # %%

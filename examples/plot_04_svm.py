@@ -56,5 +56,5 @@ axes[2].set(xlabel="C", title="error", ylim=(0, None))
 axes[2].legend(frameon=False)
 
 # %%
-# **What to see.** The margin only shrinks as C grows. The error on the training points only falls; the
-# error on new points has a valley between too wide a street and too narrow a one.
+# **What to see.** The margin only shrinks as C grows. The error on the training points falls on the whole;
+# the error on new points has a valley between too wide a street and too narrow a one.

@@ -77,7 +77,7 @@ class MistakeProofDisplay(Display):
         proof = self.proof
         bound = f"at most {proof.bound:,.0f} by the bound" if np.isfinite(proof.bound) else "no bound known"
         return (
-            f"{proof.mistakes:,} mistakes, of {bound}. After each, the inner product with the separator "
-            f"lies above the line of slope {proof.margin:.3g} and the norm below the root of {proof.radius**2:.3g} "
-            "times the number of mistakes."
+            f"{proof.mistakes:,} mistakes, of {bound}. After each, the inner product with the separator lies "
+            f"above the line of slope {proof.margin:.3g} and the norm below the root of "
+            f"{proof.radius**2:.3g} times the number of mistakes."
         )
