@@ -34,10 +34,9 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": "/plot_",
     "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),  # What a lesson wants to tell it prints.
     "download_all_examples": False,
-    "remove_config_comments": True,
-    "show_memory": False,
-    "matplotlib_animations": False,
+    "show_signature": False,
 }
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_block"]

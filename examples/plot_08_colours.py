@@ -29,7 +29,8 @@ from mercer.features import color_histogram
 from mercer.geometry import alignment
 from mercer.plots import GramDisplay
 
-folder = Path(os.environ.get("MERCER_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+beside = [parent / "shared" / "data" for parent in Path.cwd().parents]
+folder = Path(os.environ.get("MERCER_DATA", next(filter(Path.is_dir, beside), ".")))
 archive = folder / "images" / "flowers17_128px.tar"
 if archive.exists():
     with tarfile.open(archive) as files:
