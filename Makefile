@@ -68,7 +68,7 @@ docs: $(VENV)/.installed-docs ## the documentation, to docs/_build/html
 	$(RUN) -m sphinx $(SPHINX_ARGS) -b html docs docs/_build/html
 
 clean: ## remove caches and built files, keep .venv
-	rm -rf build dist docs/_build docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+	rm -rf build dist docs/_build docs/api docs/auto_examples .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## clean, and remove the environments too

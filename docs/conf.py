@@ -23,9 +23,21 @@ extensions = [
     "picture",
     "notes",
     "benchmarks",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "_ext"]
 templates_path = ["_templates"]
+
+# The lessons of examples/ are run when the pages are built, and shown with what they print and draw.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),  # What a lesson wants to tell it prints.
+    "download_all_examples": False,
+    "show_signature": False,
+}
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_block"]
 myst_heading_anchors = 3

@@ -73,3 +73,47 @@ def test_words_are_taken_from_the_reference_points(rng):
 def test_center_wants_a_square_matrix():
     with pytest.raises(InputError, match=r"a Gram matrix is square, got shape \(2, 3\)"):
         geometry.center(np.ones((2, 3)))
+
+
+# --- alignment -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("centered", [True, False])
+def test_alignment_is_the_cosine_of_two_matrices(centered, rng):
+    X, y = rng.normal(size=(30, 3)), np.repeat(["a", "b", "c"], [5, 10, 15])
+    K = Gaussian(1.5)(X)
+    T = np.where(y[:, None] == y, 1.0, -0.5)
+    if centered:
+        H = np.eye(30) - 1 / 30
+        K, T = H @ K @ H, H @ T @ H
+    expected = (K * T).sum() / np.linalg.norm(K) / np.linalg.norm(T)
+    assert geometry.alignment(Gaussian(1.5), X, y, centered=centered) == pytest.approx(expected, rel=1e-12)
+
+
+def test_alignment_with_two_classes_and_with_numbers(rng):
+    X, y = rng.normal(size=(20, 2)), rng.choice([-1, 1], size=20)
+    K = Gaussian(1.0)(X)
+    expected = y @ K @ y / np.linalg.norm(K) / 20
+    assert geometry.alignment(Gaussian(1.0), X, y, centered=False) == pytest.approx(expected)
+    t = X[:, 0] + 0.25
+    assert geometry.alignment(Linear().on(0), X, t) == pytest.approx(1.0)  # a centred kernel forgets the 0.25
+    expected = t @ K @ t / np.linalg.norm(K) / (t @ t)
+    assert geometry.alignment(Gaussian(1.0), X, t, centered=False) == pytest.approx(expected)
+
+
+def test_a_constant_moves_alignment_only_where_it_is_not_centred(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    plain, moved = Gaussian(1.0), Gaussian(1.0) + 3.0
+    assert geometry.alignment(moved, X, y) == pytest.approx(geometry.alignment(plain, X, y), rel=1e-9)
+    assert geometry.alignment(moved, X, y, centered=False) < 0.9 * geometry.alignment(
+        plain, X, y, centered=False
+    )
+
+
+def test_alignment_of_nothing_is_refused():
+    with pytest.raises(InputError, match="at least two classes, got \\[1\\] alone"):
+        geometry.alignment(Linear(), [[1.0], [2.0]], [1, 1])
+    with pytest.raises(InputError, match=r"one entry per point, \(2,\), got shape \(3,\)"):
+        geometry.alignment(Linear(), [[1.0], [2.0]], [1, 2, 3])
+    with pytest.raises(InputError, match="one of them varies nothing on these points"):
+        geometry.alignment(Linear(), [[1.0], [1.0]], [1, 2])

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.data.types import Points
+from mercer.data.labels import require_labels
+from mercer.data.types import Points, Targets
 from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 
-__all__ = ["angles", "center", "centroid_distances", "cosines", "distances", "norms"]
+__all__ = ["alignment", "angles", "center", "centroid_distances", "cosines", "distances", "norms"]
 
 
 def norms(kernel: Kernel, X: Points) -> np.ndarray:  # (n,)
@@ -84,6 +85,55 @@ def center(K: Any) -> np.ndarray:  # (n, n)
         )
     rows, columns = K.mean(axis=1, keepdims=True), K.mean(axis=0, keepdims=True)
     return np.asarray(K - rows - columns + K.mean())
+
+
+def alignment(kernel: Kernel, X: Points, y: Targets, *, centered: bool = True) -> float:
+    """⟨K, T⟩ / (‖K‖ ‖T‖): how much a kernel sees of what y tells, 1 where it sees that and nothing else.
+
+    T is the matrix that y itself would be: of classes, 1 within one and -1/(c - 1) between two of c, which is
+    yᵢyⱼ for labels ±1; of numbers (y with fractions), yᵢyⱼ. With ``centered`` both matrices are centred in
+    feature space first, so that a constant added to the kernel, and classes of different sizes, count for
+    nothing. K has n² values.
+
+    Cristianini, Shawe-Taylor, Elisseeff and Kandola, On kernel-target alignment, NIPS 14 (2001). Cortes,
+    Mohri and Rostamizadeh, Algorithms for learning kernels based on centered alignment, JMLR 13 (2012).
+
+    >>> from mercer import Delta, Linear
+    >>> X, y = [[1.0, 3.0], [-1.0, 3.0]], ["up", "down"]
+    >>> alignment(Linear(), X, y), round(alignment(Linear(), X, y, centered=False), 3)
+    (1.0, 0.11)
+    >>> round(alignment(Delta(), X, y, centered=False), 3)  # K = I
+    0.707
+    """
+    K = Gram(kernel.resolve(X), X, cache=0).dense()
+    codes, M = _target(y, len(K))
+    if centered:
+        K, codes = center(K), codes - codes.mean(axis=0)
+    G = codes.T @ codes
+    inner = float(np.sum((codes.T @ K @ codes) * M))
+    sizes = float(np.linalg.norm(K)) * float(np.sqrt(max(np.trace(M @ G @ M @ G), 0.0)))
+    if not sizes > 0:
+        what = "varies nothing" if centered else "is 0"
+        raise InputError(
+            f"an alignment needs a kernel and labels that vary, and one of them {what} on these points: "
+            "pass other points or another kernel"
+        )
+    return inner / sizes
+
+
+def _target(y: Targets, n: int) -> tuple[np.ndarray, np.ndarray]:  # (n, c), (c, c)
+    """Y and M with T = Y M Yᵀ."""
+    require_labels(y)
+    values = np.asarray(y)
+    if values.shape != (n,):
+        raise InputError(f"y must have one entry per point, ({n},), got shape {values.shape}")
+    if values.dtype.kind == "f" and (values != np.round(values)).any():
+        return values[:, None].astype(np.float64), np.ones((1, 1))
+    classes, codes = np.unique(values, return_inverse=True)
+    c = len(classes)
+    if c < 2:
+        raise InputError(f"y must have at least two classes, got {classes.tolist()} alone: pass more points")
+    return np.eye(c)[codes], (c * np.eye(c) - 1) / (c - 1)
 
 
 def _self_similarity(kernel: Kernel, X: Points) -> np.ndarray:  # (n,)

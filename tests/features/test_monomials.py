@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mercer.errors import InputError, MemoryBudgetError
+from mercer.features.base import in_words
 from mercer.features.monomials import (
     count,
     exponents,
     grow,
     homogeneous,
-    in_words,
     weights,
 )
 from mercer.features.polynomial import PolynomialMap

@@ -15,13 +15,15 @@ from typing import Any
 
 from mercer.certify.bochner import density
 from mercer.certify.certificate import Certificate
+from mercer.certify.fourier import fourier
+from mercer.certify.invariance import invariance
 from mercer.certify.repair import repair
 from mercer.certify.schoenberg import largest_dimension
 from mercer.certify.verdict import certify
 from mercer.data.types import Points
 from mercer.kernels.names import KernelLike
 
-__all__ = ["Certificate", "certify", "density", "largest_dimension", "repair"]
+__all__ = ["Certificate", "certify", "density", "fourier", "invariance", "largest_dimension", "repair"]
 
 
 class _Callable(ModuleType):

@@ -23,6 +23,7 @@ from mercer.report import Journal, Plan
 from mercer.runtime.threads import by_our_threads
 from mercer.solvers.perceptron.kernel import mistake_bound
 from mercer.solvers.perceptron.primal import PrimalPerceptronResult, primal_perceptron
+from mercer.solvers.perceptron.proof import MistakeProof
 
 __all__ = ["Perceptron"]
 
@@ -202,19 +203,44 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         training points, that is ρ = 1/‖w‖; given those (X, y), ρ is their margin. For several classes w has a
         row for each, and b and the result an entry.
         """
+        w, b, least = self._separator(w, b, X, y)
+        # in ‖w‖ = 1, (b*² + 1)(r² + 1)/ρ² = (b² + ‖w‖²)(r² + 1) / (minᵢ yᵢ(⟨w, xᵢ⟩ + b))²
+        square = (w**2).sum(axis=1) + b**2
+        return squeeze(mistake_bound(square, least, self._largest + self.fit_intercept))
+
+    def proof(
+        self, w: Any = None, b: Any = 0.0, X: Points | None = None, y: Targets | None = None
+    ) -> MistakeProof:
+        """The convergence proof, mistake by mistake, for a separator as in ``bound``, or for the one found.
+
+        With an intercept it is about the vectors (w, b) and (x, 1).
+
+        >>> from mercer.estimators.linear_perceptron import Perceptron
+        >>> X, y = [[0.0, 1.0], [2.0, 0.0]], [-1, 1]
+        >>> proof = Perceptron(fit_intercept=False).fit(X, y).proof([1.0, -1.0], 0.0, X, y)
+        >>> proof.progress.round(3), (proof.norms**2).round(9), round(proof.bound, 9)
+        (array([0.   , 0.707, 2.121]), array([0., 1., 5.]), 8.0)
+        """
+        if w is None:
+            return self._proof(None, None, None)
+        w, b, least = self._separator(w, b, X, y)
+        values = np.asarray(self._map(self.expansion_.anchors) @ w[0]) + b[0]
+        return self._proof(values, float(w[0] @ w[0] + b[0] ** 2), least[0])
+
+    def _separator(
+        self, w: Any, b: Any, X: Points | None, y: Targets | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (functions, d), (functions,), (functions,)
+        """w and b as arrays, and minᵢ yᵢ(⟨w, xᵢ⟩ + b)."""
         points = self._map(self._validate_new(X)) if X is not None else None
         w, b = np.atleast_2d(np.asarray(w, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
         if w.shape != self.coef_.shape:
             raise InputError(f"w must have the shape of coef_, {self.coef_.shape}, got {w.shape}")
         if not self.fit_intercept and b.any():
             raise InputError(f"b must be 0 where the perceptron has none (fit_intercept=False), got {b}")
-        least = np.ones(len(w))
-        if points is not None:
-            codes = np.searchsorted(self.classes_, np.asarray(y))
-            least = (self._signs(codes) * (np.asarray(points @ w.T) + b)).min(axis=0)
-        # in ‖w‖ = 1, (b*² + 1)(r² + 1)/ρ² = (b² + ‖w‖²)(r² + 1) / (minᵢ yᵢ(⟨w, xᵢ⟩ + b))²
-        square = (w**2).sum(axis=1) + b**2
-        return squeeze(mistake_bound(square, least, self._largest + self.fit_intercept))
+        if points is None:
+            return w, b, np.ones(len(w))
+        codes = np.searchsorted(self.classes_, np.asarray(y))
+        return w, b, (self._signs(codes) * (np.asarray(points @ w.T) + b)).min(axis=0)
 
     # --- the steps of fit --------------------------------------------------------------------------------
 

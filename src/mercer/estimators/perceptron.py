@@ -22,6 +22,7 @@ from mercer.report import Journal, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.perceptron.budget import Budget, budget_perceptron
 from mercer.solvers.perceptron.kernel import FETCHED_BYTES, VISIT, mistake_bound, perceptron
+from mercer.solvers.perceptron.proof import MistakeProof
 from mercer.solvers.result import Stop
 
 __all__ = ["KernelPerceptron"]
@@ -236,6 +237,30 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
         the training points; given those (X, y), it is scaled so that this holds. For several classes g has a
         column for each, and so has the result.
         """
+        square, least = self._separator(g, X, y)
+        return squeeze(mistake_bound(square, least, self._largest + self.fit_intercept))
+
+    def proof(
+        self, g: Expansion | None = None, X: Points | None = None, y: Targets | None = None
+    ) -> MistakeProof:
+        """The convergence proof, mistake by mistake, for a g as in ``bound``, or for the f that was found.
+
+        >>> from mercer import KernelPerceptron, Polynomial
+        >>> X, y = [[1, 1], [-1, 1], [-1, -1], [1, -1]], [1, -1, 1, -1]
+        >>> proof = KernelPerceptron(Polynomial(2, c=0), fit_intercept=False).fit(X, y).proof()
+        >>> proof.lower.round(3), proof.progress.round(3), proof.norms.round(3), proof.upper.round(3)
+        (array([0.   , 1.414, 2.828]), array([0.   , 1.414, 2.828]), array([0.   , 2.   , 2.828]),
+         array([0.   , 2.   , 2.828]))
+        """
+        if g is None:
+            return self._proof(None, None, None)
+        square, least = self._separator(g, X, y)
+        return self._proof(g(self.expansion_.anchors), square[0], least[0])
+
+    def _separator(
+        self, g: Any, X: Points | None, y: Targets | None
+    ) -> tuple[np.ndarray, np.ndarray]:  # (functions,), (functions,)
+        """‖g‖² in the space of k, or of k + 1 with an intercept, and minᵢ yᵢ g(xᵢ)."""
         if not isinstance(g, Expansion):
             raise InputError(f"g must be an Expansion, got {g!r}: pass Expansion(kernel, points, coef, b)")
         if not self.fit_intercept and np.any(g.intercept):
@@ -245,11 +270,10 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
             )
         points = self._validate_new(X) if X is not None else None
         square = np.atleast_1d(np.square(g.norm()) + np.square(g.intercept))
-        least = np.ones_like(square)
-        if points is not None:
-            codes = np.searchsorted(self.classes_, np.asarray(y))
-            least = (self._signs(codes) * g(points).reshape(len(codes), -1)).min(axis=0)
-        return squeeze(mistake_bound(square, least, self._largest + self.fit_intercept))
+        if points is None:
+            return square, np.ones_like(square)
+        codes = np.searchsorted(self.classes_, np.asarray(y))
+        return square, (self._signs(codes) * g(points).reshape(len(codes), -1)).min(axis=0)
 
     # --- before the fit ----------------------------------------------------------------------------------
 

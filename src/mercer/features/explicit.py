@@ -31,7 +31,7 @@ def explicit_size(kernel: Kernel, n_columns: int) -> int | None:
     if type(kernel) is Linear:
         return n_columns
     if type(kernel) is Polynomial:
-        return PolynomialMap(int(kernel.degree), float(kernel.c)).n_features(n_columns)
+        return kernel.n_monomials(n_columns)
     return None
 
 

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.data.types import Points
-from mercer.features.monomials import MonomialMap, count, exponents, homogeneous, monomial, require_names
+from mercer.features.base import FeatureMap
+from mercer.features.monomials import REMEDY, count, exponents, homogeneous, monomial, require_names
 from mercer.kernels.parameters import nonnegative, whole
 
 __all__ = ["PolynomialMap"]
 
 
 @dataclass(unsafe_hash=True)
-class PolynomialMap(MonomialMap):
+class PolynomialMap(FeatureMap):
     r"""Φ with ⟨Φ(x), Φ(y)⟩ = (⟨x, y⟩ + c)^d exactly.
 
     c is one more coordinate √c of every point, so that (⟨x, y⟩ + c)^d = ⟨(√c, x), (√c, y)⟩^d, and
@@ -48,6 +49,8 @@ class PolynomialMap(MonomialMap):
     >>> make_pipeline(PolynomialMap(2, c=1.0), LinearRegression()).fit(x, y).predict([[3.0]]).round(6)
     array([9.])
     """
+
+    _remedy = REMEDY
 
     degree: int = 2
     c: float = 0.0

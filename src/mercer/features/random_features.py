@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.sparse import canonical, is_sparse
 from mercer.data.types import Points, Seed, Targets
 from mercer.errors import InputError
-from mercer.features.monomials import validated
+from mercer.features.base import validated
 from mercer.features.waves import waves_of
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from mercer.data.types import Points
 from mercer.errors import InputError
-from mercer.features.monomials import MonomialMap, count, exponents, grow, monomial, require_names
+from mercer.features.base import FeatureMap
+from mercer.features.monomials import REMEDY, count, exponents, grow, monomial, require_names
 from mercer.kernels.parameters import nonnegative, positive, whole
 
 __all__ = ["GaussianTaylorMap"]
 
 
 @dataclass(unsafe_hash=True)
-class GaussianTaylorMap(MonomialMap):
+class GaussianTaylorMap(FeatureMap):
     r"""Φ with ⟨Φ(x), Φ(y)⟩ ≈ exp(−‖x−y‖²/2σ²): the monomials of degree at most ``order``.
 
     exp(−‖x−y‖²/2σ²) = e^(−‖x‖²/2σ²) e^(−‖y‖²/2σ²) Σ_k ⟨x, y⟩^k / (σ^2k k!), and each ⟨x, y⟩^k has the
@@ -52,6 +53,8 @@ class GaussianTaylorMap(MonomialMap):
     >>> GaussianTaylorMap.order_for(sigma=1.0, radius=1.0, tol=1e-5)
     8
     """
+
+    _remedy = REMEDY
 
     sigma: float = 1.0
     order: int = 4

@@ -22,9 +22,11 @@ from mercer.plots.boundary import DecisionBoundaryDisplay
 from mercer.plots.calibration import CalibrationDisplay
 from mercer.plots.components import KernelPCADisplay
 from mercer.plots.confusion import ConfusionDisplay
+from mercer.plots.fourier import FourierDisplay
 from mercer.plots.gram import GramDisplay
 from mercer.plots.learning import LearningCurveDisplay
 from mercer.plots.paths import PathDisplay
+from mercer.plots.proof import MistakeProofDisplay
 from mercer.plots.relevance import RelevanceDisplay
 from mercer.plots.residuals import ResidualDisplay
 from mercer.plots.shapes import KernelShapeDisplay
@@ -35,10 +37,12 @@ __all__ = [
     "CalibrationDisplay",
     "ConfusionDisplay",
     "DecisionBoundaryDisplay",
+    "FourierDisplay",
     "GramDisplay",
     "KernelPCADisplay",
     "KernelShapeDisplay",
     "LearningCurveDisplay",
+    "MistakeProofDisplay",
     "PathDisplay",
     "RegressionBandDisplay",
     "RelevanceDisplay",

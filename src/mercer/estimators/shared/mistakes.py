@@ -21,6 +21,7 @@ from mercer.report import Journal
 from mercer.runtime.config import memory_budget
 from mercer.runtime.threads import by_our_threads
 from mercer.solvers.perceptron.mistakes import BOUNDARIES, Mistakes
+from mercer.solvers.perceptron.proof import MistakeProof, follow
 from mercer.solvers.result import Stop
 
 __all__ = ["BOUNDARY", "PREDICTION", "MistakesMixin", "squeeze"]
@@ -50,6 +51,10 @@ class MistakesMixin(StreamMixin):
     _stored: np.ndarray
     #: the points that came so far
     _seen: int
+    #: maxᵢ k(xᵢ, xᵢ) of the points that came so far
+    _largest: float
+    #: maxᵢ k(xᵢ, xᵢ) / margin², of the function that was found
+    bound_: Any
     #: how the fit asked to predict: set_params is about the next one
     _is_voted: bool
 
@@ -130,6 +135,29 @@ class MistakesMixin(StreamMixin):
         n = gram.shape[0]
         out = np.concatenate([made.votes(gram.rows(slice(i, i + step))) for i in range(0, n, step)])
         return out[:, 0] if out.shape[1] == 1 else out
+
+    def _proof(self, g: Any, square: Any, least: Any) -> MistakeProof:
+        """The convergence proof for g, by its values at the anchors, ‖g‖² and minᵢ yᵢ g(xᵢ); or for f."""
+        made = None if "_budget" in vars(self) else self._mistakes
+        if made is None or not made.is_ordered or len(made.visits) > 1:
+            raise InputError(
+                "a proof follows the mistakes of two classes one by one, and this model has not kept them: "
+                "fit on two classes, without a budget, and in fewer passes"
+            )
+        K = Gram(self.kernel_, self.expansion_.anchors, cache=0).dense() + float(made.has_intercept)
+        largest = self._largest + made.has_intercept
+        if g is None:
+            if not self.converged_:
+                raise InputError(
+                    "the function that was found does not separate the classes, and proves nothing: pass one "
+                    "that does, or fit until it converges"
+                )
+            g = K @ made.coef(len(K))[:, 0]
+            square = float(made.coef(len(K))[:, 0] @ g)
+            least = np.sqrt(square * largest / self.bound_)  # ``bound_`` is ‖f‖² R² / least²
+        norm = float(np.sqrt(square))
+        radius = float(np.sqrt(largest))
+        return follow(K, made.index, made.sign, g, norm, float(least) / norm, radius)
 
     def _end_of_batch(self, n: int, functions: int) -> None:
         """What is known after a batch of a stream, which nobody keeps."""

@@ -47,6 +47,8 @@ class Polynomial(Kernel):
 
     >>> Polynomial(degree=2, c=1.0)([[1.0, 2.0]], [[3.0, 4.0]])
     array([[144.]])
+    >>> Polynomial(degree=6, c=0).n_monomials(100)
+    1609344100
     """
 
     lemma = "a polynomial with non-negative coefficients of an inner product"
@@ -56,6 +58,12 @@ class Polynomial(Kernel):
 
     def formula(self, pair: Pair) -> Expression:
         return integer_power(pair.dot * self.gamma + self.c, self.degree)
+
+    def n_monomials(self, m: int) -> int:
+        """How many features it has for points of m columns: C(d + m - 1, d), or C(d + m, d) when c > 0."""
+        from mercer.features.polynomial import PolynomialMap  # Features import this file.
+
+        return PolynomialMap(self.degree, self.c).n_features(m)
 
     def __repr__(self) -> str:
         gamma = "" if self.gamma == 1.0 else f", gamma={text(self.gamma)}"
