@@ -44,7 +44,8 @@ for ax, (title, pca, component) in zip(axes, shown, strict=True):
 # Cleaning digits
 # ---------------
 # We spoil images of digits, project them on the directions that clean digits vary in, and bring them back
-# (*pre-images*). Linear PCA with as many components is beside it.
+# (*pre-images*). Linear PCA is beside it. The numbers of components, 20 and 160, and the width are those that
+# clean these very images best: this shows what is possible, and is no honest error.
 
 X, y = load_digits(return_X_y=True)
 train, test = X[:1200], X[1200:1600]
