@@ -55,7 +55,9 @@ def value(kernel: Kernel, name: str, word: str, X: Points, weight: Weights = Non
     raise InputError(f"{name}={word!r} has no meaning for {type(kernel).__name__}")
 
 
-def median_distance(X: Any, metric: str = "euclidean", weight: np.ndarray | None = None) -> float:
+def median_distance(
+    X: data.Vectors | DaskRows, metric: str = "euclidean", weight: np.ndarray | None = None
+) -> float:
     """The median distance of two different points, from evenly spaced rows when there are many.
 
     Deterministic. Falls back to the mean positive distance when most points coincide, and to 1
@@ -87,7 +89,7 @@ def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[low] + values[min(high, len(values) - 1)]) / 2
 
 
-def _variance(X: Any, weight: np.ndarray | None = None) -> float:
+def _variance(X: data.Vectors | DaskRows, weight: np.ndarray | None = None) -> float:
     """The variance of all entries, where rows count by their weight."""
     n, d = X.shape
     share = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
