@@ -252,7 +252,7 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
     memory = (
         matrices * 8 * M * M
         + ((threads + 4) * item + threads * 4) * block
-        + 8 * n * (3 + 5 * n_outputs)
+        + 8 * n * (3 + 8 * n_outputs)
         + 64 * 8 * M * n_outputs
     )
     flops = passes * n * M * (2.0 * width + 40 + 4 * n_outputs) + 20.0 * float(M) ** 3

@@ -83,11 +83,15 @@ def restricted_ridge(
         length=length,
     )
     u = some + found.solution
-    sums = (
-        sum(np.abs(features.split(part)[0]) for part in (some, found.solution)),
-        2 * W * (np.abs(F - Y) + np.abs(change)),
-    )
+    # Numbers for each of many rows are made in place: memory holds few such arrays at a time.
+    slope_parts = F - Y
     F += change
+    np.abs(slope_parts, out=slope_parts)
+    slope_parts += np.abs(change, out=change)
+    slope_parts *= W
+    slope_parts *= 2
+    change = np.empty(0)  # It is needed no more.
+    sums = sum(np.abs(features.split(part)[0]) for part in (some, found.solution)), slope_parts
     given = u, F, -2 * found.residual, accuracy or Accuracy(), sums
     certificate = certify(sample, lambda V: near(V) / 2, risk, 2 * alpha, *given)
     objective = risk.value(F) + alpha * float((u[:M] ** 2).sum())
