@@ -20,7 +20,7 @@ from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.report import Journal, Plan, note
 from mercer.runtime.config import settings
 from mercer.runtime.seeds import seed_of
-from mercer.solvers.landmarks.pivots import pivoted_cholesky
+from mercer.solvers.landmarks.rejection import random_pivots
 
 __all__ = ["LandmarkFeatures"]
 
@@ -161,7 +161,7 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         count = min(int(self.n_components), n)
         if self.landmarks == "pivoted":
             K = Gram(self.kernel_, X, cache=0)
-            index = pivoted_cholesky(K, count, random_state=seed).pivots
+            index = random_pivots(K, count, random_state=seed)
         else:
             index = np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
         return data.take(X, index), index

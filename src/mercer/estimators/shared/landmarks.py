@@ -40,7 +40,7 @@ from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.basis import independent
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features, sample_size
-from mercer.solvers.landmarks.pivots import pivoted_cholesky
+from mercer.solvers.landmarks.rejection import random_pivots
 
 __all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "LandmarksLike", "Restricted"]
 
@@ -70,7 +70,7 @@ class Landmarks:
     number : how many of the points
     choice : "uniform", each set of points as likely as any other; "pivoted", one after the other, with a
         probability in proportion to what those before do not explain of k(x, x) (randomly pivoted Cholesky),
-        among ten times as many points drawn at random, or as many as memory allows
+        among ten times as many points drawn at random
     random_state : a seed
 
     >>> Landmarks(500, "pivoted")
@@ -103,11 +103,10 @@ class Landmarks:
         number = min(self.number, len(present))
         if self.choice == "uniform":
             return rng.choice(present, number, replace=False)
-        fit = memory_budget() // (2 * 8 * number)  # Their factor takes a half of the memory, at most.
-        wanted = min(len(present), max(number, min(_CANDIDATES * number, fit)))
+        wanted = min(len(present), _CANDIDATES * number)
         candidates = np.sort(rng.choice(present, wanted, replace=False))
         gram = Gram(kernel, data.take(X, candidates), cache=0)
-        return candidates[pivoted_cholesky(gram, number, random_state=rng).pivots]
+        return candidates[random_pivots(gram, number, random_state=rng)]
 
 
 def _is_landmarks(value: object) -> bool:

@@ -38,7 +38,7 @@ from mercer.solvers.linear.blas import solve_triangle, subtract_product
 from mercer.solvers.linear.strips import strips
 from mercer.solvers.matrix import BlockMatrix
 
-__all__ = ["PivotedFactor", "pivoted_cholesky"]
+__all__ = ["PivotedFactor", "accept", "check_diagonal", "nothing_left", "pivoted_cholesky", "rounding_share"]
 
 #: The share of the trace at which nothing is left to approximate. In float64 it is what the authors take. In
 #: float32 it is 8 units in the last place, about what the rounding of the values of K themselves comes to.
@@ -131,7 +131,7 @@ class _Run:
         self._least = least
         self._random = np.random.default_rng(seed)
         self._diagonal = np.asarray(K.diag(), dtype=np.float64)
-        _check_diagonal(self._diagonal)
+        check_diagonal(self._diagonal)
         self._residual = self._diagonal.copy()
         #: (rank, n): rows of K are written here, and become rows of Fᵀ; untouched memory costs nothing
         self._rows = np.empty((rank, n), K.dtype)
@@ -139,7 +139,7 @@ class _Run:
         #: points whose residual is rounding, although it does not look so
         self._spent = np.zeros(n, np.bool_)
         self._block = max(_SMALLEST_BLOCK, math.ceil(rank / _FIRST_BLOCK))
-        self._enough = _NOTHING_LEFT[K.dtype] * float(self._weight @ self._diagonal)
+        self._enough = nothing_left(K.dtype) * float(self._weight @ self._diagonal)
 
     def goes_on(self) -> bool:
         """Whether another pivot is wanted, and there is something left of K."""
@@ -156,25 +156,22 @@ class _Run:
         """Propose points, accept some, and bring F and the residuals up to date."""
         proposed = self._propose()
         H = self._residual_block(proposed)
-        accepted, L = self._accept(H, self._residual[proposed], self._rounding(proposed))
+        offered, wanted = self._residual[proposed], self._rank - len(self._pivots)
+        luck = self._random.random(len(H)) * offered
+        accepted, L, _ = accept(H, offered, self._rounding(proposed), wanted, luck)
         self._spent[proposed[np.diagonal(H) <= self._rounding(proposed)]] = True
         if len(accepted):
             self._update(proposed[accepted], L)
         # proposals cost b² entries of K - K̂, what is accepted costs n entries each
         rate = len(accepted) / len(proposed)
-        wanted = math.ceil(_REJECTION_SHARE * rate * len(self._residual))
+        affordable = math.ceil(_REJECTION_SHARE * rate * len(self._residual))
         size = len(proposed)
-        bounded = min(max(wanted, math.ceil(size / 3)), math.ceil(1.5 * size), _largest_block(self._rank))
+        bounded = min(max(affordable, math.ceil(size / 3)), math.ceil(1.5 * size), _largest_block(self._rank))
         self._block = max(bounded, _SMALLEST_BLOCK)
 
     def _rounding(self, points: Any = slice(None)) -> np.ndarray:
-        """The residual that counts as nothing.
-
-        Rounding makes 4 units in the last place of k(x, x) for the values of K, and half a unit for each
-        column of F, of random sign.
-        """
-        units = 4 + 0.5 * math.sqrt(len(self._pivots))
-        share = max(units * float(np.finfo(self._K.dtype).eps), self._least)
+        """The residual that counts as nothing."""
+        share = max(rounding_share(self._K.dtype, len(self._pivots)), self._least)
         return share * self._diagonal[points]
 
     def _mass(self) -> np.ndarray:  # (n,)
@@ -195,29 +192,6 @@ class _Run:
         H: np.ndarray = self._K.block(points, points).astype(np.float64)
         H -= F.T @ F
         return H
-
-    def _accept(
-        self, H: np.ndarray, offered: np.ndarray, rounding: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The accepted of the proposed points, and the Cholesky factor of their block of K - K̂."""
-        left = np.minimum(offered, np.diagonal(H))
-        luck = self._random.random(len(H)) * offered
-        columns = np.zeros((len(H), min(len(H), self._rank - len(self._pivots))), order="F")
-        accepted: list[int] = []
-        for j in range(len(H)):
-            if left[j] <= rounding[j] or luck[j] >= left[j]:
-                continue
-            count = len(accepted)
-            column = H[:, j] - columns[:, :count] @ columns[j, :count]
-            columns[:, count] = column / math.sqrt(left[j])
-            columns[j, count] = math.sqrt(left[j])
-            left -= columns[:, count] ** 2
-            left[j] = 0.0  # Where the same point was proposed again it is rejected.
-            accepted.append(j)
-            if len(accepted) == columns.shape[1]:
-                break
-        chosen = np.array(accepted, dtype=np.int64)
-        return chosen, columns[chosen, : len(chosen)]
 
     def _update(self, new: np.ndarray, L: np.ndarray) -> None:
         """F ← [F, (K[:, new] - F F[new]ᵀ) L⁻ᵀ], and d."""
@@ -261,7 +235,52 @@ class _Run:
             )
 
 
-def _check_diagonal(diagonal: np.ndarray) -> None:
+def accept(
+    H: np.ndarray,  # (b, b)
+    offered: np.ndarray,  # (b,)
+    rounding: np.ndarray,  # (b,)
+    most: int,
+    luck: np.ndarray,  # (b,)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (a,), (a, a), (b,)
+    """Which of b proposed points are accepted, ``most`` at most, by their block H of K - K̂.
+
+    ``offered`` are the bounds that they were drawn by, and ``luck`` are numbers drawn evenly below these.
+    Returns their places in the block, the Cholesky factor of their part of H, and what they leave of all b.
+    """
+    left = np.minimum(offered, np.diagonal(H))
+    columns = np.zeros((len(H), min(len(H), most)), order="F")
+    accepted: list[int] = []
+    for j in range(len(H)):
+        if left[j] <= rounding[j] or luck[j] >= left[j]:
+            continue
+        count = len(accepted)
+        column = H[:, j] - columns[:, :count] @ columns[j, :count]
+        columns[:, count] = column / math.sqrt(left[j])
+        columns[j, count] = math.sqrt(left[j])
+        left -= columns[:, count] ** 2
+        left[j] = 0.0  # Where the same point was proposed again it is rejected.
+        accepted.append(j)
+        if len(accepted) == columns.shape[1]:
+            break
+    chosen = np.array(accepted, dtype=np.int64)
+    return chosen, columns[chosen, : len(chosen)], left
+
+
+def rounding_share(dtype: np.dtype[Any], pivots: int) -> float:
+    """The share of k(x, x) that counts as nothing after so many pivots.
+
+    Rounding makes 4 units in the last place of k(x, x) for the values of K, and half a unit for each
+    column of F, of random sign.
+    """
+    return (4 + 0.5 * math.sqrt(pivots)) * float(np.finfo(dtype).eps)
+
+
+def nothing_left(dtype: np.dtype[Any]) -> float:
+    """The share of the trace at which nothing is left to approximate."""
+    return _NOTHING_LEFT[dtype]
+
+
+def check_diagonal(diagonal: np.ndarray) -> None:
     """Refuse values k(x, x) that no positive definite kernel has."""
     for name, wrong in (("finite", ~np.isfinite(diagonal)), ("≥ 0", diagonal < 0)):
         if wrong.any():
