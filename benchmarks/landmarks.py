@@ -1,8 +1,8 @@
 """Many points, few landmarks: covtype against scikit-learn's Nystroem, flights from Parquet, land or sea.
 
 Run with ``python -m benchmarks.landmarks``, or with the names of some parts (covtype, whole, flights, globe,
-choice). Each fit is a process of its own, whose peak memory is that of the fit: what was held before it is
-taken off. Times are those of ``fit`` alone, of runs in turns; errors are on rows that no fit has seen.
+choice, pivots). Each fit is a process of its own, whose peak memory is that of the fit: what was held before
+it is taken off. Times are those of ``fit`` alone, of runs in turns; errors are on rows that no fit has seen.
 ``globe`` needs the package global-land-mask beside those of the other benchmarks.
 """
 
@@ -319,12 +319,40 @@ def choice_table() -> Table:
     return table
 
 
+def pivots_table() -> Table:
+    """What pivots cost beside the kernel values of their columns, which whoever uses them needs anyway."""
+    from mercer import Gaussian, Gram
+    from mercer.solvers.landmarks.pivots import pivoted_cholesky
+    from mercer.solvers.landmarks.rejection import random_pivots
+
+    n, rank, random = 20_000, 1000, np.random.default_rng(0)
+    K = Gram(Gaussian(sigma=np.sqrt(20.0)), random.normal(size=(n, 20)), cache=0)
+    rows, some = np.empty((rank, n)), np.sort(random.choice(n, rank, replace=False))
+    work: dict[str, Callable[[], object]] = {
+        "kernel values of the columns": lambda: K.write_rows(some, (0, n), rows, np.arange(rank)),
+        "pivots alone": lambda: random_pivots(K, rank, random_state=0),
+        "pivots and the factor": lambda: pivoted_cholesky(K, rank, random_state=0),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(8):
+        for name, call in work.items():
+            began = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - began)
+    table = Table("1,000 pivots of 20,000 × 20, σ = √20, float64", "what", "s", "÷ kernel values")
+    medians = {name: float(np.median(times[1:])) for name, times in seconds.items()}
+    for name, median in medians.items():
+        table.add(name, median, median / medians["kernel values of the columns"])
+    return table
+
+
 PARTS = {
     "covtype": covtype_table,
     "whole": whole_table,
     "flights": flights_table,
     "globe": globe_table,
     "choice": lambda folder: choice_table(),
+    "pivots": lambda folder: pivots_table(),
 }
 
 

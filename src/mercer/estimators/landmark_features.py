@@ -18,9 +18,8 @@ from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.report import Journal, Plan, note
-from mercer.runtime.config import settings
 from mercer.runtime.seeds import seed_of
-from mercer.solvers.landmarks.rejection import random_pivots
+from mercer.solvers.landmarks.rejection import random_pivots, random_pivots_memory
 
 __all__ = ["LandmarkFeatures"]
 
@@ -48,8 +47,8 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     kernel, gamma, degree, coef0 : as in every estimator; see ``KernelPerceptron``
     n_components : the number of landmarks; all points where there are fewer
     landmarks : how they are chosen among the points. "uniform": each is as likely. "pivoted": by randomly
-        pivoted Cholesky, next where the features so far know least; n M² work and n M memory, and as a rule
-        fewer of them for the same error. Or the landmarks themselves, any points; ``n_components`` then
+        pivoted Cholesky, next where the features so far know least; as a rule fewer of them give the same
+        error. Or the landmarks themselves, any points; ``n_components`` then
         counts for nothing
     random_state : seed of the choice; None is 0
 
@@ -192,8 +191,8 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
             why = ["the landmarks were given"]
         elif self.landmarks == "pivoted":
             name, why = f"{name} by randomly pivoted Cholesky", ["it was asked for"]
-            flops *= 1.5
-            memory = max(memory, np.dtype(settings().dtype).itemsize * n * M + 8 * M * M)
+            flops += float(M) ** 3
+            memory = max(memory, random_pivots_memory(n, M))
         else:
             why = ["landmarks are drawn uniformly"]
         if not is_given and int(self.n_components) > M:

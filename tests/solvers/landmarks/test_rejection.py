@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from mercer import Gaussian, Gram, Linear
-from mercer.errors import InputError
+from mercer import Gaussian, Gram, LandmarkFeatures, Linear, config
+from mercer.errors import InputError, MemoryBudgetError
 from mercer.solvers.landmarks import rejection
 from mercer.solvers.landmarks.pivots import pivoted_cholesky
 from mercer.solvers.landmarks.rejection import random_pivots
@@ -63,8 +63,6 @@ def test_it_is_the_same_for_a_seed_and_no_pivot_comes_twice() -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_it_ends_where_nothing_is_left(dtype: str) -> None:
-    from mercer import config
-
     X = np.random.default_rng(0).normal(size=(200, 3))
     with config(dtype=dtype):
         assert len(random_pivots(Gram(Linear(), X), 50)) == 3
@@ -76,3 +74,25 @@ def test_a_rank_that_makes_no_sense_is_refused() -> None:
     K = Gram(Gaussian(sigma=1.0), np.zeros((3, 1)))
     with pytest.raises(InputError, match="rank"):
         random_pivots(K, 0)
+
+
+def test_the_budget_is_asked_for_what_a_run_takes() -> None:
+    K = Gram(Gaussian(sigma=1.0), np.random.default_rng(0).normal(size=(2000, 2)), cache=0)
+    with config(memory="10MiB"):
+        assert len(random_pivots(K, 20)) == 20
+        with pytest.raises(MemoryBudgetError, match="2,000 pivots"):
+            random_pivots(K, 2000)
+
+
+def test_matrices_in_any_order_are_left_as_they_are() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    K = np.asfortranarray(Gaussian(sigma=1.0)(X, X))
+    before = K.copy()
+    phi = LandmarkFeatures(n_components=20, kernel="precomputed", landmarks="pivoted").fit(K)
+    assert np.array_equal(K, before) and phi.n_components_ == 20
+
+
+def test_indefinite_kernels_are_refused() -> None:
+    K = np.array([[1.0, 3.0, 0.0], [3.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.raises(InputError, match="not positive definite"):
+        LandmarkFeatures(n_components=3, kernel="precomputed", landmarks="pivoted").fit(K)

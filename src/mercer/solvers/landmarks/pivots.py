@@ -24,7 +24,7 @@ Comm. Pure Appl. Math. 78 (2025).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,20 @@ from mercer.solvers.linear.blas import solve_triangle, subtract_product
 from mercer.solvers.linear.strips import strips
 from mercer.solvers.matrix import BlockMatrix
 
-__all__ = ["PivotedFactor", "accept", "check_diagonal", "nothing_left", "pivoted_cholesky", "rounding_share"]
+__all__ = [
+    "NOTHING_LEFT",
+    "PivotedFactor",
+    "accept",
+    "check_definite",
+    "check_diagonal",
+    "draw",
+    "pivoted_cholesky",
+    "rounding_share",
+]
 
 #: The share of the trace at which nothing is left to approximate. In float64 it is what the authors take. In
 #: float32 it is 8 units in the last place, about what the rounding of the values of K themselves comes to.
-_NOTHING_LEFT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
+NOTHING_LEFT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
 _FIRST_BLOCK = 10  # The first block proposes a tenth of the pivots that are wanted.
 _LARGEST_BLOCK = 3  # No block proposes more than a third of them.
 _SMALLEST_BLOCK = 10  # points: fewer do not fill a matrix product
@@ -139,7 +148,7 @@ class _Run:
         #: points whose residual is rounding, although it does not look so
         self._spent = np.zeros(n, np.bool_)
         self._block = max(_SMALLEST_BLOCK, math.ceil(rank / _FIRST_BLOCK))
-        self._enough = nothing_left(K.dtype) * float(self._weight @ self._diagonal)
+        self._enough = NOTHING_LEFT[K.dtype] * float(self._weight @ self._diagonal)
 
     def goes_on(self) -> bool:
         """Whether another pivot is wanted, and there is something left of K."""
@@ -154,7 +163,7 @@ class _Run:
 
     def add_block(self) -> None:
         """Propose points, accept some, and bring F and the residuals up to date."""
-        proposed = self._propose()
+        proposed = draw(self._mass(), self._block, self._random)
         H = self._residual_block(proposed)
         offered, wanted = self._residual[proposed], self._rank - len(self._pivots)
         luck = self._random.random(len(H)) * offered
@@ -178,13 +187,6 @@ class _Run:
         """What the probability of a point is proportional to."""
         eligible = (self._residual > self._rounding()) & ~self._spent
         return np.where(eligible, self._weight * self._residual, 0.0)
-
-    def _propose(self) -> np.ndarray:  # (b,)
-        """Points drawn independently of each other, perhaps some of them twice."""
-        mass = self._mass()
-        cumulated = np.cumsum(mass)
-        drawn = np.searchsorted(cumulated, self._random.random(self._block) * cumulated[-1], side="right")
-        return np.minimum(drawn, int(np.flatnonzero(mass)[-1]))
 
     def _residual_block(self, points: np.ndarray) -> np.ndarray:  # (b, b)
         """K - K̂ of the points with each other, in float64."""
@@ -213,26 +215,39 @@ class _Run:
 
         run(task, strips(len(F), count, len(new)))
         self._pivots += new.tolist()
-        self._check_definite()
+        check_definite(self._residual, self._diagonal, self._K.dtype, count, range(len(F)))
         np.maximum(self._residual, 0.0, out=self._residual)
 
-    def _check_definite(self) -> None:
-        """Refuse a residual that is more negative than rounding makes it.
 
-        With errors of η in K a pivot of residual dⱼ makes an error of 2η√(dᵢ/dⱼ), which is at most about √η
-        where dⱼ is as small as pivots may be.
-        """
-        epsilon = float(np.finfo(self._K.dtype).eps)
-        allowed = 8 * math.sqrt(epsilon) * self._diagonal + epsilon * self._diagonal.max()
-        below = self._residual + allowed
-        worst = int(below.argmin())
-        if below[worst] < 0:
-            true = self._diagonal[worst]
-            raise InputError(
-                f"the kernel is not positive definite on these points: {len(self._pivots)} of them predict "
-                f"k(x, x) = {true - self._residual[worst]:.4g} for point {worst}, where it is {true:.4g}; "
-                "take a positive definite kernel, mercer.certify tells more"
-            )
+def check_definite(
+    residual: np.ndarray,  # (n,)
+    diagonal: np.ndarray,  # (n,)
+    dtype: np.dtype[Any],
+    pivots: int,
+    points: Sequence[int] | np.ndarray,  # (n,)
+) -> None:
+    """Refuse a residual of the points that is more negative than rounding makes it.
+
+    With errors of η in K a pivot of residual dⱼ makes an error of 2η√(dᵢ/dⱼ), which is at most about √η
+    where dⱼ is as small as pivots may be.
+    """
+    epsilon = float(np.finfo(dtype).eps)
+    below = residual + 8 * math.sqrt(epsilon) * diagonal + epsilon * diagonal.max()
+    worst = int(below.argmin())
+    if below[worst] < 0:
+        true = diagonal[worst]
+        raise InputError(
+            f"the kernel is not positive definite on these points: {pivots} of them predict "
+            f"k(x, x) = {true - residual[worst]:.4g} for point {points[worst]}, where it is {true:.4g}; "
+            "take a positive definite kernel, mercer.certify tells more"
+        )
+
+
+def draw(mass: np.ndarray, size: int, random: np.random.Generator) -> np.ndarray:  # (n,) → (size,)
+    """Points drawn in proportion to their mass, independently of each other: perhaps some of them twice."""
+    cumulated = np.cumsum(mass)
+    drawn = np.searchsorted(cumulated, random.random(size) * cumulated[-1], side="right")
+    return np.minimum(drawn, int(np.flatnonzero(mass)[-1]))
 
 
 def accept(
@@ -273,11 +288,6 @@ def rounding_share(dtype: np.dtype[Any], pivots: int) -> float:
     column of F, of random sign.
     """
     return (4 + 0.5 * math.sqrt(pivots)) * float(np.finfo(dtype).eps)
-
-
-def nothing_left(dtype: np.dtype[Any]) -> float:
-    """The share of the trace at which nothing is left to approximate."""
-    return _NOTHING_LEFT[dtype]
 
 
 def check_diagonal(diagonal: np.ndarray) -> None:
