@@ -260,7 +260,8 @@ def accept(
     """Which of b proposed points are accepted, ``most`` at most, by their block H of K - K̂.
 
     ``offered`` are the bounds that they were drawn by, and ``luck`` are numbers drawn evenly below these.
-    Returns their places in the block, the Cholesky factor of their part of H, and what they leave of all b.
+    Returns their places in the block, the Cholesky factor of their part of H, and what those that were accepted
+    before a point leave of it, or of an accepted one nothing.
     """
     left = np.minimum(offered, np.diagonal(H))
     columns = np.zeros((len(H), min(len(H), most)), order="F")
@@ -269,10 +270,10 @@ def accept(
         if left[j] <= rounding[j] or luck[j] >= left[j]:
             continue
         count = len(accepted)
-        column = H[:, j] - columns[:, :count] @ columns[j, :count]
-        columns[:, count] = column / math.sqrt(left[j])
-        columns[j, count] = math.sqrt(left[j])
-        left -= columns[:, count] ** 2
+        column = (H[j:, j] - columns[j:, :count] @ columns[j, :count]) / math.sqrt(left[j])
+        column[0] = math.sqrt(left[j])
+        columns[j:, count] = column
+        left[j:] -= np.square(column, out=column)
         left[j] = 0.0  # Where the same point was proposed again it is rejected.
         accepted.append(j)
         if len(accepted) == columns.shape[1]:

@@ -7,9 +7,10 @@ Idea      d need not be known. With any u ≥ d, draw a point j in proportion to
           probability dⱼ/uⱼ: only the residuals of points that were drawn are ever computed, and dⱼ is the
           bound of point j from then on. At first u is the diagonal of K, for residuals only fall.
 Residuals K[S, S] = LLᵀ; for a block B of proposals C = L⁻¹K[S, B], and what is left is K[B, B] - CᵀC.
-          Whether a point is lucky is drawn before: most fail already by what the first fifth of S leaves.
+          Whether a point is lucky is drawn before, and C is made in stages: most points fail already by what
+          the first seventh of S leaves, many of the others by what half of it does.
           Nothing is ever computed for all points: those whose bounds are far too high are the ones drawn.
-Cost      j² multiplications for a proposal after j pivots, a twenty-fifth of that where it fails early. There
+Cost      j² multiplications for a proposal after j pivots, a few hundredths of that where it fails early. There
           are tr K / tr(K - K̂) proposals for each pivot, or fewer; a factor takes n·k² in all.
 Memory    k² + n numbers, and a block of proposals.
 Stops     as `pivots` does; InputError where a residual that was looked at shows K to be indefinite.
@@ -18,6 +19,7 @@ Stops     as `pivots` does; InputError where a residual that was looked at shows
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,14 +36,16 @@ from mercer.solvers.landmarks.pivots import (
     draw,
     rounding_share,
 )
-from mercer.solvers.linear.blas import solve_triangle
+from mercer.solvers.linear.blas import solve_triangle, subtract_product
 from mercer.solvers.matrix import BlockMatrix
 
 __all__ = ["random_pivots", "random_pivots_memory"]
 
-_SMALLEST_BLOCK, _LARGEST_BLOCK = 16, 512  # points that are proposed at once
-_STRIP = 64  # points whose systems are solved together, by one thread
-_FIRST_PIVOTS = 5  # A fifth of the pivots explains most of what all do, for a twenty-fifth of the work.
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 16, 1024  # points that are proposed at once
+_FIRST_BLOCK = 64  # pivots are hoped for in the first block, where nothing sifts the proposals
+_MOST_PROPOSALS = 4  # for each pivot that is wanted in all, so that few pivots take little memory
+_STRIP = 128  # points whose systems are solved together, by one thread
+_STAGES = 0.15, 0.5  # of the pivots: a few hundredths of the work of all, and a quarter of it
 
 
 def random_pivots(K: BlockMatrix, rank: int, *, random_state: Any = None) -> np.ndarray:  # (k,)
@@ -67,8 +71,12 @@ def random_pivots(K: BlockMatrix, rank: int, *, random_state: Any = None) -> np.
 
 def random_pivots_memory(n: int, rank: int) -> int:
     """The bytes that so many pivots of n points take."""
-    block = min(_LARGEST_BLOCK, n)
+    block = _largest_block(n, rank)
     return 8 * (rank * rank + 3 * block * (rank + block) + 4 * n)
+
+
+def _largest_block(n: int, rank: int) -> int:
+    return min(max(_MOST_PROPOSALS * rank, _SMALLEST_BLOCK), _LARGEST_BLOCK, n)
 
 
 class _Run:
@@ -90,7 +98,8 @@ class _Run:
             if mass.sum() <= enough:
                 break
             size = math.ceil((self._rank - len(self._pivots)) / max(rate, 1 / _LARGEST_BLOCK))
-            size = min(max(size, _SMALLEST_BLOCK), _LARGEST_BLOCK, n)
+            most = _largest_block(n, self._rank if self._pivots else _FIRST_BLOCK)
+            size = min(max(size, _SMALLEST_BLOCK), most)
             rate = self._add_block(draw(mass, size, self._random))
         return np.array(self._pivots, dtype=np.int64)
 
@@ -100,23 +109,17 @@ class _Run:
     def _add_block(self, proposed: np.ndarray) -> float:
         """Accept some of the points; returns which share of them."""
         size, done = len(proposed), len(self._pivots)
-        luck = self._random.random(size) * self._bound[proposed]
-        if (few := done // _FIRST_PIVOTS) >= _SMALLEST_BLOCK:
-            # Who fails already by what the first pivots leave is not looked at again.
-            proposed, luck = self._sift(proposed, luck, few)
-            if not len(proposed):
-                return 0.0
-        C = self._features(proposed, done)
-        H = self._K.block(proposed, proposed).astype(np.float64)
-        H -= C.T @ C
-        accepted, L, left = accept(
-            H, self._bound[proposed], self._rounding(proposed), self._rank - done, luck
-        )
-        self._lower(proposed, left, done + len(accepted))
+        points, luck, C = self._sift(proposed, self._random.random(size) * self._bound[proposed])
+        if not len(points):
+            return 0.0
+        H = C.T @ C
+        np.subtract(self._K.block(points, points), H, out=H)
+        accepted, L, left = accept(H, self._bound[points], self._rounding(points), self._rank - done, luck)
+        self._lower(points, left, done + len(accepted))
         new = slice(done, done + len(accepted))
         self._triangle[new, :done] = C[:, accepted].T
         self._triangle[new, new] = L
-        self._pivots += proposed[accepted].tolist()
+        self._pivots += points[accepted].tolist()
         return len(accepted) / size
 
     def _lower(self, points: np.ndarray, left: np.ndarray, pivots: int) -> None:
@@ -125,18 +128,41 @@ class _Run:
         # The same point may be there twice, and then it has the same residual both times, or 0.
         np.minimum.at(self._bound, points, np.maximum(left, 0.0))
 
-    def _sift(self, proposed: np.ndarray, luck: np.ndarray, few: int) -> tuple[np.ndarray, np.ndarray]:
-        """The points that the first pivots do not reject yet, with their luck."""
-        C = self._features(proposed, few)
-        left = self._diagonal[proposed] - np.einsum("ij,ij->j", C, C)
-        self._lower(proposed, left, few)
-        return proposed[luck < left], luck[luck < left]
+    def _sift(
+        self, points: np.ndarray, luck: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (b,), (b,), (pivots, b)
+        """The points that no stage of the pivots rejects, their luck, and their C = L⁻¹K[S, points].
 
-    def _features(self, points: np.ndarray, pivots: int) -> np.ndarray:  # (pivots, len(points))
-        """C = L⁻¹K[S, points] of the first pivots."""
-        known = np.array(self._pivots[:pivots], dtype=np.int64)
-        C = np.array(self._K.block(points, known), dtype=np.float64, order="C").T
-        triangle = self._triangle[:pivots, :pivots]
-        starts = range(0, len(points) if pivots else 0, _STRIP)
-        run(lambda start: solve_triangle(triangle, C[:, start : start + _STRIP]), starts)
+        A stage adds its rows to C; who fails by what it leaves is not looked at by the next.
+        """
+        left, C = self._diagonal[points], np.empty((0, len(points)), order="F")
+        for start, stop in pairwise(_stages(len(self._pivots))):
+            C = self._with_rows(C, start, stop, points)
+            left = left - np.square(C[start:]).sum(axis=0)
+            self._lower(points, left, stop)
+            lucky = luck < left
+            points, luck, left, C = points[lucky], luck[lucky], left[lucky], C.T[lucky].T
+            if not len(points):
+                break
+        return points, luck, C
+
+    def _with_rows(self, C: np.ndarray, start: int, stop: int, points: np.ndarray) -> np.ndarray:
+        """C of the first pivots, up to ``start``, and under it the rows of those up to ``stop``."""
+        new = np.array(self._pivots[start:stop], dtype=np.int64)
+        C = np.asfortranarray(np.concatenate([C, self._K.block(points, new).T]), dtype=np.float64)
+        before, triangle = self._triangle[start:stop, :start], self._triangle[start:stop, start:stop]
+
+        def task(part: slice) -> None:
+            rows = C[start:, part]
+            subtract_product(rows, before, C[:start, part])
+            solve_triangle(triangle, rows)
+
+        cuts = np.linspace(0, len(points), math.ceil(len(points) / _STRIP) + 1).astype(int)
+        run(task, [slice(first, last) for first, last in pairwise(cuts.tolist())])
         return C
+
+
+def _stages(pivots: int) -> list[int]:
+    """Where the pivots are cut for `_sift`: a few first, half of them, all."""
+    early = (int(pivots * share) for share in _STAGES)
+    return [0, *(stop for stop in early if stop >= _SMALLEST_BLOCK), pivots]
