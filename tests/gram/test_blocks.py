@@ -77,7 +77,7 @@ def test_every_verb_against_the_dense_matrix(rng, tmp_path, few_rows, kind, dtyp
         total, sums = K.pass_over(V, lambda rows, F: (F[:, :1] * G[rows, :1], np.array([F.sum(), 1.0])), 2, 1)
         F = exact @ V
         assert total == pytest.approx(exact.T @ (F[:, :1] * G[:, :1]), **near)
-        assert sums[0] == pytest.approx(F.sum(), **near) and sums[1] == -(-n // K.height)
+        assert sums[0] == pytest.approx(F.sum(), **near) and sums[1] == sum(map(len, K._groups()))
         for rows in (None, np.array([4, 0, 7])):
             square, first = K.square(weight, rows)
             chosen = slice(None) if rows is None else rows
@@ -146,7 +146,7 @@ def test_the_places_of_blocks_do_not_depend_on_threads_and_cover_every_row_once(
         places = [block for group in groups for block in group]
         assert places[0][0] == 0 and places[-1][1] == 100_001 and len(groups) <= 64
         assert all(a[1] == b[0] for a, b in pairwise(places))
-        assert max(stop - start for start, stop in places) <= K.height == 2**20 // 300
+        assert max(stop - start for start, stop in places) <= 2**20 // 300
 
 
 def test_memory_is_that_of_blocks_and_not_of_the_matrix(rng):
@@ -161,3 +161,14 @@ def test_memory_is_that_of_blocks_and_not_of_the_matrix(rng):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < 60 * 2**20
+
+
+def test_single_precision_has_blocks_of_twice_the_rows_in_the_same_tasks(rng):
+    X = rng.normal(size=(100_001, 2)).astype(np.float32)
+    K = RowBlocks(Gaussian(1.0), X, X[:300])
+    rough = K.rough()
+    assert [(group[0][0], group[-1][1]) for group in K._groups()] == [
+        (group[0][0], group[-1][1]) for group in rough._groups()
+    ]
+    for fine, coarse in zip(K._groups(), rough._groups(), strict=True):
+        assert [a for a, _ in coarse] == [a for a, _ in fine[::2]] and len(coarse) == -(-len(fine) // 2)

@@ -6,7 +6,7 @@ where these are cut, and of arrays. All of it can be sent to another process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from threading import Lock, local
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.data import points as data
+from mercer.data.sparse import is_sparse
 from mercer.gram.backends.base import cut
 from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
@@ -33,6 +34,8 @@ __all__ = [
 
 #: Landmarks per tile of a square: a product of 512 × rows × 512 is some 10 ms of one core.
 _SQUARE_TILE = 512
+#: Numbers of points that a thread makes ready at a time, 2 MiB: each time costs as much as 10⁵ kernel values.
+_PREPARED_NUMBERS = 2**18
 #: Rows that a thread transforms at a time.
 _TRANSFORMED_ROWS = 256
 
@@ -54,12 +57,28 @@ class KernelColumns:
         with within(**self._settings):
             return Gram(self.kernel, self._first, self._Z, cache=0)
 
-    def block(self, X: Any) -> np.ndarray:  # (rows, M)
-        """K(X, Z), in memory that the next block of the thread overwrites."""
-        kept, rows = self._memory.__dict__, data.n_points(X)
+    def blocks(self, X: Any, cuts: Cuts) -> Iterator[tuple[slice, np.ndarray]]:  # slice, (rows, M)
+        """Each range of rows with its K(X_b, Z), in memory that the next block of the thread overwrites."""
+        for chunk in _chunks(X, cuts):
+            first, last = chunk[0][0], chunk[-1][1]
+            gram = self.gram.beside(data.take(X, slice(first, last)))
+            for start, stop in chunk:
+                K = self._room(stop - start)
+                if gram.takes_whole_rows:
+                    gram.write_range(start - first, stop - first, K)
+                elif len(chunk) == 1:
+                    gram.dense(K)
+                else:
+                    self.gram.beside(data.take(X, slice(start, stop))).dense(K)
+                yield slice(start, stop), K
+
+    def _room(self, rows: int) -> np.ndarray:
+        """Memory of the thread for so many rows of K."""
+        kept = self._memory.__dict__
         if "block" not in kept or len(kept["block"]) < rows:
             kept["block"] = np.empty((rows, self.gram.shape[1]), self.gram.dtype)
-        return self.gram.beside(X).dense(kept["block"][:rows])
+        room: np.ndarray = kept["block"][:rows]
+        return room
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.kernel, self._first, self._Z, self._settings
@@ -67,6 +86,20 @@ class KernelColumns:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.kernel, self._first, self._Z, self._settings = state
         self._memory = local()
+
+
+def _chunks(X: Any, cuts: Cuts) -> Iterator[Cuts]:
+    """Blocks whose points are made ready together: few numbers, or one block of what is no dense array."""
+    shape = getattr(X, "shape", ())
+    height = _PREPARED_NUMBERS // max(1, shape[1]) if len(shape) == 2 and not is_sparse(X) else 0
+    waiting: list[tuple[int, int]] = []
+    for start, stop in cuts:
+        if waiting and stop - waiting[0][0] > height:
+            yield waiting
+            waiting = []
+        waiting.append((start, stop))
+    if waiting:
+        yield waiting
 
 
 # --- tasks -------------------------------------------------------------------------------------------------
@@ -77,9 +110,8 @@ def pass_over(
 ) -> tuple[np.ndarray, np.ndarray, list[Any]]:
     """Σ_b K_bᵀ G_b, the sums of the numbers, and what was kept of each block, (G, numbers, kept) = inner."""
     total, sums, kept = np.zeros((len(V), width)), np.zeros(numbers), []
-    for start, stop in cuts:
-        K = columns.block(data.take(X, slice(start, stop)))
-        G, found, *rest = inner(slice(start, stop), np.asarray(K @ V, dtype=np.float64))
+    for rows, K in columns.blocks(X, cuts):
+        G, found, *rest = inner(rows, np.asarray(K @ V, dtype=np.float64))
         total += K.T @ np.asarray(G, dtype=K.dtype)
         sums += found
         kept += rest

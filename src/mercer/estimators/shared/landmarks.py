@@ -28,7 +28,7 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.estimators.shared.origin import rounding_of
 from mercer.expansion import Expansion
-from mercer.gram.blocks import RowBlocks, groups_of
+from mercer.gram.blocks import BLOCK_BYTES, RowBlocks, groups_of
 from mercer.gram.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.base import Kernel
@@ -247,10 +247,10 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
     n, threads = data.n_points(X), thread_count()
     width = data.n_columns(X) or 20
     item = np.dtype(settings().dtype).itemsize
-    matrices, block = _MATRICES_SQUARED if squares else _MATRICES, min(2**20, n * M)
+    matrices, block = _MATRICES_SQUARED if squares else _MATRICES, min(BLOCK_BYTES, 8 * n * M)
     memory = (
         matrices * 8 * M * M
-        + ((threads + 4) * item + threads * 4) * block
+        + (threads * (item // 4) + item // 2) * block
         + 8 * n * (3 + 8 * n_outputs)
         + 64 * 8 * M * n_outputs
     )
@@ -263,7 +263,7 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
         which = "all rows are" if rows == n else f"{rows:,} rows, drawn at random, are"
         why_so.append(f"{which} solved for directly: a start, a preconditioner and a certificate")
     if squares:  # Three blocks of rows of each thread: values, features, and their squares.
-        memory += 3 * threads * 8 * block + item * 4 * block
+        memory += 3 * threads * block + item // 2 * block
         flops += squares * n * float(M) ** 2
     how = "eigenvalues of the features" if squares else "conjugate gradients"
     why_so.append(f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored")
@@ -290,7 +290,13 @@ def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | 
     item, tasks = np.dtype(settings().dtype).itemsize, len(groups_of(n, M))
     sums = 8 * M * n_outputs
     # Landmarks as they came and centred, and four blocks of kernel values; T, its copy and the square beside.
-    worker = 2 * M * row + -(-n // tasks) * row + 4 * item * 2**20 + 3 * 8 * M * M + item * min(2**22, n * M)
+    worker = (
+        2 * M * row
+        + -(-n // tasks) * row
+        + item // 2 * BLOCK_BYTES
+        + 3 * 8 * M * M
+        + item * min(2**22, n * M)
+    )
     words = (
         f"a worker holds {format_bytes(worker)} for each of its threads at most, and rows where these are "
         f"sent, {format_bytes(n * row)} in all",

@@ -125,6 +125,14 @@ class Backend(ABC, Generic[P]):
         if tile.mirror:
             out[tile.columns, tile.rows] = K.T
 
+    def takes_whole_rows(self, x: P) -> bool:
+        """Whether tiles of any width are as good as small ones: nothing is laid out anew for a tile."""
+        return False
+
+    def write(self, tile: Tile[P], out: np.ndarray) -> None:
+        """K[i, j] into an array of just that shape."""
+        out[:] = self.values(tile)
+
     def scatter(self, tile: Tile[P], out: np.ndarray, places: np.ndarray) -> None:
         """K[i, j] into out[places, j], one place for each row."""
         out[places, tile.columns] = self.values(tile)

@@ -245,8 +245,14 @@ class NumbaBackend(Backend[Prepared]):
 
     def values(self, tile: Tile[Prepared]) -> np.ndarray:
         out = np.empty(tile.shape, self.dtype)
-        self._sweep(tile, loops.STORE, out, (0, 0))
+        self.write(tile, out)
         return out
+
+    def write(self, tile: Tile[Prepared], out: np.ndarray) -> None:
+        self._sweep(tile, loops.STORE, out, (0, 0))
+
+    def takes_whole_rows(self, x: Prepared) -> bool:
+        return x.is_flat and not self._layout(x.facts).here
 
     def fill(self, tile: Tile[Prepared], out: np.ndarray) -> None:
         at = tile.i[0], tile.j[0]
