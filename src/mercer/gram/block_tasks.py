@@ -90,7 +90,7 @@ class KernelColumns:
 
 def _chunks(X: Any, cuts: Cuts) -> Iterator[Cuts]:
     """Blocks whose points are made ready together: few numbers, or one block of what is no dense array."""
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     height = _PREPARED_NUMBERS // max(1, shape[1]) if len(shape) == 2 and not is_sparse(X) else 0
     waiting: list[tuple[int, int]] = []
     for start, stop in cuts:

@@ -34,8 +34,9 @@ __all__ = ["BLOCK_BYTES", "Inner", "RowBlocks", "groups_of"]
 #: perhaps something to keep. On a cluster it has a method ``part(rows)`` too, the same for some of the rows.
 Inner = Callable[[slice, np.ndarray], tuple[Any, ...]]
 
-#: Bytes of the kernel values of a block, which is in the outer cache of a core while it is used. Between blocks
-#: threads wait for Python's lock: half of it takes sixteen of them twice the time, and two a few per cent less.
+#: Bytes of the kernel values of a block, which is in the outer cache of a core while it is used. Threads
+#: wait for Python's lock between blocks: half of it takes sixteen of them twice the time, and two a few per
+#: cent less.
 BLOCK_BYTES = 2**23
 #: Kernel values of a block whose square is added up: enough rows for a matrix product at full speed.
 _SQUARED_VALUES = 2**22
