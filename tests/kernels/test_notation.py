@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mercer as m
-from mercer.kernels import positive
+from mercer.kernels import positive, whole
 from mercer.kernels.compose import Negative
 from mercer.kernels.notation import latex
 from mercer.testing import example_kernels, example_points
@@ -155,11 +155,24 @@ def test_what_nobody_would_read_has_a_name_alone(kernel):
     assert re.fullmatch(r"k\(x, x'\) = \\operatorname\{\w+\}(_\{.*\})?\\left\(x, x'\\right\)", latex(kernel))
 
 
+class Folded(m.Kernel):
+    """t ↦ t (t + 1), so many times: written out, it would have 2ⁿ copies of ⟨x, x'⟩."""
+
+    times: int = whole(1, symbolic=False)
+
+    def formula(self, pair):
+        t = pair.dot
+        for _ in range(self.times):
+            t = (t + 1) * (t + 2)
+        return t
+
+
 def test_shared_parts_do_not_make_the_text_long():
-    kernel = m.Gaussian(2.0)
-    for _ in range(12):  # 4096 copies, were they written out
-        kernel = (kernel + 1.0) * (kernel + 2.0)
-    assert len(latex(kernel)) < 5000
+    text = latex(Folded(10))
+    assert r"\begin{aligned}" in text and len(text) < 1000
+    assert reading.value(latex(Folded(3)), [0.5], [1.0]) == pytest.approx(Folded(3)([[0.5]], [[1.0]])[0, 0])
+    assert latex(Folded(60)) == of(r"\operatorname{Folded}_{\mathrm{times}=60}\left(x, x'\right)")
+    assert "<svg" not in Folded(60)._repr_html_()
 
 
 def test_a_kernel_stays_as_it_is():

@@ -51,7 +51,7 @@ def sample(gram: Gram) -> np.ndarray | None:
     if not is_quick(gram.kernel):
         return None
     X, Y = gram._raw
-    width = max(1, np.shape(X)[1] if len(np.shape(X)) > 1 else 1)
+    width = max(1, *getattr(X, "shape", ())[1:], 1)
     most = min(_SHOWN_PER_SIDE, int((_COORDINATES / width) ** 0.5))
     if most < min(_FEWEST_TO_SHOW, *gram.shape):
         return None

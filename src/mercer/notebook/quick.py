@@ -27,7 +27,7 @@ from mercer.runtime.config import within
 
 __all__ = ["is_quick", "values"]
 
-_MOST_PARTS = 40  # of a kernel
+_MOST_PARTS, _MOST_LEAVES = 40, 2000  # of a kernel, and of its formula
 _MOST_REFERENCE_POINTS = 256  # that a centred kernel takes its means over
 
 
@@ -40,7 +40,8 @@ def is_quick(kernel: Kernel) -> bool:
     """
     if len(list(islice(kernel.parts(), _MOST_PARTS + 1))) > _MOST_PARTS or not kernel.is_resolved():
         return False
-    return all(map(_is_quick_leaf, kernel.expression().leaves()))
+    leaves = list(islice(kernel.expression().leaves(), _MOST_LEAVES + 1))
+    return len(leaves) <= _MOST_LEAVES and all(map(_is_quick_leaf, leaves))
 
 
 def _is_quick_leaf(leaf: Expression) -> bool:

@@ -110,15 +110,19 @@ def latex(
     sizes: dict[Expression, int] = {}
     used = {symbol(path) for path in parameters(expression)}
     letters = (letter for letter in _NAMES if letter not in used)
-    for node, uses in nodes.items():
-        is_long = node != expression and uses > 1 and _size(node, sizes) >= _WORTH_A_NAME
-        if is_long and node not in means and (letter := next(letters, None)):
-            printer.names[node] = letter
+    named = [
+        node
+        for node, uses in nodes.items()
+        if uses > 1 and node != expression and node not in means and _size(node, sizes) >= _WORTH_A_NAME
+    ]
     for node in nodes:  # The formula of Matérn's kernel has its argument twice.
-        if isinstance(node, Apply) and node.operation == "matern_shape":
-            argument = node.arguments[1]
-            if argument not in printer.names and (letter := next(letters, None)):
-                printer.names[argument] = letter
+        if isinstance(node, Apply) and node.operation == "matern_shape" and node.arguments[1] not in named:
+            named.append(node.arguments[1])
+    for node in named:
+        letter = next(letters, None)
+        if letter is None:  # Written out again and again, the text would be longer than anything.
+            return None
+        printer.names[node] = letter
     formula = printer.defined(expression)
     where = [(f"{name}(x, x')", printer.defined(inner)) for inner, name in means.items()]
     where += [(name, printer.defined(node)) for node, name in printer.names.items()]
