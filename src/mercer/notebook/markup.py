@@ -22,7 +22,8 @@ def frame(*parts: str) -> str:
 def beside(*parts: str) -> str:
     """Parts next to each other, below each other where it is narrow; empty ones are left out."""
     style = "display:flex;flex-wrap:wrap;align-items:center;gap:0.3em 1.8em"
-    return f'<div style="{style}">{"".join(f"<div>{part}</div>" for part in parts if part)}</div>'
+    inside = "".join(f'<div style="max-width:100%">{part}</div>' for part in parts if part)
+    return f'<div style="{style}">{inside}</div>'
 
 
 def code(text: str) -> str:
@@ -31,8 +32,8 @@ def code(text: str) -> str:
 
 
 def formula(latex: str) -> str:
-    """A formula on a line of its own, for MathJax; at the left, where the text is."""
-    style = 'style="padding:0.4em 0"'
+    """A formula on a line of its own, for MathJax: at the left, as text is, and scrolled where it is long."""
+    style = 'style="padding:0.4em 0;overflow-x:auto;overflow-y:hidden"'
     inside = escape(rf"\(\displaystyle {latex}\)", quote=False)
     return f'<div class="tex2jax_process mathjax_process" {style}>{inside}</div>'
 
