@@ -37,7 +37,7 @@ def imports(path, top_level_only):
 #: what the library stands on, what it is, and what is built with it; none imports from one further down
 LAYERS = (
     ("errors", "runtime", "data", "cluster"),
-    ("kernels", "gram", "losses", "solvers", "expansion", "geometry", "features", "report"),
+    ("kernels", "gram", "losses", "solvers", "expansion", "geometry", "features", "report", "notebook"),
     ("estimators", "certify", "selection"),
     ("tables", "persist", "plots", "reporting", "verdict", "testing"),
     ("lab",),

@@ -24,6 +24,7 @@ from mercer.errors import InputError
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.one_point import as_list, width_of
+from mercer.notebook import Shown
 from mercer.runtime.config import settings, within
 
 __all__ = ["Expansion"]
@@ -33,7 +34,7 @@ _NUMBERS_AT_ONCE = 2**23
 _PREPARED = 2**26  # bytes of anchors up to which they are kept prepared, which takes as much again
 
 
-class Expansion:
+class Expansion(Shown):
     """f = Σᵢ αᵢ k(xᵢ, ·) + b, or several such functions over the same anchors (columns of coef).
 
     Parameters
@@ -47,6 +48,7 @@ class Expansion:
     Σᵢ αᵢ k(xᵢ, ·).
     """
 
+    _shown_by = "mercer.notebook.expansion"
     __array_ufunc__ = None  # an array of functions would help nobody
 
     #: K(·, anchors) with its anchors prepared, after the first values

@@ -2,6 +2,7 @@ r"""What a fit will do, and what it did: ``estimator.plan(X)`` before, ``estimat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum, auto
@@ -11,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from mercer.errors import MemoryBudgetError, warn_user
+from mercer.notebook import Shown
 from mercer.runtime.clock import now
 from mercer.runtime.config import format_bytes, memory_budget, settings, thread_count
 from mercer.solvers.result import Stop
@@ -81,7 +83,7 @@ class TraceError:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """Which solver will run on what, what it takes, and why.
 
     >>> print(Plan("Cholesky factorisation", points=1000, memory=8_000_000, flops=1e9, why=("K fits",)))
@@ -89,6 +91,7 @@ class Plan:
       because K fits
     """
 
+    _shown_by = "mercer.notebook.report"
     solver: str
     points: int
     #: bytes of the arrays that are made, at most at any time
@@ -130,20 +133,39 @@ class Plan:
                 "mercer.config(memory=…)"
             )
 
+    def facts(self) -> dict[str, tuple[str, ...]]:
+        """What it says by name, in lines of text: the rows of a table."""
+        facts = {
+            "solver": (self.solver,),
+            "points": (f"{self.points:,}",),
+            "memory": (format_bytes(self.memory),),
+            "time": (f"about {self.seconds:.2g} s",),
+            "because": self.why,
+            "landmarks": () if self.trace_error is None else (self._landmarks_leave(),),
+        }
+        return {name: lines for name, lines in facts.items() if lines}
+
     def __str__(self) -> str:
         head = f"{self.solver} on {self.points:,} points: {format_bytes(self.memory)}, "
         head += f"about {self.seconds:.2g} s"
         text = "\n  because ".join([head, *self.why])
-        if self.trace_error is None:
-            return text
+        return text if self.trace_error is None else f"{text}\n  {self._landmarks_leave()}"
+
+    def _landmarks_leave(self) -> str:
+        assert self.trace_error is not None
         fewer = self.trace_error.landmarks < self.landmarks
-        return f"{text}\n  {self.trace_error}" + f"; {self.landmarks:,} leave less" * fewer
+        return str(self.trace_error) + f"; {self.landmarks:,} leave less" * fewer
 
 
 @dataclass(frozen=True)
-class Report:
-    """How a fit went."""
+class Report(Shown):
+    """How a fit went.
 
+    >>> Report(Plan("Newton", points=1000, memory=8_000_000, flops=1e9), Stop.CONVERGED, 0.25, 7, gap=1e-6)
+    Report(Newton on 1,000 points: converged after 0.25 s and 7 iterations, gap 1e-06)
+    """
+
+    _shown_by = "mercer.notebook.report"
     plan: Plan
     stopped: Stop
     #: seconds, those before a checkpoint included, those of compiling not
@@ -172,24 +194,48 @@ class Report:
     def converged(self) -> bool:
         return self.stopped == Stop.CONVERGED
 
+    def facts(self) -> dict[str, tuple[str, ...]]:
+        """What it says by name, in lines of text: the rows of a table."""
+        facts = {
+            "solver": (self.plan.solver,),
+            "points": (f"{self.plan.points:,}",),
+            "ended": (self._end(),),
+            "objective": () if self.objective is None else (f"{self.objective:.10g}",),
+            "certified": tuple(self._bounds()),
+            "memory": (format_bytes(self.memory),),
+            "because": self.plan.why,
+            "warnings": self.warnings,
+        }
+        return {name: lines for name, lines in facts.items() if lines}
+
+    def __repr__(self) -> str:
+        parts = [f"{self.plan.solver} on {self.plan.points:,} points: {self._end()}"]
+        parts += [] if self.gap is None else [f"gap {self.gap:.3g}"]
+        parts += [f"{n} warning{'s' * (n > 1)}"] if (n := len(self.warnings)) else []
+        return f"Report({', '.join(parts)})"
+
     def __str__(self) -> str:
-        parts = [f"{self.plan.solver}: {self.stopped} after {self.time:.3g} s"]
-        if self.iterations:
-            parts[0] += f" and {self.iterations:,} iterations"
-        if self.objective is not None:
-            parts.append(f"objective {self.objective:.10g}")
+        parts = [f"{self.plan.solver}: {self._end()}"]
+        parts += [] if self.objective is None else [f"objective {self.objective:.10g}"]
+        parts += [*self._bounds(), format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]
+        return "\n  ".join([*parts, *(f"warning: {text}" for text in self.warnings)])
+
+    def _end(self) -> str:
+        iterations = f" and {self.iterations:,} iterations" if self.iterations else ""
+        return f"{self.stopped} after {self.time:.3g} s{iterations}"
+
+    def _bounds(self) -> Iterator[str]:
+        """How far above the minimum the objective may be."""
         if self.gap is not None and isnan(self.gap):
             cause = "the kernel is not known to be positive definite"
             if self.plan.method is Method.BLOCKS:
                 cause = "the run was stopped before a product with all of K could tell"
-            parts.append(f"how far above the minimum is unknown: {cause}")
+            yield f"how far above the minimum is unknown: {cause}"
         elif self.gap is not None:
             where = " on these landmarks" if self.plan.method is Method.LANDMARKS else ""
-            parts.append(f"at most {self.gap:.2g} above the minimum{where}")
+            yield f"at most {self.gap:.2g} above the minimum{where}"
         if self.bound is not None:
-            parts.append(f"at most {self.bound:.2g} above the minimum without landmarks")
-        parts += [format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]
-        return "\n  ".join([*parts, *(f"warning: {text}" for text in self.warnings)])
+            yield f"at most {self.bound:.2g} above the minimum without landmarks"
 
 
 def note(text: str) -> None:

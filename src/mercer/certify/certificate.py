@@ -13,6 +13,7 @@ from mercer.certify.schoenberg import Frequency
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.kernels.base import Kernel
+from mercer.notebook import Shown
 
 __all__ = ["Certificate"]
 
@@ -21,7 +22,7 @@ _POINTS_SHOWN = 24  # points of a witness that are printed: about a screen
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Shown):
     """A verdict on a kernel or a matrix, with what it rests on; print it to read it.
 
     >>> from mercer import Sigmoid, certify
@@ -29,6 +30,7 @@ class Certificate:
     Certificate(verdict='refuted', reason='k(x, x) = -0.469945 < 0 at one point')
     """
 
+    _shown_by = "mercer.certify.folding"
     verdict: Verdict
     reason: str
     #: what the verdict is on: a kernel, or a matrix
@@ -56,16 +58,22 @@ class Certificate:
         )
 
     def __str__(self) -> str:
+        steps = [] if self.steps is None else [str(self.steps)]
+        return "\n".join([*self.statements(), *steps, *self.witness()])
+
+    def statements(self) -> list[str]:
+        """The verdict in words, and what holds instead."""
         subject, definite = repr(self.kernel), "positive definite"
         if isinstance(self.kernel, np.ndarray):
             n = len(self.kernel)
             subject, definite = f"the {n} × {n} matrix", "positive semidefinite"
         is_what = f"proved {definite}" if self.verdict == "proved" else self.verdict
         lines = [f"{subject} is {is_what}: {self.reason}"]
-        if self.conditional is not None:
-            lines.append("it is " + what_it_allows(self.conditional))
-        if self.steps is not None:
-            lines.append(str(self.steps))
+        return lines if self.conditional is None else [*lines, "it is " + what_it_allows(self.conditional)]
+
+    def witness(self) -> list[str]:
+        """The eigenvalues and the points that refute it, a line each; none where it is not refuted."""
+        lines = []
         if self.eigenvalues is not None:
             shown = [f"{value:.6g}" for value in self.eigenvalues]
             if len(shown) > _POINTS_SHOWN:
@@ -78,7 +86,7 @@ class Certificate:
                 weight = "" if self.vector is None else f"c = {self.vector[i]:.6g} "
                 lines.append(f"{weight}at {_text(data.take(self.points, [i]))}")
             lines += [f"… and {len(telling) - _POINTS_SHOWN} more"] if len(telling) > _POINTS_SHOWN else []
-        return "\n".join(lines)
+        return lines
 
 
 def _text(row: Any) -> str:

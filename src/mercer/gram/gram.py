@@ -27,6 +27,7 @@ from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program, program_of
 from mercer.kernels.structured import Members, Parts
+from mercer.notebook import Shown
 from mercer.runtime.config import require_memory, settings, within
 from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
@@ -48,7 +49,7 @@ _WORTH_THREADS = 2**17
 _OBJECT_RANGES, _FEWEST_OBJECTS = 32, 4
 
 
-class Gram:
+class Gram(Shown):
     """A kernel matrix, lazily: K = k(X, Y), or k(X, X) when Y is not given.
 
     Parameters
@@ -71,6 +72,7 @@ class Gram:
     array([1.7419, 2.2131, 1.7419])
     """
 
+    _shown_by = "mercer.notebook.gram"
     __array_ufunc__ = None  # V @ K must not be NumPy's
 
     def __new__(cls, kernel: Any = None, X: Any = None, Y: Any = None, **options: Any) -> Any:

@@ -40,11 +40,12 @@ from mercer.kernels.formula.expression import Expression, Number, wrap
 from mercer.kernels.formula.pair import Pair, ParameterLeaf, Scaling
 from mercer.kernels.parameters import Parameter, fingerprint, is_vector, same, text
 from mercer.kernels.support import Support
+from mercer.notebook import Shown
 
 __all__ = ["Kernel"]
 
 
-class Kernel:
+class Kernel(Shown):
     """A similarity k(x, x') of two points, as an expression. Subclass it to write your own.
 
     ``parameters`` holds the declarations of its parameters, under the names that ``get_params`` uses:
@@ -54,6 +55,7 @@ class Kernel:
     (['sigma', 'gamma'], ('median',))
     """
 
+    _shown_by = "mercer.notebook.kernel"
     #: every concrete kernel class; a class enters when it is defined
     registry: ClassVar[list[type[Kernel]]] = []
     #: what a point is; a class may say it by its word, "objects"

@@ -21,11 +21,16 @@ from mercer.plots.style import Axes, Display
 __all__ = ["DecisionBoundaryDisplay"]
 
 _PLANES = ("auto", "features", "principal", "normal")
+#: what a machine of one class calls points, by the sign of f
+_OF_ONE_CLASS = ("novel", "typical")
+_CONTOURS = 7  # intervals of the values of a regression, at most
 
 
 @dataclass
 class DecisionBoundaryDisplay(Display):
     """Points, the regions of the classes, the boundary f = 0 and, of a support vector machine, f = ±1.
+
+    Of a regression its values, with contours; of a machine of one class what is typical and what is novel.
 
     Parameters
     ----------
@@ -38,7 +43,7 @@ class DecisionBoundaryDisplay(Display):
     names : of the two axes
     support : (n,) whether a point is a support vector
     has_margin : whether to draw f = ±1
-    predicted : (n,) the codes that the model gives to the points
+    predicted : (n,) the codes that the model gives to the points; 1 for typical where there is one class
     functions : those that tell the classes apart, on the grid
     """
 
@@ -115,7 +120,7 @@ class DecisionBoundaryDisplay(Display):
             names=labelled,
             support=_support(found, which, n),
             has_margin=found.has_margin,
-            predicted=_targets(found, np.asarray(model.predict(some))) if found.is_classifier else None,
+            predicted=_predicted(found, some),
             functions=_functions(found, there),
         )
         return shown.plot(ax)
@@ -136,13 +141,39 @@ class DecisionBoundaryDisplay(Display):
             image = ax.imshow(
                 self.values, extent=extent, origin="lower", aspect="auto", cmap=style.SEQUENTIAL
             )
-            style.colour_bar(ax, image, "f")
+            self._draw_contours(ax, style.colour_bar(ax, image, "f"))
         self._draw_lines(ax)
         self._draw_points(ax)
         ax.set(xlim=box[:2], ylim=box[2:], xlabel=style.short(self.names[0], 60))
         ax.set_ylabel(style.short(self.names[1], 60))
         style.few_ticks(ax, "x", 5)  # Numbers such as -0.125 are wide.
         style.tidy(ax, grid=None)
+
+    def levels(self) -> np.ndarray:
+        """The values at which a regression has contours: plain numbers, inside of its range.
+
+        >>> from mercer import KernelRidge
+        >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+        >>> model = KernelRidge(1e-6, kernel="linear").fit(X, X[:, 0] * 4)
+        >>> DecisionBoundaryDisplay.from_estimator(model, X).levels()
+        array([0., 1., 2., 3., 4.])
+        """
+        assert self.values is not None
+        return style.plain_levels(float(self.values.min()), float(self.values.max()), _CONTOURS)
+
+    def _draw_contours(self, ax: Axes, bar: Any) -> None:
+        levels = self.levels()
+        if not len(levels):  # a constant
+            return
+        assert self.values is not None
+        # The map is dark below its middle, and bright above.
+        middle = (float(self.values.min()) + float(self.values.max())) / 2
+        inks = ["#ffffff" if level < middle else "#111111" for level in levels]
+        look = {"linewidths": 0.8, "alpha": 0.8, "linestyles": "-"}
+        lines = ax.contour(self.horizontal, self.vertical, self.values, levels=levels, colors=inks, **look)
+        bar.set_ticks(levels)
+        if sum(map(len, lines.allsegs)) <= 2 * len(levels):  # More numbers would hide what they are about.
+            ax.clabel(lines, fontsize="x-small", inline_spacing=2)
 
     def _draw_lines(self, ax: Axes) -> None:
         ink = style.ink()
@@ -184,15 +215,18 @@ class DecisionBoundaryDisplay(Display):
     def _draw_points(self, ax: Axes) -> None:
         x, y = self.points.T
         size = float(np.clip(6000 / max(len(x), 1), 13, 36))
-        if self.targets is None or self.classes is None:
+        codes, classes = self.targets, self.classes
+        if self.classes is None and self.regions is not None:
+            codes, classes = self.predicted, _OF_ONE_CLASS
+        if codes is None or classes is None:
             same: dict[str, Any] = {"color": style.ink()}
             if self.targets is not None and self.values is not None:  # Points and plane have one scale.
                 low, high = float(self.values.min()), float(self.values.max())
                 same = {"c": self.targets, "cmap": style.SEQUENTIAL, "vmin": low, "vmax": high}
             ax.scatter(x, y, s=size, edgecolors="white", linewidths=0.5, **same)
             return
-        style.scatter_classes(ax, self.points, self.targets, self.classes, size)
-        if self.support is not None and self.support.any() and len(self.classes) == 2:
+        style.scatter_classes(ax, self.points, codes, classes, size)
+        if self.support is not None and self.support.any() and len(classes) == 2:
             rings = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 0.7}
             ax.scatter(x[self.support], y[self.support], s=2.6 * size, **rings, label="support vectors")
         style.legend_above(ax)
@@ -200,9 +234,12 @@ class DecisionBoundaryDisplay(Display):
     def describe(self) -> str:
         what = f"{len(self.points):,} points along {self.names[0]} and {self.names[1]}"
         if self.regions is None:
-            return f"{what}, over the values of the learned function."
+            levels = self.levels()
+            lines = f" with contours from {levels[0]:g} to {levels[-1]:g}" if len(levels) else ""
+            return f"{what}, over the values of the learned function{lines}."
         if self.classes is None:
-            return f"{what}, over the region of what is typical."
+            novel = "" if self.predicted is None else f"; {np.sum(self.predicted == 0):,} of them are novel"
+            return f"{what}, over the region of what is typical{novel}."
         count = len(self.classes)
         text = f"{what}, over the regions of {count} classes."
         if self.targets is not None and self.predicted is not None:
@@ -267,6 +304,13 @@ def _targets(found: FittedModel, labels: np.ndarray) -> np.ndarray | None:
         return np.asarray(labels, dtype=np.float64).reshape(len(labels), -1)[:, 0]
     codes = np.searchsorted(found.classes, labels).clip(0, len(found.classes) - 1)
     return np.where(found.classes[codes] == labels, codes, -1)
+
+
+def _predicted(found: FittedModel, some: Any) -> np.ndarray | None:
+    """The codes of the classes that points are given to; nothing for a regression."""
+    if found.is_classifier:
+        return _targets(found, np.asarray(found.model.predict(some)))
+    return None if found.is_regressor else (found.values(found.points(some))[:, 0] > 0).astype(int)
 
 
 def _support(found: FittedModel, which: np.ndarray, n: int) -> np.ndarray | None:

@@ -16,6 +16,9 @@ from mercer.selection.nested import share_interval
 
 __all__ = ["CalibrationDisplay"]
 
+_TWENTIETHS = np.linspace(0, 1, 21)
+_HEIGHT_OF_BARS = 0.14  # of the picture
+
 
 @dataclass
 class CalibrationDisplay(Display):
@@ -26,6 +29,7 @@ class CalibrationDisplay(Display):
     predicted, observed, low, high : (bins,) mean probability, share that came true, and its 95 % interval
     counts : (bins,) points
     label : what the probability is of
+    spread : (20,) how many of the probabilities are in each twentieth of 0 to 1
     """
 
     predicted: np.ndarray
@@ -34,6 +38,7 @@ class CalibrationDisplay(Display):
     high: np.ndarray
     counts: np.ndarray
     label: str
+    spread: np.ndarray
 
     @classmethod
     def from_estimator(cls, model: Model, X: Points, y: Targets, *, bins: int = 10, ax: Axes = None) -> Self:
@@ -71,7 +76,8 @@ class CalibrationDisplay(Display):
         hits = np.array([np.count_nonzero(came[part]) for part in parts])
         low, high = share_interval(hits, counts)
         predicted = np.array([p[part].mean() for part in parts])
-        return cls(predicted, hits / counts, low, high, counts, label).plot(ax)
+        spread = np.histogram(p, _TWENTIETHS)[0]
+        return cls(predicted, hits / counts, low, high, counts, label, spread).plot(ax)
 
     def error(self) -> float:
         """The mean distance of shares from probabilities, over points."""
@@ -80,17 +86,30 @@ class CalibrationDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         start = min(0.0 if self.predicted.min() < 0.5 else 0.4, float(self.low.min()))
         ax.plot([0, 1], [0, 1], "--", color=style.ink(), linewidth=0.9, alpha=0.6, label="as it should be")
+        share = _HEIGHT_OF_BARS * self.spread / max(self.spread.max(), 1)
+        bars = {"width": 0.046, "color": style.ink(), "alpha": 0.25, "linewidth": 0}
+        label = f"points, up to {self.spread.max():,} in a bar"
+        # Their heights are shares of the picture, whatever the axis says.
+        middles = _TWENTIETHS[:-1] + 0.025
+        ax.bar(middles, share, transform=ax.get_xaxis_transform(), label=label, **bars)
         ax.vlines(self.predicted, self.low, self.high, color=style.colour(0), linewidth=1.2, alpha=0.6)
-        ax.plot(self.predicted, self.observed, "o-", color=style.colour(0), markersize=4.5, linewidth=1.3)
+        look = {"color": style.colour(0), "markersize": 4.5, "linewidth": 1.3}
+        ax.plot(self.predicted, self.observed, "o-", label=f"share of {self._sizes()} each", **look)
         ax.set(xlim=(start, 1.02), ylim=(start - 0.02, 1.02), xlabel=f"predicted: {self.label}")
         ax.set_ylabel("share that came true")
         style.tidy(ax)
-        style.legend(ax, loc="upper left")
+        style.legend_above(ax)
+
+    def _sizes(self) -> str:
+        """How many points are in a bin: they differ by one at most."""
+        low, high = int(self.counts.min()), int(self.counts.max())
+        return f"{low:,} point{'s' * (low > 1)}" if low == high else f"{low:,} to {high:,} points"
 
     def describe(self) -> str:
         inside = int(np.count_nonzero((self.low <= self.predicted) & (self.predicted <= self.high)))
         text = (
-            f"Predicted probabilities against shares that came true, in {len(self.counts)} bins: on average "
+            f"Predicted probabilities against shares that came true, in {len(self.counts)} bins of "
+            f"{self._sizes()}: on average "
         )
         text += f"{self.error():.3f} apart; in {inside} bins the probability is inside the 95 % interval."
         return text

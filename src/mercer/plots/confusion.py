@@ -15,12 +15,16 @@ from mercer.plots.style import Axes, Display
 
 __all__ = ["ConfusionDisplay"]
 
-_CLASSES_NUMBERED = 15  # The counts of more classes would not fit into their cells.
+_CLASSES_NUMBERED = (
+    15  # The counts of more classes would not fit into their cells, nor their names beside them.
+)
 
 
 @dataclass
 class ConfusionDisplay(Display):
     """Counts of true (rows) and predicted (columns) classes, coloured by their share of the row.
+
+    What never happened has the colour of the paper, and rare errors are seen on it.
 
     Parameters
     ----------
@@ -57,15 +61,19 @@ class ConfusionDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         count = len(self.classes)
         share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
-        image = ax.imshow(share, cmap=style.SEQUENTIAL, vmin=0.0, vmax=1.0)
+        image = ax.imshow(share, cmap=style.from_paper(), vmin=0.0, vmax=1.0)
         if count <= _CLASSES_NUMBERED:
             for i, j in np.argwhere(self.counts > 0):
-                # Ink is dark on the bright end of the map, and white on the dark one.
-                ink = "#111111" if share[i, j] > 0.55 else "white"
+                ink = "white" if share[i, j] > 0.4 else style.ink()
                 size = "medium" if count <= 6 else "x-small"
                 ax.text(j, i, f"{self.counts[i, j]:,}", ha="center", va="center", color=ink, fontsize=size)
-        step = 1 if count <= 30 else count // 20
+        step = -(-count // _CLASSES_NUMBERED)
         style.class_ticks(ax, range(0, count, step), self.classes[::step])
+        edges = np.arange(-0.5, count)
+        ax.set_xticks(edges, minor=True)
+        ax.set_yticks(edges, minor=True)
+        ax.tick_params(which="minor", length=0)
+        ax.grid(which="minor", color=style.faint(), linewidth=0.6, alpha=0.5)
         ax.set(xlabel="predicted", ylabel="true")
         style.colour_bar(ax, image, "share of the true class")
 

@@ -29,6 +29,7 @@ __all__ = [
     "colour",
     "colour_bar",
     "faint",
+    "from_paper",
     "few_ticks",
     "halo",
     "ink",
@@ -37,10 +38,12 @@ __all__ = [
     "log_scale",
     "marker",
     "new_figure",
+    "plain_levels",
     "report_style",
     "scatter_classes",
     "shades",
     "short",
+    "short_in_the_middle",
     "tidy",
 ]
 
@@ -49,6 +52,7 @@ _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
     *("#56B4E9", "#8A6D3B", "#7A7A7A", "#6F4FA3", "#9AA300"),
 )
+_LETTERS_IN_A_ROW = 28  # that the labels below a small matrix have room for
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 #: colour maps that grow evenly in lightness, also in grey
 SEQUENTIAL, DIVERGING = "cividis", "PuOr_r"
@@ -97,6 +101,14 @@ def shades(count: int) -> Any:
     return _library("matplotlib.colors").ListedColormap([colour(i) for i in range(count)])
 
 
+def from_paper() -> Any:
+    """A colour map from the paper, of whatever colour, to the first colour; small values are already seen."""
+    red, green, blue = _library("matplotlib.colors").to_rgb(colour(0))
+    opacity = np.sqrt(np.linspace(0, 1, 256))
+    table = np.column_stack([np.tile([red, green, blue], (256, 1)), opacity])
+    return _library("matplotlib.colors").ListedColormap(table)
+
+
 def short(value: object, width: int = 24) -> str:
     """A label for an axis or a legend, cut where it is long.
 
@@ -106,6 +118,18 @@ def short(value: object, width: int = 24) -> str:
     text = " ".join(str(value).split())
     # A dollar sign would begin a formula.
     return (text if len(text) <= width else f"{text[: width - 1]}…").replace("$", r"\$")
+
+
+def short_in_the_middle(value: object, width: int = 24) -> str:
+    """A label that keeps its end, where texts differ there.
+
+    >>> short_in_the_middle("a name that nobody could read, of 2", 12)
+    'a name… of 2'
+    """
+    text = " ".join(str(value).split())
+    if len(text) > width:
+        text = f"{text[: width // 2]}…{text[-(width - width // 2 - 1) :]}"
+    return text.replace("$", r"\$")
 
 
 def brief(kernel: object) -> str:
@@ -186,6 +210,19 @@ def log_scale(ax: Axes, which: str) -> None:
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
+def plain_levels(low: float, high: float, intervals: int) -> np.ndarray:
+    """Plain numbers from low to high, such as 0, 0.5 and 1, at most so many intervals; none where low = high.
+
+    >>> plain_levels(-0.13, 1.2, 5)
+    array([0. , 0.5, 1. ])
+    """
+    if not high > low:
+        return np.empty(0)
+    values = _library("matplotlib.ticker").MaxNLocator(intervals, steps=[1, 2, 5, 10]).tick_values(low, high)
+    slack = 1e-6 * (high - low)
+    return np.asarray(values[(values >= low - slack) & (values <= high + slack)])
+
+
 def few_ticks(ax: Axes, which: str, most: int = 4) -> None:
     """At most so many intervals on an axis, "x" or "y": where there is little room for numbers."""
     getattr(ax, f"{which}axis").set_major_locator(_library("matplotlib.ticker").MaxNLocator(most))
@@ -194,7 +231,9 @@ def few_ticks(ax: Axes, which: str, most: int = 4) -> None:
 def class_ticks(ax: Axes, places: Any, names: Any) -> None:
     """The names of classes along both axes of a matrix, slanted below it where they are long; no spines."""
     words = [short(name, 12) for name in names]
-    slanted = {"rotation": 45, "ha": "right"} if max(map(len, words), default=0) > 4 else {}
+    longest = max(map(len, words), default=0)
+    upright: dict[str, Any] = {"rotation": 90} if longest * len(words) >= _LETTERS_IN_A_ROW else {}
+    slanted = {"rotation": 45, "ha": "right"} if longest > 4 else upright
     ax.set_xticks(places, words, **slanted)
     ax.set_yticks(places, words)
     ax.tick_params(length=0, labelsize="small")

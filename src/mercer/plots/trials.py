@@ -19,6 +19,9 @@ from mercer.plots.style import Axes, Display
 __all__ = ["Tried", "TrialsDisplay", "tried"]
 
 
+_LABEL = 34  # letters beside a line of the picture
+
+
 @dataclass(frozen=True)
 class Tried:
     """One trial, whatever the search that made it."""
@@ -133,6 +136,20 @@ def _name(kernel: str) -> str:
     return text.replace(", a scale per column", ", per column")
 
 
+def _with(names: list[str], values: list[Any], what: str) -> list[str]:
+    """The names, those that are equal with a value where it differs among them."""
+    seen: dict[str, set[Any]] = {}
+    for name, value in zip(names, values, strict=True):
+        seen.setdefault(name, set()).add(value)
+
+    def said(name: str, value: Any) -> str:
+        if len(seen[name]) == 1 or value is None:
+            return name
+        return f"{name}, {value:,} points" if what == "points" else f"{name}, {what} {value:.3g}"
+
+    return [said(name, value) for name, value in zip(names, values, strict=True)]
+
+
 @dataclass
 class TrialsDisplay(Display):
     """Trials as dots on a line each, best at the top; smaller dots for fewer points.
@@ -159,6 +176,29 @@ class TrialsDisplay(Display):
             raise InputError("there are no trials to show: fit a search first")
         return cls(rows[:most], len(rows)).plot(ax)
 
+    def labels(self) -> list[str]:
+        """What the lines are called, each one in its own way.
+
+        Kernels that are the same are told apart by their penalties, or by how many points they learned from;
+        a trial that was made twice by a number.
+
+        >>> rows = [
+        ...     {"kernel": "a", "error": e, "penalty": p} for e, p in ((0.1, 1.0), (0.2, 2.0), (0.3, 2.0))
+        ... ]
+        >>> TrialsDisplay.from_trials(rows).labels()
+        ['a, penalty 1', 'a, penalty 2', 'a, penalty 2 (2)']
+        """
+        names = [trial.name for trial in self.trials]
+        for what in ("points", "penalty"):
+            names = _with(names, [getattr(trial, what) for trial in self.trials], what)
+        cut = [style.short(name, _LABEL) for name in names]
+        cut = [
+            label if cut.count(label) == 1 else style.short_in_the_middle(name, _LABEL)
+            for label, name in zip(cut, names, strict=True)
+        ]
+        earlier = [cut[:i].count(label) for i, label in enumerate(cut)]
+        return [f"{label} ({n + 1})" if n else label for label, n in zip(cut, earlier, strict=True)]
+
     def _draw(self, ax: Axes) -> None:
         place = np.arange(len(self.trials))
         errors = np.array([trial.error for trial in self.trials])
@@ -166,7 +206,7 @@ class TrialsDisplay(Display):
         size = 18 + 40 * points / max(points.max(initial=0), 1)
         ax.hlines(place, errors.min(), errors, color=style.faint(), linewidth=1)
         ax.scatter(errors, place, s=size, color=[style.colour(1 if i == 0 else 0) for i in place], zorder=3)
-        ax.set_yticks(place, [style.short(trial.name, 30) for trial in self.trials])
+        ax.set_yticks(place, self.labels())
         ax.set_ylim(len(place) - 0.5, -0.5)
         style.few_ticks(ax, "x")
         ax.set_xlabel("error in the search")

@@ -140,8 +140,10 @@ def printed(name, backend, place):
 
 
 @every_operation
-def test_every_backend_has_a_printer(name):
-    assert set(OPERATIONS[name].printed) == {"numpy", "numba", "torch"}
+def test_every_backend_and_latex_have_a_printer(name):
+    assert set(OPERATIONS[name].printed) == {"numpy", "numba", "torch", "latex"}
+    laid_out = {"add", "subtract", "multiply", "divide", "integer_power", "large_power", "power"}
+    assert bool(OPERATIONS[name].printed["latex"]) == (name not in laid_out)
 
 
 @every_operation

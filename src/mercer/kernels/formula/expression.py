@@ -174,7 +174,7 @@ class Apply(Expression):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation: how people read it, how each backend writes it, how it is differentiated.
+    """One operation: how people read it, how each backend and LaTeX write it, how it is differentiated.
 
     ``partials`` maps the arguments to the partial derivatives, ``None`` where an argument is
     not differentiable. ``value`` is the NumPy meaning, the reference every printer must match.
@@ -186,12 +186,16 @@ class Operation:
     partials: Callable[..., tuple[Expression | None, ...]]
 
 
-def _printed(both: str, numpy: str | None = None, torch: str | None = None) -> dict[str, str]:
-    return {"numba": both, "numpy": numpy or both, "torch": torch or both}
+def _printed(
+    both: str, numpy: str | None = None, torch: str | None = None, latex: str = ""
+) -> dict[str, str]:
+    """Templates by who prints them; arithmetic and powers have none for LaTeX, which lays them out whole."""
+    return {"numba": both, "numpy": numpy or both, "torch": torch or both, "latex": latex}
 
 
-def _call(name: str, torch: str | None = None) -> dict[str, str]:
-    return _printed(f"{name}({{0}})", f"np.{name}({{0}})", f"torch.{torch or name}({{0}})")
+def _call(name: str, latex: str = "") -> dict[str, str]:
+    latex = latex or rf"\{name}\left({{0}}\right)"
+    return _printed(f"{name}({{0}})", f"np.{name}({{0}})", f"torch.{name}({{0}})", latex)
 
 
 ONE: Expression
@@ -241,7 +245,10 @@ OPERATIONS: dict[str, Operation] = {
     "exp": Operation("exp({})", np.exp, _call("exp"), lambda a: (exp(a),)),
     "log": Operation("log({})", np.log, _call("log"), lambda a: (1 / a,)),
     "sqrt": Operation(
-        "sqrt({})", np.sqrt, _call("sqrt"), lambda a: (_step(a <= 0, 0.0, 0.5 / sqrt(maximum(a, 1e-300))),)
+        "sqrt({})",
+        np.sqrt,
+        _call("sqrt", r"\sqrt{{{0}}}"),
+        lambda a: (_step(a <= 0, 0.0, 0.5 / sqrt(maximum(a, 1e-300))),),
     ),
     "tanh": Operation("tanh({})", np.tanh, _call("tanh"), lambda a: (1 - tanh(a) * tanh(a),)),
     "sin": Operation("sin({})", np.sin, _call("sin"), lambda a: (cos(a),)),
@@ -249,35 +256,63 @@ OPERATIONS: dict[str, Operation] = {
     "arccos": Operation(
         "arccos({})", np.arccos, _call("arccos"), lambda a: (-1 / sqrt(maximum(1 - a * a, 1e-300)),)
     ),
-    "absolute": Operation("|{}|", np.abs, _call("absolute"), lambda a: (_step(a <= 0, -1.0, 1.0),)),
+    "absolute": Operation(
+        "|{}|",
+        np.abs,
+        _call("absolute", r"\left|{0}\right|"),
+        lambda a: (_step(a <= 0, -1.0, 1.0),),
+    ),
     "minimum": Operation(
         "min({}, {})",
         np.minimum,
-        _printed("minimum({0}, {1})", "np.minimum({0}, {1})", "torch.minimum({0}, {1})"),
+        _printed(
+            "minimum({0}, {1})",
+            "np.minimum({0}, {1})",
+            "torch.minimum({0}, {1})",
+            r"\min\left({0}, {1}\right)",
+        ),
         lambda a, b: (_step(a <= b, 1.0, 0.0), _step(a <= b, 0.0, 1.0)),
     ),
     "maximum": Operation(
         "max({}, {})",
         np.maximum,
-        _printed("maximum({0}, {1})", "np.maximum({0}, {1})", "torch.maximum({0}, {1})"),
+        _printed(
+            "maximum({0}, {1})",
+            "np.maximum({0}, {1})",
+            "torch.maximum({0}, {1})",
+            r"\max\left({0}, {1}\right)",
+        ),
         lambda a, b: (_step(a <= b, 0.0, 1.0), _step(a <= b, 1.0, 0.0)),
     ),
     "less_equal": Operation(
         "[{} <= {}]",
         lambda a, b: np.where(np.less_equal(a, b), 1.0, 0.0),
-        _printed("less_equal({0}, {1})", "np.where({0} <= {1}, 1.0, 0.0)", "less_equal({0}, {1})"),
+        _printed(
+            "less_equal({0}, {1})",
+            "np.where({0} <= {1}, 1.0, 0.0)",
+            "less_equal({0}, {1})",
+            r"\left[{0} \le {1}\right]",
+        ),
         lambda a, b: (Number(0.0), Number(0.0)),
     ),
     "where": Operation(
         "where({}, {}, {})",
         lambda c, a, b: np.where(np.asarray(c) > 0, a, b),
-        _printed("where({0}, {1}, {2})", "np.where({0} > 0, {1}, {2})", "where({0}, {1}, {2})"),
+        _printed(
+            "where({0}, {1}, {2})",
+            "np.where({0} > 0, {1}, {2})",
+            "where({0}, {1}, {2})",
+            r"\begin{{cases}} {1} & \text{{if }} {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
+        ),
         lambda c, a, b: (Number(0.0), _step(c, 1.0, 0.0), _step(c, 0.0, 1.0)),
     ),
     "matern_shape": Operation(
         "matern({0}, {1})",
         matern_shape,
-        _printed("matern_shape({0}, {1})"),
+        _printed(
+            "matern_shape({0}, {1})",
+            latex=r"\frac{{2^{{1 - {0}}}}}{{\Gamma\left({0}\right)}} {1}^{{{0}}} K_{{{0}}}\left({1}\right)",
+        ),
         lambda nu, z: _matern_partials(nu, z),
     ),
 }

@@ -255,7 +255,7 @@ class BSpline(Kernel):
             inward = (m + 1) / 2 - absolute(a - b) / self.scale
             terms = (
                 integer_power(maximum(inward - i, 0.0), m) * ((-1) ** i * comb(m + 1, i) / factorial(m))
-                for i in range((m + 1) // 2 + 1)
+                for i in range((m + 1) // 2)
             )
             return sum(terms)
 

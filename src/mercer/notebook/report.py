@@ -1,0 +1,14 @@
+"""Plans and reports in a notebook: small tables, with the reasons and the warnings."""
+
+from __future__ import annotations
+
+from mercer.notebook.markup import escape, frame, table
+from mercer.report import Plan, Report
+
+__all__ = ["html"]
+
+
+def html(shown: Plan | Report) -> str:
+    """The table of a plan, or of a report."""
+    rows = shown.facts()
+    return frame(table((name, "<br/>".join(map(escape, lines))) for name, lines in rows.items()))
