@@ -71,20 +71,18 @@ class ComponentsAdapter(Adapter):
             random_state=self.random_state,
         ).fit(X)
         values, vectors = model.eigenvalues_, model.eigenvectors_
-        gram = Gram(model.kernel_, np.arange(n) if self.kernel == "precomputed" else X, cache=0)
-        null = vectors[:, values == 0]
-        null = null - null.mean(axis=0)
-        # what was taken as zero may be a negative eigenvalue, which scikit-learn refuses in these words
-        _check_psd_eigenvalues(np.append(values, np.einsum("ij,ij->j", null, gram @ null)))
+        if not values.all():  # What was taken as zero may be negative, which scikit-learn refuses.
+            gram = Gram(model.kernel_, np.arange(n) if self.kernel == "precomputed" else X, cache=0)
+            null = vectors[:, values == 0]
+            null = null - null.mean(axis=0)
+            _check_psd_eigenvalues(np.append(values, np.einsum("ij,ij->j", null, gram @ null)))
         values = _check_psd_eigenvalues(values)
         if self.remove_zero_eig or self.n_components is None:
             values, vectors = values[values > 0], vectors[:, values > 0]
         self._dtype = np.float32 if X.dtype == np.float32 else np.float64  # of what is returned, as there
         self.eigenvalues_, self.eigenvectors_ = values.astype(self._dtype), vectors.astype(self._dtype)
         self.X_fit_ = X
-        self._centerer = KernelCenterer().set_output(transform="default")
-        self._centerer.K_fit_rows_ = gram @ np.full(n, 1 / n)
-        self._centerer.K_fit_all_ = self._centerer.K_fit_rows_.mean()
+        vars(self).pop("_centerer", None)  # It is that of an earlier fit, by scikit-learn's code.
         if self.fit_inverse_transform:
             self.X_transformed_fit_, self.dual_coef_ = model.scores_fit_, model.dual_coef_
         self._keep(model, eigenvalues_=self.eigenvalues_)
@@ -98,6 +96,9 @@ class ComponentsAdapter(Adapter):
         """The scores of every row of X."""
         model = self._learner()
         if model is None:
+            if not hasattr(self, "_centerer"):
+                self._centerer = KernelCenterer().set_output(transform="default")
+                self._centerer.fit(self._theirs._get_kernel(self.X_fit_))
             return self._theirs.transform(X)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         return np.asarray(model.transform(X)[:, : len(self.eigenvalues_)], self._dtype)

@@ -43,7 +43,8 @@ def run(arguments: Sequence[str]) -> int:
     if not is_module and not os.path.exists(name):
         print(f"mercer: there is no script {name!r}", file=sys.stderr)
         return _BAD_INPUT
-    sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.realpath(name))
+    if not sys.flags.safe_path:  # Without ``python -P`` the first place is that of what is run.
+        sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.realpath(name))
     patch_scikit_learn()
     start.begins()
     show = sys.excepthook
