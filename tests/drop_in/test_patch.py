@@ -17,6 +17,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import mercer
@@ -160,6 +161,12 @@ def test_a_model_is_scikit_learns_where_its_numbers_were_exchanged():
     assert model._learner() is model.mercer_ and model.predict([[0.5]]) == [1]
     model._intercept_ = np.array([9.0])  # LIBSVM's sign: the first class is positive
     assert model._learner() is None and model.predict([[0.5]]) == [0]
+
+
+@pytest.mark.parametrize("name", list(PLACES))
+def test_a_model_that_was_not_fitted_says_so(name):
+    with pytest.raises(NotFittedError, match=f"This {name} instance is not fitted yet"):
+        values_at(patched(name)(), [[0.0]])
 
 
 # --- the same answers --------------------------------------------------------------------------------------
@@ -352,7 +359,7 @@ def test_what_mercer_does_not_learn_is_left_to_scikit_learn_and_said(name, optio
     X, y = load_iris(return_X_y=True)
     expected = ORIGINALS[name](**options).fit(X, y)
     model = patched(name)(**options)
-    with pytest.warns(SlowPathWarning, match=f"^{name} is fitted by scikit-learn's own code: .*{why}"):
+    with pytest.warns(SlowPathWarning, match=f"^{name} is left to scikit-learn's own code: .*{why}"):
         model.fit(X, y)
     assert not hasattr(model, "mercer_")
     method = "transform" if name == "KernelPCA" else "predict"

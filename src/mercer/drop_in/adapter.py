@@ -52,7 +52,7 @@ class Adapter:
         """Say that scikit-learn's own code takes over, and forget what was learned before."""
         vars(self).pop("mercer_", None)
         vars(self).pop("_stands_for", None)
-        warn_user(f"{type(self).__name__} is fitted by scikit-learn's own code: {why}", SlowPathWarning)
+        warn_user(f"{type(self).__name__} is left to scikit-learn's own code: {why}", SlowPathWarning)
 
 
 def _numbers(value: Any) -> np.ndarray:

@@ -96,7 +96,7 @@ class ComponentsAdapter(Adapter):
         """The scores of every row of X."""
         model = self._learner()
         if model is None:
-            if not hasattr(self, "_centerer"):
+            if hasattr(self, "X_fit_") and not hasattr(self, "_centerer"):
                 self._centerer = KernelCenterer().set_output(transform="default")
                 self._centerer.fit(self._theirs._get_kernel(self.X_fit_))
             return self._theirs.transform(X)
