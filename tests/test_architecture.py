@@ -39,7 +39,7 @@ LAYERS = (
     ("errors", "runtime", "data", "cluster"),
     ("kernels", "gram", "losses", "solvers", "expansion", "geometry", "features", "report", "notebook"),
     ("estimators", "certify", "selection"),
-    ("tables", "persist", "plots", "reporting", "verdict", "testing"),
+    ("tables", "persist", "plots", "reporting", "verdict", "testing", "drop_in"),
     ("lab",),
     ("cli", "__main__"),
 )

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mercer.certify import certify  # at run time the module, which is called like the function
     from mercer.certify.smoothness import smoothness
     from mercer.data.sources import DataSource
+    from mercer.drop_in import patch_scikit_learn, unpatch_scikit_learn
     from mercer.estimators.fisher import KernelFisherDiscriminant
     from mercer.estimators.landmark_features import LandmarkFeatures
     from mercer.estimators.least_squares import KernelLeastSquares
@@ -126,6 +127,7 @@ _LATER = {
     "bends": "mercer.kernels.sets.images",
     "compositions": "mercer.kernels.sets.invariance",
     "load": "mercer.persist",
+    "patch_scikit_learn": "mercer.drop_in",
     "rotations": "mercer.kernels.sets.images",
     "save": "mercer.persist",
     "shifts": "mercer.kernels.sets.images",
@@ -133,6 +135,7 @@ _LATER = {
     "slants": "mercer.kernels.sets.images",
     "smoothness": "mercer.certify.smoothness",
     "strokes": "mercer.kernels.sets.images",
+    "unpatch_scikit_learn": "mercer.drop_in",
     "zooms": "mercer.kernels.sets.images",
 }
 
@@ -227,6 +230,7 @@ __all__ = [
     "exp",
     "largest_dimension",
     "load",
+    "patch_scikit_learn",
     "repair",
     "rotations",
     "save",
@@ -235,6 +239,7 @@ __all__ = [
     "slants",
     "smoothness",
     "strokes",
+    "unpatch_scikit_learn",
     "zooms",
 ]
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.decomposition import KernelPCA as Peer
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -381,6 +382,17 @@ def test_a_good_kernel_brings_no_warning(X):
         for kernel in ("rbf", "linear", "laplacian", Polynomial(5), Gaussian(sigma=100.0)):
             KernelPCA(kernel=kernel).fit(X)
             KernelPCA(kernel=kernel, n_components=3, eigen_solver="lanczos").fit(X)
+
+
+def test_rounding_of_a_proved_kernel_is_not_called_indefinite():
+    """Its smallest eigenvalues are zero, and some come out below; the kernel is a kernel all the same."""
+    points = load_iris(return_X_y=True)[0] / 10
+    for indefinite in ("refuse", "clip"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            KernelPCA(
+                3, kernel="poly", gamma=0.25, coef0=1.0, eigen_solver="lanczos", indefinite=indefinite
+            ).fit(points)
 
 
 def test_float32(X, Z):

@@ -7,6 +7,7 @@ mercer ...
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from mercer.cli.encoding import never_fail
@@ -22,6 +23,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Without arguments they are those of the process, which then has nothing else to do.
     """
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["patched"]:  # a script is not ours: its streams, warnings and errors are left alone
+        from mercer.drop_in.script import run as run_script
+
+        return run_script(given[1:])
     never_fail()
 
     def command() -> int:  # what it imports takes a while, in which it can be interrupted

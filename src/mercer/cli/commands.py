@@ -24,7 +24,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings=_CONTEXT,
-    epilog="\b\nExamples:\n  mercer demo\n  mercer train iris.csv --target species",
+    epilog="\b\nExamples:\n  mercer demo\n  mercer train iris.csv --target species\n\n"
+    "\b\nA script with mercer in the place of scikit-learn:\n  mercer patched fit.py",
 )
 mail_app = typer.Typer(
     help="A filter for mails: learn it from two folders, ask it about messages.",

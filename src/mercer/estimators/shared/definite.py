@@ -27,12 +27,16 @@ from mercer.kernels.parameters import choice
 from mercer.report import Journal
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = ["INDEFINITE", "DefiniteMixin", "is_known", "lowest_eigenvalue", "refutation"]
+__all__ = ["INDEFINITE", "DefiniteMixin", "IndefiniteError", "is_known", "lowest_eigenvalue", "refutation"]
 
 #: the declared parameter of learners that can go on without the negative part
 INDEFINITE = choice("refuse", ("refuse", "clip"))
 
 _LOOKED_AT = 200  # points; their eigenvalues take some milliseconds
+
+
+class IndefiniteError(InputError):
+    """A kernel that is not positive definite on the points, where that is needed."""
 
 
 class DefiniteMixin:
@@ -60,9 +64,9 @@ class DefiniteMixin:
 
     def _meet(self, lowest: float, X: Points, journal: Journal) -> None:
         """The solver saw this eigenvalue of K, and took it as zero where it is negative."""
-        if lowest >= 0:
+        if lowest >= 0 or _is_proved(self.kernel_, X):  # Then rounding made it negative.
             return
-        if self.indefinite == "refuse" and not _is_proved(self.kernel_, X):
+        if self.indefinite == "refuse":
             raise self._refusal(self.kernel_, lowest)
         journal.warn(
             f"{self.kernel_!r} is not positive definite on these points: the eigenvalue {lowest:.3g} of K "
@@ -70,7 +74,7 @@ class DefiniteMixin:
             "mercer.certify tells more"
         )
 
-    def _refusal(self, kernel: Kernel, lowest: float, is_conditional: bool = False) -> InputError:
+    def _refusal(self, kernel: Kernel, lowest: float, is_conditional: bool = False) -> IndefiniteError:
         declared = getattr(self, "_declared", {})
         instead = (
             'pass indefinite="clip" to have negative eigenvalues taken as zero'
@@ -79,7 +83,7 @@ class DefiniteMixin:
         )
         if is_conditional:
             instead = "centre it (kernel.centered()), for it is conditionally positive definite here"
-        return InputError(
+        return IndefiniteError(
             f"{kernel!r} is not positive definite: on these points its matrix has the eigenvalue "
             f"{lowest:.3g}, and the problem no minimum; take another kernel (mercer.certify "
             f"tells), or {instead}"
