@@ -33,14 +33,19 @@ def test_a_trial_that_fails_is_named(client):
         each("half", divide, (1,), [2, 0])
 
 
-def test_the_command_goes_to_a_scheduler_by_its_address(client, three, tmp_path, rng, capsys, monkeypatch):
+@pytest.mark.parametrize("parts", [1, 3])
+def test_the_command_goes_to_a_scheduler_by_its_address(
+    client, three, tmp_path, rng, capsys, monkeypatch, parts
+):
     from mercer.cli import main
 
     monkeypatch.chdir(tmp_path)
     X = rng.normal(size=(80, 2)).round(3)
     rows = [f"{a},{b},{round(2 * a - b, 3)}" for a, b in X]
-    (tmp_path / "sums.csv").write_text("\n".join(["a,b,sum", *rows]))
-    words = ["train", "sums.csv", "-t", "sum", "--kernel", "linear", "--folds", "3", "--no-report", "--json"]
+    names = [f"sums{part}.csv" for part in range(parts)]
+    for part, name in enumerate(names):
+        (tmp_path / name).write_text("\n".join(["a,b,sum", *rows[part::parts]]))
+    words = ["train", *names, "-t", "sum", "--kernel", "linear", "--folds", "3", "--no-report", "--json"]
     found = []
     for more in ([], ["--cluster", three.scheduler_address]):
         assert main([*words, *more]) == 0
