@@ -19,7 +19,7 @@ from .conftest import QUICK
     ("arguments", "message"),
     [
         (["train", "nothing.csv", "-t", "y"], "there is no file 'nothing.csv'"),
-        (["train", ".", "-t", "y"], ". is a folder, not a table"),
+        (["train", "one.csv", "alone.csv", "-t", "y"], "one.csv has the column 'x', and alone.csv has not"),
         (
             ["train", "flowers.csv"],
             "say which column to predict with --target: flowers.csv has 'length', 'colour', ",

@@ -95,9 +95,9 @@ def test_standard_input_is_an_input_too(mercer, flowers, model):
     ],
 )
 def test_names_of_models_tell_files_apart(file, name):
-    wishes = Wishes(file)
+    wishes = Wishes([file])
     assert (wishes.model_path.name, wishes.report_path.name) == (f"{name}.mercer", f"{name}.html")
-    assert Wishes(file, output=Path("m/v1.2")).report_path == Path("m/v1.2.html")
+    assert Wishes([file], output=Path("m/v1.2")).report_path == Path("m/v1.2.html")
 
 
 class Raw(io.RawIOBase):

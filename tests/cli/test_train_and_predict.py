@@ -318,3 +318,23 @@ def test_a_real_report(mercer, flowers, tmp_path):
     quick = [option for option in QUICK if option != "--no-report"]
     assert mercer("train", flowers, "-t", "species", *quick)[0] == 0
     assert "<svg" in (tmp_path / "flowers.html").read_text()
+
+
+def test_several_files_are_one_table(mercer, tmp_path):
+    """As the shell gives them for rides/*.csv; the model has the name of their folder."""
+    (tmp_path / "rides").mkdir()
+    x = np.linspace(-3, 3, 60)
+    for number, part in enumerate(np.split(x, 3)):
+        rows = "".join(f"{a:.3f},{np.sin(a):.4f}\n" for a in part)
+        (tmp_path / "rides" / f"{number}.csv").write_text(f"x,y\n{rows}")
+    files = [f"rides/{number}.csv" for number in range(3)]
+    status, out, err = mercer("train", *files, "-t", "y", *QUICK)
+    assert status == 0 and "reading rides (3 files)" in err and "60 rows" in out
+    assert (tmp_path / "rides.mercer").exists()
+    status, out, err = mercer("predict", "rides.mercer", "rides")
+    assert [float(row["x"]) for row in rows_of(out)] == pytest.approx(x, abs=1e-3)
+    assert "the table has 'y' too" in err
+    status, _, err = mercer("predict", "rides.mercer", "rides", "-o", "rides/1.csv")
+    assert status == 2 and "--output and rides/1.csv of the table are the same file" in err
+    status, _, err = mercer("train", *files, files[0], "-t", "y")
+    assert status == 2 and "rides/0.csv is named twice" in err

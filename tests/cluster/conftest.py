@@ -60,6 +60,18 @@ def client(three):
 
 
 @pytest.fixture
+def computed(three):
+    """``computed("mercer-kernel")``: the keys of such tasks that workers have done since the test began."""
+    before = {key for key, *_ in three.scheduler.transition_log}
+
+    def find(prefix):
+        done = {key for key, _, end, *_ in three.scheduler.transition_log if end == "memory"}
+        return [key for key in done - before if str(key).startswith(prefix)]
+
+    return find
+
+
+@pytest.fixture
 def data():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(12_000, 4))

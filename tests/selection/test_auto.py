@@ -19,7 +19,7 @@ from mercer.errors import InputError
 from mercer.runtime.clock import now
 from mercer.selection import AutoKernelClassifier, AutoKernelRegressor, nested_error
 from mercer.selection.families import family
-from mercer.selection.search import Clock, Score, Search
+from mercer.selection.search import Bench, Clock, Score, Search
 
 
 @parametrize_with_checks(
@@ -270,14 +270,14 @@ def test_little_time_takes_fewer_points(rng, cpu_clock):
 def test_an_interrupted_search_says_so(wave, kind, monkeypatch):
     """Ctrl-C ends the search after the trial that it came in; the best so far is fitted, to all points."""
     X, y = wave[0], wave[1] > 0
-    step = Search._learn
+    step = Bench.learn
 
     def interrupted(self, *arguments):
         monkeypatch.undo()  # once: a second one ends it at once
         os.kill(os.getpid(), signal.SIGINT)
         return step(self, *arguments)
 
-    monkeypatch.setattr(Search, "_learn", interrupted)
+    monkeypatch.setattr(Bench, "learn", interrupted)
     with pytest.warns(UserWarning, match=r"interrupted: the best of \d trials is fitted"):
         model = kind().fit(X, y)
     assert model.report_.stopped == "interrupted" and np.isfinite(model.predict(X)).all()
@@ -326,13 +326,13 @@ def test_nothing_is_timed_where_no_time_is_left(wave, monkeypatch):
 
 def test_every_trial_has_its_share_of_the_time(wave, monkeypatch):
     X, Y = wave[0], wave[1][:, None]
-    ends, learn = [], Search._learn
+    ends, learn = [], Bench.learn
 
     def noted(self, *arguments):
         ends.append(arguments[-1])
         return learn(self, *arguments)
 
-    monkeypatch.setattr(Search, "_learn", noted)
+    monkeypatch.setattr(Bench, "learn", noted)
     search = Search(X, Y, lambda kernel, noise, which: Score(1.0, 1.0, noise), clock=Clock(1000.0))
     with config(threads=1):
         search.run([family(Gaussian(sigma=1.0)) for _ in range(5)])
@@ -355,14 +355,14 @@ def test_compiling_is_not_charged(wave, monkeypatch, hand_clock):
     """A search under a limit tries as much when each trial waits for the compiler first."""
     from mercer.runtime.clock import standing_still
 
-    learn = Search._learn
+    learn = Bench.learn
 
     def compiled(self, *arguments):
         with standing_still():
             hand_clock.wait(3.0)
         return learn(self, *arguments)
 
-    monkeypatch.setattr(Search, "_learn", compiled)
+    monkeypatch.setattr(Bench, "learn", compiled)
     X, y = wave[0][:80], wave[1][:80]
     model = AutoKernelRegressor(["rbf", "laplacian"], max_time=2.0).fit(X, y)
     assert model.report_.stopped == "converged" and len(model.trials_) == 2

@@ -142,11 +142,13 @@ def _kernels_beginning(incomplete: str) -> list[tuple[str, str]]:
 
 # --- options that several commands share ---------------------------------------------------------------
 
-File = Annotated[
-    str,
+Files = Annotated[
+    list[str],
     typer.Argument(
         parser=text,
-        help="CSV, TSV, Parquet, Arrow, LIBSVM, ARFF, .npy or .npz, packed or not; - reads standard input.",
+        metavar="FILE...",
+        help="CSV, TSV, Parquet, Arrow, LIBSVM, ARFF, .npy or .npz, packed or not; several files, "
+        "or a folder of them, are one table; - reads standard input.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(parser=path, help="A file that 'mercer train' wrote.")]
@@ -231,11 +233,12 @@ Explain = Annotated[
         "mercer train iris.csv --target species",
         "mercer train houses.parquet -t price --time 600 --memory 4GiB -o houses.mercer",
         'mercer train a9a.libsvm --kernel "gaussian(sigma=median)" --learner logistic',
+        "mercer train rides/*.parquet -t duration --cluster tcp://scheduler:8786",
         "zcat big.csv.gz | mercer train - -t label --rows 20000 --json",
     ),
 )
 def _train(
-    file: File,
+    files: Files,
     target: Target = None,
     task: Task = None,
     kernel: KernelText = None,
@@ -278,7 +281,7 @@ def _train(
 )
 def _predict(
     model: Model,
-    file: File,
+    files: Files,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", parser=path, help="Write here instead of standard output."),
@@ -296,7 +299,7 @@ def _predict(
 
         return predict(
             model,
-            file,
+            files,
             output=output,
             proba=proba,
             memory=memory,
@@ -311,7 +314,7 @@ def _predict(
 @app.command("report", epilog=_examples("mercer report iris.mercer iris.csv"))
 def _report(
     model: Model,
-    file: File,
+    files: Files,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -328,7 +331,7 @@ def _report(
         from mercer.cli.predict import report
 
         gaps = tuple(missing or ())
-        return report(model, file, output=output, missing=gaps, header=header, screen=Screen(quiet))
+        return report(model, files, output=output, missing=gaps, header=header, screen=Screen(quiet))
 
     return _learning(action, quiet)
 

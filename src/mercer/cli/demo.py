@@ -37,7 +37,7 @@ def demo(folder: Path, screen: Screen) -> int:
         write_whole(path, [content])
     screen.step("The data: 30 measurements of 569 tumours, malignant or benign (Wisconsin, in scikit-learn).")
     screen.step(f"\n$ mercer train {train_file} --target diagnosis --output {model}")
-    status = train(Wishes(str(train_file), "diagnosis", output=model, report=report, time=_SECONDS), screen)
+    status = train(Wishes([str(train_file)], "diagnosis", output=model, report=report, time=_SECONDS), screen)
     if status:
         return status
     screen.step(f"\n$ mercer predict {model} {new_file} --output {predictions} --proba")

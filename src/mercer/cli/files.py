@@ -3,16 +3,17 @@ r"""Places to write to, looked at before any work is done."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from mercer.errors import InputError
 from mercer.runtime.files import aside, is_device
+from mercer.tables.parts import parts_of
 from mercer.tables.source import STANDARD_INPUT, without_packing
 
-__all__ = ["report_beside", "require_outputs", "save", "stem"]
+__all__ = ["report_beside", "require_outputs", "save", "stem", "tables"]
 
 #: what the names of tables end with; what a file is, its content says
 _TABLES = {
@@ -21,12 +22,23 @@ _TABLES = {
 }
 
 
-def stem(file: str) -> str:
-    """A name for what is made of a table: its own, without what says that it is one.
+def tables(files: Sequence[str]) -> dict[str, str]:
+    """The files of a table, as refusals call them."""
+    parts = parts_of(files)
+    return {"the table" if len(parts) == 1 else f"{part} of the table": str(part) for part in parts}
 
-    >>> stem("data/sales.2023.csv.gz"), stem("sales.2024"), stem("-")
+
+def stem(files: Sequence[str]) -> str:
+    """A name for what is made of a table: that of its file or folder, without what says that it is one.
+
+    >>> stem(["data/sales.2023.csv.gz"]), stem(["sales.2024"]), stem(["-"])
     ('sales.2023', 'sales.2024', 'model')
+    >>> stem(["data/rides/a.csv", "data/rides/b.csv"]), stem(["data/rides/"]), stem(["a.csv", "b.csv"])
+    ('rides', 'rides', 'a')
     """
+    file, folder = files[0], os.path.dirname(files[0])
+    if len(files) > 1 and folder and all(os.path.dirname(other) == folder for other in files):
+        file = folder
     if file == STANDARD_INPUT:
         return "model"
     name = Path(file).name

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.files import report_beside, require_outputs
+from mercer.cli.files import report_beside, require_outputs, tables
 from mercer.cli.screen import Screen, percent
 from mercer.data import points as data
 from mercer.errors import InputError
@@ -42,7 +42,7 @@ def load_table_model(path: Path) -> TableModel:
 
 def predict(
     model_path: Path,
-    file: str,
+    files: Sequence[str],
     *,
     output: Path | None = None,
     proba: bool = False,
@@ -52,7 +52,7 @@ def predict(
     screen: Screen,
 ) -> int:
     """A CSV of the table with the prediction in its last column; probabilities before it."""
-    require_outputs({"--output": output}, {"the model": model_path, "the table": file})
+    require_outputs({"--output": output}, {"the model": model_path, **tables(files)})
     settings: Any = {} if memory is None else {"memory": memory}
     with config(**settings):
         model = load_table_model(model_path)
@@ -60,7 +60,7 @@ def predict(
             raise InputError(
                 "this model knows no probabilities: train one for classes with --proba, or --learner logistic"
             )
-        table = read_table(file, header=header, missing=missing, texts=True)
+        table = read_table(files, header=header, missing=missing, texts=True)
         for note in (*table.notes, *_unseen(model, table)):
             screen.note(note)
         predicted, probabilities = _predictions(model, table, proba, screen)
@@ -162,7 +162,7 @@ def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Scr
 
 def report(
     model_path: Path,
-    file: str,
+    files: Sequence[str],
     *,
     output: Path | None,
     missing: Sequence[str] = (),
@@ -177,7 +177,7 @@ def report(
     from mercer.tables.training import split
 
     path = output or report_beside(model_path)
-    require_outputs({"--output": path}, {"the model": model_path, "the table": file})
+    require_outputs({"--output": path}, {"the model": model_path, **tables(files)})
     model = load_table_model(model_path)
     about = getattr(model, "about_", {})
     if "target" not in about:
@@ -185,7 +185,7 @@ def report(
             f"{model_path} does not say which column it predicts, for it was saved from Python: "
             "write its report there, with mercer.reporting.write_report"
         )
-    table = read_table(file, header=header, missing=missing)
+    table = read_table(files, header=header, missing=missing)
     for note in table.notes:
         screen.note(note)
     X, target = split(table, about["target"], about["task"])

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any
 
 from mercer.cli.exits import as_options
-from mercer.cli.files import report_beside, require_outputs, save, stem
+from mercer.cli.files import report_beside, require_outputs, save, stem, tables
 from mercer.cli.screen import Screen
 from mercer.cli.summary import show_training
 from mercer.cluster.client import connected
@@ -21,6 +21,7 @@ from mercer.runtime.files import aside
 from mercer.runtime.imports import is_lean
 from mercer.tables import Training, read_table
 from mercer.tables import train as train_table
+from mercer.tables.parts import name_of, parts_of
 from mercer.tables.source import STANDARD_INPUT
 from mercer.tables.training import as_kernels, readable_bytes
 
@@ -37,7 +38,7 @@ _PICTURES, _LARGER_SHARE = 3.0, 0.35
 class Wishes:
     """What was asked for on the command line, under the names of its options."""
 
-    file: str
+    files: Sequence[str]
     target: str | None = None
     task: str | None = None
     kernel: str | None = None
@@ -60,7 +61,7 @@ class Wishes:
 
     @property
     def model_path(self) -> Path:
-        return self.output or Path(f"{stem(self.file)}.mercer")
+        return self.output or Path(f"{stem(self.files)}.mercer")
 
     @property
     def report_path(self) -> Path | None:
@@ -108,7 +109,7 @@ def _check(wishes: Wishes) -> None:
     if wishes.seed < 0 or wishes.seed >= 2**32:
         raise InputError(f"--seed must be from 0 to 4294967295, got {wishes.seed}")
     outputs = {"--output": wishes.model_path, "--report": wishes.report_path}
-    require_outputs(outputs, {"the table": wishes.file})
+    require_outputs(outputs, tables(wishes.files))
 
 
 def _with_extras(wishes: Wishes, screen: Screen) -> Wishes:
@@ -129,9 +130,10 @@ def _with_extras(wishes: Wishes, screen: Screen) -> Wishes:
 def _trained(wishes: Wishes, screen: Screen, began: float) -> Training:
     """The training of the table, whose notes are in the words of the command line."""
     kernel = as_kernels(wishes.kernel)
-    screen.step(f"reading {wishes.file if wishes.file != STANDARD_INPUT else 'standard input'}")
+    name = name_of(parts_of(wishes.files))
+    screen.step(f"reading {name if name != STANDARD_INPUT else 'standard input'}")
     table = read_table(
-        wishes.file,
+        wishes.files,
         header=wishes.header,
         missing=wishes.missing or (),
         rows=wishes.rows,

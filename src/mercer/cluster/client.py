@@ -68,14 +68,14 @@ def lost_scheduler(client: Any) -> ClusterError:
     )
 
 
-def require_worker_memory(client: Any, n_bytes: int) -> None:
+def require_worker_memory(client: Any, n_bytes: int, remedy: str) -> None:
     """Refuse tasks that do not fit the smallest worker there is now, for each of its threads."""
-    for address, worker in client.scheduler_info()["workers"].items():
+    for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
         has, needed = worker.get("memory_limit") or 0, n_bytes * worker.get("nthreads", 1)
         if 0 < has < needed:
             raise MemoryBudgetError(
                 f"the worker {address} has {format_bytes(has)} for {worker.get('nthreads', 1)} threads, and "
-                f"needs {format_bytes(needed)}: take fewer landmarks, or larger workers with fewer threads"
+                f"needs {format_bytes(needed)}: {remedy}"
             )
 
 

@@ -14,11 +14,13 @@ worker dies costs time alone.
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -32,7 +34,7 @@ from mercer.data import points as data
 from mercer.errors import ClusterError, InputError
 from mercer.runtime.config import settings, within
 
-__all__ = ["Run", "Spread", "spread_of"]
+__all__ = ["Run", "Spread", "in_turn", "spread_of"]
 
 #: Seconds between two looks at the cluster while nothing comes.
 _LOOK = 0.5
@@ -139,9 +141,8 @@ class Spread:
             rows = chosen[start:stop]
             return [data.take(self.X, rows)], (cuts, *own(rows))
 
-        ahead = _LARGE_AHEAD * max(1, sum(self.client.nthreads().values())) if is_large else None
-        run = Run(self, f"{what}-{self._passes}", task, shared, arguments, receive, ahead)
-        run.go(range(len(groups)))
+        name, ahead = f"{what}-{self._passes}-block", _LARGE_AHEAD if is_large else None
+        Run(self, name, task, shared, arguments, receive, ahead).go(in_turn(len(groups)))
 
     # --- what is sent ------------------------------------------------------------------------------------
 
@@ -196,8 +197,22 @@ def _seen_by_all(client: Any, X: Any) -> _FileRows | None:
 # --- a run over all groups -------------------------------------------------------------------------------
 
 
+def in_turn(count: int) -> Callable[[int], list[int]]:
+    """Numbers of tasks as `Run.go` asks for them: all there are, one after the other.
+
+    >>> following = in_turn(3)
+    >>> following(2), following(2), following(2)
+    ([0, 1], [2], [])
+    """
+    left = iter(range(count))
+    return lambda room: list(islice(left, room))
+
+
 class Run:
-    """The tasks of one pass: sent, watched, received, and sent again where they were lost."""
+    """The tasks of one pass: sent, watched, received, and sent again where they were lost.
+
+    ``ahead``: how many are under way for each thread of the cluster; all of them by default.
+    """
 
     def __init__(
         self,
@@ -216,24 +231,24 @@ class Run:
         self.under_way: dict[int, Any] = {}
         self.sendings: dict[int, int] = {}
         self.last_seen = monotonic()
+        self.threads = 1
 
-    def go(self, groups: Sequence[int]) -> None:
-        left = list(groups)
-        count = len(left)
+    def go(self, following: Callable[[int], list[int]]) -> None:
+        """``following(room)``: at most so many tasks that may begin now; none, when none is left."""
         try:
-            received = 0
-            while received < count:
-                room = len(left) if self.ahead is None else self.ahead - len(self.under_way)
-                if left and room > 0:
-                    self.send(left[:room])
-                    del left[:room]
+            self.look()
+            while True:
+                room = sys.maxsize if self.ahead is None else self.ahead * self.threads - len(self.under_way)
+                self.send(following(room) if room > 0 else [])
+                if not self.under_way:
+                    return
                 try:
                     g, future = self.done.get(timeout=_LOOK)
                 except Empty:
                     self.look()
                     continue
-                if self.under_way.get(g) is future and self.take(g, future):
-                    received += 1
+                if self.under_way.get(g) is future:
+                    self.take(g, future)
         finally:
             self.end()
 
@@ -241,6 +256,8 @@ class Run:
         """Tasks for these groups; of a Dask collection they are one graph, so that a chunk is read once."""
         from mercer import __version__
 
+        if not groups:
+            return
         if not is_alive(self.client):
             raise lost_scheduler(self.client)
         shared = [self.spread.shared(value) for value in self.shared]
@@ -249,7 +266,7 @@ class Run:
             place, own = self.arguments(g)
             calls[g] = (__version__, self.task, *shared, self.spread.rows(place), *own)
             self.sendings[g] = self.sendings.get(g, 0) + 1
-        names = {g: f"mercer-{self.name}-block-{g}-{uuid.uuid4().hex[:12]}" for g in groups}
+        names = {g: f"mercer-{self.name}-{g}-{uuid.uuid4().hex[:12]}" for g in groups}
         retries = int(limit("retries"))
         with quiet_graphs():
             if isinstance(self.spread.X, DaskRows):
@@ -265,27 +282,22 @@ class Run:
         for g, future in futures.items():
             future.add_done_callback(lambda done, g=g: self.done.put((g, done)))
 
-    def take(self, g: int, future: Any) -> bool:
-        """Receive what a task found; False where it has to be awaited again."""
+    def take(self, g: int, future: Any) -> None:
+        """Receive what a task found, or send it again, or wait for it again."""
         if future.status == "error":
-            self.failed(g, future.exception())
-            return False
+            return self.failed(g, future.exception())
         try:
             found = future.result(timeout=_ARRIVAL)
         except CancelledError:
-            self.again(g)
-            return False
+            return self.again(g)
         except TimeoutError:
             self.look()
-            self.done.put((g, future))
-            return False
+            return self.done.put((g, future))
         except Exception as error:
-            self.failed(g, error)
-            return False
+            return self.failed(g, error)
         del self.under_way[g]
         self.last_seen = monotonic()
         self.receive(g, found)
-        return True
 
     def failed(self, g: int, error: BaseException) -> None:
         """Send a task again whose workers died; a task that raises ends the run."""
@@ -310,15 +322,16 @@ class Run:
     def where(self, g: int) -> str:
         place, _ = self.arguments(g)
         rows = f", rows {place[0]:,} to {place[1] - 1:,}," if isinstance(place, tuple) else ""
-        return f"block {g} of {self.name.replace('-', ' ')}{rows}"
+        of, _, unit = self.name.rpartition("-")
+        return f"{unit} {g}{of and ' of '}{of.replace('-', ' ')}{rows}"
 
     def look(self) -> None:
         """Whether there is still somebody to wait for."""
         if not is_alive(self.client):
             raise lost_scheduler(self.client)
         with suppress(OSError, TimeoutError):
-            if self.client.nthreads():
-                self.last_seen = monotonic()
+            if threads := self.client.nthreads():
+                self.last_seen, self.threads = monotonic(), sum(threads.values())
         if monotonic() - self.last_seen > limit("workers-timeout"):
             raise ClusterError(
                 f"the cluster has had no worker for {limit('workers-timeout'):.0f} s: start some, or raise "

@@ -15,8 +15,10 @@ from mercer.estimators.shared.base import is_pairwise, with_matrix
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
+from mercer.kernels.objects import Precomputed
 from mercer.kernels.vectors.stationary import Gaussian
 from mercer.report import Journal
+from mercer.runtime.config import settings, within
 from mercer.runtime.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
@@ -127,8 +129,13 @@ class AutoMixin:
     def _search(
         self, X: Points, Y: np.ndarray, score: ScoreOf, clock: Clock, journal: Journal, work: float = np.inf
     ) -> tuple[Search, list[Trial]]:
-        """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one."""
-        with Control("kernels", None, max_time=self.max_time, progress=self.progress) as control:
+        """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one.
+
+        A matrix of kernel values is compared here: to send it would take longer.
+        """
+        has_matrix = any(isinstance(part, Precomputed) for part in self.kernel_.parts())
+        control = Control("kernels", None, max_time=self.max_time, progress=self.progress)
+        with within(cluster=None if has_matrix else settings().cluster), control:
 
             def step(trial: Trial) -> bool:
                 best = min(search.trials, key=lambda t: (-t.points, t.rank))

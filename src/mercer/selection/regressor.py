@@ -20,7 +20,7 @@ from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
 from mercer.selection.auto import AUTO, AutoMixin
-from mercer.selection.scores import least_left_out, left_out
+from mercer.selection.scores import RidgeErrors, least_left_out
 from mercer.selection.search import Clock, Search, Trial, affordable_points
 from mercer.solvers.result import Stop
 
@@ -89,7 +89,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         X, targets = self._validate_fit(X, y, multi_output=True, y_numeric=True)
         self._require_points(X)
         Z = _standardised(targets.astype(np.float64).reshape(len(targets), -1))
-        search, (winner, *_) = self._search(X, Z, left_out(X, Z), clock, journal)
+        search, (winner, *_) = self._search(X, Z, RidgeErrors(X, Z), clock, journal)
         winner = search.finish(winner, _POINTS_LEARNED_ON)
         self.alpha_, self.kernel_ = self._penalty(X, Z, winner, search, clock), winner.kernel
         self.model_ = self._fit_last(X, targets, search.order, clock, journal)

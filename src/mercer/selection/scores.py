@@ -3,7 +3,7 @@ r"""What a kernel is worth on some points: by exact leave-one-out, or by folds t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,9 +24,9 @@ __all__ = [
     "MOST_FOR_FOLDS",
     "PENALTIES",
     "MachineErrors",
+    "RidgeErrors",
     "beside",
     "least_left_out",
-    "left_out",
     "neighbours",
 ]
 
@@ -39,16 +39,20 @@ _TOLERANCE = 1e-2  # of machines that are scored: ten times the default, for err
 _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.5)
 
 
-def left_out(X: Points, Y: np.ndarray) -> Callable[[Kernel, float, np.ndarray], Score]:
+class RidgeErrors:
     """Kernel ridge: the root of the mean squared error left out, exact, over some penalties about λ."""
 
-    def score(kernel: Kernel, noise: float, which: np.ndarray) -> Score:
-        error, penalty = least_left_out(
-            kernel, data.take(X, which), Y[which], noise * _PENALTY_FACTORS, noise
-        )
-        return Score(error, error, penalty)
+    def __init__(self, X: Points, Y: np.ndarray) -> None:
+        self.X, self.Y = X, Y
 
-    return score
+    def of(self, rows: np.ndarray) -> RidgeErrors:
+        """The same for some of the points."""
+        return RidgeErrors(data.take(self.X, rows), self.Y[rows])
+
+    def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
+        X, Y = data.take(self.X, which), self.Y[which]
+        error, penalty = least_left_out(kernel, X, Y, noise * _PENALTY_FACTORS, noise)
+        return Score(error, error, penalty)
 
 
 def least_left_out(
@@ -74,6 +78,10 @@ class MachineErrors:
 
     def __init__(self, X: Points, codes: np.ndarray, seed: int = 0, folds: int = 5) -> None:
         self.X, self.codes, self.seed, self.folds = X, codes, seed, folds
+
+    def of(self, rows: np.ndarray) -> MachineErrors:
+        """The same for some of the points."""
+        return MachineErrors(data.take(self.X, rows), self.codes[rows], self.seed, self.folds)
 
     def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
         errors, penalties = self.path(kernel, which)

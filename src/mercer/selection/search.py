@@ -11,6 +11,9 @@ Under a time limit the steps of a trial are timed on few points. If all trials w
 as many points as usual, they take fewer: a slow or busy machine compares the same kernels, more coarsely. No
 trial may take more than twice its share of the time, and a rung that would not be finished is not begun.
 
+A trial needs nothing but its `Bench`, and may be made anywhere: by a thread of ours, or by a worker of the
+cluster that is configured (`mercer.cluster.trials`), which gives the same trial.
+
 The score of a trial is the task's: see `mercer.selection.scores`.
 """
 
@@ -20,19 +23,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from mercer.cluster.trials import Team
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.kernels.words import short_name
 from mercer.runtime.clock import now
-from mercer.runtime.config import memory_budget, thread_count, threads_within
+from mercer.runtime.config import memory_budget, thread_count
 from mercer.runtime.threads import run
-from mercer.selection.evidence import evidence, learn
+from mercer.selection.evidence import Learned, evidence, learn
 from mercer.selection.families import Family
 from mercer.solvers.result import Stop
 
@@ -125,11 +129,77 @@ class Clock:
         return self.end - now()
 
 
-ScoreOf = Callable[[Kernel, float, np.ndarray], Score]
+class ScoreOf(Protocol):
+    """What a kernel, with λ beside K, is worth on some of the points."""
+
+    def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score: ...
+
+    def of(self, rows: np.ndarray) -> ScoreOf:
+        """The same for some of the points, which are numbered anew."""
+
+
 #: a family, the kernel and λ to begin from, and whether each column has a parameter of its own
 Candidate = tuple[Family, Kernel, float | None, bool]
 #: These are done one after the other: a later one may begin from what an earlier one gave.
 Candidates = Iterator[Candidate]
+#: points to learn on, and points to score on
+Part = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """What came of a candidate."""
+
+    learned: Learned
+    score: Score
+    seconds: float
+    #: whether it ended with its time
+    is_cut: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """All that trials need, wherever they are made."""
+
+    X: Points
+    Y: np.ndarray  # (n, t) targets of the evidence
+    score: ScoreOf
+    #: the number of points times L-BFGS iterations of a trial, about
+    work: float
+
+    def of(self, rows: np.ndarray) -> Self:
+        """The same for some of the points, which are numbered anew."""
+        return replace(self, X=data.take(self.X, rows), Y=self.Y[rows], score=self.score.of(rows))
+
+    def learn(self, candidate: Candidate, which: np.ndarray, end: float) -> Learned:
+        """The parameters of a candidate, learned on some points until an end on the clock."""
+        family, kernel, noise, per_column = candidate
+        return learn(
+            kernel,
+            data.take(self.X, which),
+            self.Y[which],
+            family.names,
+            noise,
+            tied=not per_column,
+            iterations=int(min(max(self.work / len(which), _GRADIENT_STEPS[0]), _GRADIENT_STEPS[1])),
+            deadline=end,
+        )
+
+    def tried(self, candidate: Candidate, parts: Sequence[Part], seconds: float) -> Attempt:
+        """A candidate in so many seconds; its parts are learned side by side where threads are left."""
+        began, clock = now(), Clock(seconds)
+        ends = clock.shares(len(parts)) if thread_count() == 1 else [clock.end] * len(parts)
+        done: list[Any] = [None] * len(parts)
+
+        def task(i: int) -> None:
+            learn_on, score_on = parts[i]
+            learned = self.learn(candidate, learn_on, ends[i])
+            is_cut = now() >= ends[i]
+            done[i] = learned, self.score(learned.kernel, learned.noise, score_on), is_cut
+
+        run(task, range(len(parts)))
+        learned, scores, are_cut = zip(*done, strict=True)
+        return Attempt(learned[-1], _mean(list(scores)), now() - began, any(are_cut))
 
 
 class Search:
@@ -146,11 +216,11 @@ class Search:
         work: float = np.inf,
         step: Callable[[Trial], bool] = lambda trial: True,
     ) -> None:
-        self.X, self.Y, self.score = X, Y, score
         self.clock = clock
-        #: the number of points times L-BFGS iterations of a trial, about
-        self.work = work
         self.order = np.random.default_rng(seed).permutation(len(Y))
+        self.bench, self._team = Bench(X, Y, score, work), Team()
+        #: The bench of trials: a cluster is sent no more than the points that these take, in their order.
+        self._sent = self.bench.of(self.order[: 2 * _RUNGS[-1]]) if self._team.is_elsewhere else None
         #: This is told of every trial, and ends the search by returning False.
         self.step = step
         self.trials: list[Trial] = []
@@ -170,7 +240,7 @@ class Search:
             self.first, self.is_cut = first, True
         best = self._rung([self._first(family, first) for family in families], first, 2 * len(families))
         for points in [usual] * (first < usual) + [
-            p for p in _RUNGS[1:] if p <= self._points(len(self.Y) - 1)
+            p for p in _RUNGS[1:] if p <= self._points(len(self.order) - 1)
         ]:
             kept = best[:_TRIALS_KEPT]
             if len(kept) == 1:
@@ -190,15 +260,16 @@ class Search:
         learned_on = self._parts(trial.points)[-1][0]
         if not trial.family.names or self.clock.is_over or len(which) <= len(learned_on):
             return trial
-        learned = self._learn(trial.family, trial.kernel, trial.noise, which, not trial.per_column)
+        candidate = trial.family, trial.kernel, trial.noise, trial.per_column
+        learned = self.bench.learn(candidate, which, self.clock.end)
         return replace(trial, kernel=learned.kernel, noise=learned.noise, evidence=learned.value)
 
     def evidence(self, trial: Trial, points: int) -> float:
         """L per point of the trial as it is, on those that `finish` would learn on; nan if K is singular."""
         which = self.order[: self._points(points)]
-        Y = self.Y[which]
+        Y = self.bench.Y[which]
         with suppress(LinAlgError):
-            L, _, _ = evidence(trial.kernel, data.take(self.X, which), Y - Y.mean(axis=0), trial.noise)
+            L, _, _ = evidence(trial.kernel, data.take(self.bench.X, which), Y - Y.mean(axis=0), trial.noise)
             return L / len(which)
         return np.nan
 
@@ -221,7 +292,7 @@ class Search:
         if self.clock.is_over:  # what is timed would be in vain
             return min(points, _LEAST_POINTS)
         sizes, seconds = [], []
-        for probe in (probe for probe in _PROBE_POINTS if probe <= max(len(self.Y), _PROBE_POINTS[0])):
+        for probe in (probe for probe in _PROBE_POINTS if probe <= max(len(self.order), _PROBE_POINTS[0])):
             began, left = now(), self.clock.left
             which = self.order[:probe]
             sizes.append(len(which) ** _TIME_POWER)
@@ -243,14 +314,14 @@ class Search:
 
     def _trial_seconds(self, family: Family, which: np.ndarray) -> float:
         """About how long a trial on these points takes, by the quicker of two timed steps."""
-        X, Y, steps = data.take(self.X, which), self.Y[which], []
+        X, Y, steps = data.take(self.bench.X, which), self.bench.Y[which], []
         for _ in range(2):
             began = now()
             with suppress(LinAlgError):
                 evidence(family.kernel, X, Y - Y.mean(axis=0), 1.0, family.names)
             steps.append(now() - began)
         began = now()
-        self.score(family.kernel, 1.0, which)
+        self.bench.score(family.kernel, 1.0, which)
         return _EVALUATIONS_PER_TRIAL * min(steps) + now() - began
 
     def _first(self, family: Family, points: int) -> Candidates:
@@ -261,94 +332,71 @@ class Search:
             yield family, done.kernel, done.noise, True
 
     def _rung(self, chains: Sequence[Candidates], points: int, count: int) -> list[Trial]:
-        """Trials of the candidates, ``count`` at most, the best first: a thread for each chain of them."""
-        made: dict[tuple[int, int], Trial] = {}
+        """Trials of the candidates, ``count`` at most, the best first; chains of them go side by side."""
+        parts, made = self._parts(points), dict[tuple[int, int], Trial]()
         guard = Lock()
         most = 1 if self.clock.is_over else self._at_a_time(points)
         threads = min(len(chains), most)
-        begun = 0
+        begun, before = 0, len(self.trials)
 
-        def task(number: int) -> None:
+        def wanted(number: int) -> Iterator[tuple[Candidate, Sequence[Part], float]]:
             nonlocal begun
-            for place, candidate in enumerate(chains[number]):
+            for candidate in chains[number]:
                 if made and self.clock.is_over:
                     self.is_cut = True
                     return
                 with guard:
                     share = min(1.0, _SHARES_PER_TRIAL * threads / max(count - begun, 1))
                     begun += 1
-                trial = self._trial(candidate, points, self.clock.part(share))
-                with guard:
-                    made[number, place] = trial
-                    self.trials.append(trial)
-                    if not self.step(trial):
-                        self.clock.end = -np.inf
+                clock = self.clock.part(share)
+                # One way of both does where time is over.
+                yield candidate, parts[:1] if clock.is_over else parts, clock.left
 
-        before = len(self.trials)
-        with threads_within(most):  # A chain has its share of what the others leave.
-            run(task, range(len(chains)))
+        def receive(number: int, given: tuple[Candidate, Any, float], tried: Attempt) -> bool:
+            (family, _, _, per_column), learned = given[0], tried.learned
+            trial = Trial(
+                learned.kernel,
+                learned.noise,
+                tried.score,
+                points,
+                per_column,
+                tried.seconds,
+                family,
+                learned.value,
+            )
+            with guard:
+                self.is_cut |= tried.is_cut
+                made[number, sum(chain == number for chain, _ in made)] = trial
+                self.trials.append(trial)
+                goes_on = self.step(trial)
+                if not goes_on:
+                    self.clock.end = -np.inf
+            return goes_on
+
+        bench, requests = self._sent or self.bench, [wanted(number) for number in range(len(chains))]
+        self._team.follow("kernel", Bench.tried, bench, requests, receive, most)
         trials = [made[key] for key in sorted(made)]  # The order is that of trials made one after the other.
         self.trials[before:] = trials
         return sorted(trials, key=lambda trial: trial.rank)
 
-    def _trial(self, candidate: Candidate, points: int, clock: Clock) -> Trial:
-        """One trial, which ends with its clock; its parts are learned side by side where threads are left."""
-        family, kernel, noise, per_column = candidate
-        began, parts = now(), self._parts(points)
-        if clock.is_over:  # one way of both does
-            parts = parts[:1]
-        ends = clock.shares(len(parts)) if thread_count() == 1 else [clock.end] * len(parts)
-        done: list[Any] = [None] * len(parts)
-
-        def task(i: int) -> None:
-            learn_on, score_on = parts[i]
-            learned = self._learn(family, kernel, noise, learn_on, not per_column, ends[i])
-            self.is_cut |= now() >= ends[i]
-            done[i] = learned, self.score(learned.kernel, learned.noise, score_on)
-
-        run(task, range(len(parts)))
-        learned, _ = done[-1]
-        score = _mean([score for _, score in done])
-        seconds = now() - began
-        return Trial(learned.kernel, learned.noise, score, points, per_column, seconds, family, learned.value)
-
     def _at_a_time(self, points: int) -> int:
-        """Threads that learn and score, as many as memory has room for."""
+        """How many learn and score at a time: as many as memory has room for, each with a thread."""
         each = 8 * points * (_MATRICES_HELD * points + _VECTORS_HELD)
-        return max(1, min(thread_count(), memory_budget() // each))
+        return self._team.size(each)
 
     def _points(self, points: int) -> int:
         """As many of these as there are, and as the memory budget has room for."""
-        return max(min(points, len(self.Y), affordable_points()), 2)
+        return max(min(points, len(self.order), affordable_points()), 2)
 
-    def _parts(self, points: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Points to learn on and points to score on; both ways where there are few."""
-        n = len(self.Y)
+    def _parts(self, points: int) -> list[Part]:
+        """Points to learn on and points to score on, as the bench of trials has them; both ways where few."""
+        n = len(self.order)
+        order = self.order if self._sent is None else np.arange(n)
         if n >= 2 * points:
-            return [(self.order[:points], self.order[points : 2 * points])]
+            return [(order[:points], order[points : 2 * points])]
         half = min(n // 2, points)
-        first, second = self.order[:half], self.order[half : 2 * half + n % 2]
+        first, second = order[:half], order[half : 2 * half + n % 2]
         return [(first, second), (second, first)]
-
-    def _learn(
-        self,
-        family: Family,
-        kernel: Kernel,
-        noise: float | None,
-        which: np.ndarray,
-        tied: bool,
-        end: float | None = None,
-    ) -> Any:
-        return learn(
-            kernel,
-            data.take(self.X, which),
-            self.Y[which],
-            family.names,
-            noise,
-            tied=tied,
-            iterations=int(min(max(self.work / len(which), _GRADIENT_STEPS[0]), _GRADIENT_STEPS[1])),
-            deadline=self.clock.end if end is None else end,
-        )
 
 
 def affordable_points() -> int:

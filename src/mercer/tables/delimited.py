@@ -28,7 +28,7 @@ from mercer.errors import InputError
 from mercer.tables.frames import MISSING, Body, as_they_stand, from_text, texts_of
 from mercer.tables.table import Table
 
-__all__ = ["Layout", "decode", "layout", "read_delimited"]
+__all__ = ["Layout", "decode", "doubt", "layout", "read_delimited", "refuse_mixed"]
 
 _SEPARATORS = (",", "\t", ";", "|", " ")
 _LOOKED_AT = 200  # lines that the layout is found from
@@ -219,8 +219,8 @@ def read_delimited(
         body = _with_quotes_around(body, separator)
     whole = Body(body, names, separator, found.decimal_comma, quotes)
     frame, orders, more = from_text(whole, missing, name)
-    _refuse_mixed(frame, name, found.decimal_comma)
-    notes += more + [_doubt(column, name) for column, fitting in orders.items() if len(fitting) > 1]
+    refuse_mixed(frame, name, found.decimal_comma)
+    notes += more + [doubt(column, name) for column, fitting in orders.items() if len(fitting) > 1]
     return Table(
         frame,
         name,
@@ -231,7 +231,8 @@ def read_delimited(
     )
 
 
-def _doubt(column: str, name: str) -> str:
+def doubt(column: str, name: str) -> str:
+    """What is said of a column of dates that fit both orders."""
     return (
         f"column {column!r} of {name} fits day/month and month/day: a model that is trained on it takes the "
         "day first, a model that was trained already takes its own order; write dates as 2026-01-31"
@@ -336,7 +337,7 @@ def _first_wrong(body: str, separator: str, width: int) -> tuple[int, int]:
     return (int(wrong[0]) + 1, int(counts[wrong[0]])) if len(wrong) else (0, 0)
 
 
-def _refuse_mixed(frame: Frame, name: str, comma: bool) -> None:
+def refuse_mixed(frame: Frame, name: str, comma: bool) -> None:
     """Refuse columns that are numbers but for a few texts: one of the two is a mistake."""
     for label in texts_of(frame):
         column = frame[label]

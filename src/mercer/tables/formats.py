@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.sources.files import stamps_of
 from mercer.errors import InputError
 from mercer.tables import frames
 from mercer.tables.arff import is_arff, read_arff
 from mercer.tables.arrays import columns_of
 from mercer.tables.delimited import decode, read_delimited
-from mercer.tables.intake import fewer_lines
+from mercer.tables.intake import fewer_lines, require_room
+from mercer.tables.parts import joined, name_of, parts_of
 from mercer.tables.source import STANDARD_INPUT, Source, read_bytes
 from mercer.tables.svmlight import is_svmlight, read_svmlight
 from mercer.tables.table import LABEL, Table
@@ -31,6 +33,7 @@ __all__ = ["equally_spaced", "read_table"]
 
 _PICKLE = "is a pickle, which is not read because that could run code: save it as Parquet or CSV"
 
+_SPACED = "at equal distances"  # what notes of rows that were left out say
 #: what is recognised and not read, by its first bytes, and what to do instead
 _FOREIGN = {
     b"FEA1": "is a Feather file of the first version: write it again with version 2",
@@ -54,12 +57,13 @@ def read_table(
     texts: bool = False,
     most: int | None = None,
 ) -> Table:
-    """The table of a file, or of standard input ("-").
+    """The table of a file, of several files, or of standard input ("-").
 
     Parameters
     ----------
     path : CSV, TSV or other delimited text, Parquet, Arrow (Feather), LIBSVM (svmlight), ARFF, .npy, .npz;
-        also packed by gzip, bzip2, xz, zstd or zip
+        also packed by gzip, bzip2, xz, zstd or zip. A folder, a pattern such as "rides/*.parquet" and a list
+        of paths are the parts of one table: of one format, with the same columns in any order
     header : whether the first line of a text file names its columns; None looks
     missing : texts that stand for a missing value, beside the usual ones (nothing, NA, NaN, null, ?)
     rows : so many rows, or somewhat fewer, at equal distances. Then a file may be larger than memory, if it
@@ -70,6 +74,54 @@ def read_table(
     """
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
         raise InputError(f"rows must be a whole number of at least 2, got {rows!r}: pass how many to read")
+    parts = parts_of(path)
+    if len(parts) > 1:
+        return _joined(parts, header, missing, rows, texts, most)
+    return _read(parts[0], header, missing, rows, texts, most)
+
+
+def _joined(
+    parts: Sequence[Any],
+    header: bool | None,
+    missing: Sequence[str],
+    rows: int | None,
+    texts: bool,
+    most: int | None,
+) -> Table:
+    """The table of several files, of each of which as much is read as its size is of all."""
+    name, sizes = name_of(parts), [stamp.size for stamp in stamps_of(list(map(Path, parts)))]
+    if rows is None:
+        require_room(sum(sizes), name)
+
+    def share(whole: int | None, size: int) -> int | None:
+        return None if whole is None else max(2, -(-whole * size // max(sum(sizes), 1)))
+
+    tables, cells = [], 0
+    for part, size in zip(parts, sizes, strict=True):
+        table = _read(part, header, missing, share(rows, size), True, share(most, size))
+        tables.append(table)
+        cells += table.rows * len(table.columns) if table.frame is not None else 0
+        require_room(frames.CELL * cells, name)
+    is_thinned = any(_SPACED in note for table in tables for note in table.notes)
+    kept = [tuple(note for note in table.notes if _SPACED not in note) for table in tables]
+    whole = joined([replace(table, notes=notes) for table, notes in zip(tables, kept, strict=True)], name)
+    if rows is not None and whole.rows > rows:
+        whole = whole.at(equally_spaced(whole.rows, rows))
+    if is_thinned:
+        note = f"{whole.rows:,} rows of {name} were taken, of each file as many as its size tells, {_SPACED}"
+        whole = replace(whole, notes=(*whole.notes, note))
+    return whole if texts else replace(whole, texts=None)
+
+
+def _read(
+    path: Any,
+    header: bool | None,
+    missing: Sequence[str],
+    rows: int | None,
+    texts: bool,
+    most: int | None,
+) -> Table:
+    """The table of one file."""
     if rows is not None and path != STANDARD_INPUT and (table := _of_columns(path, rows)) is not None:
         return table
     source = read_bytes(path, rows)
@@ -82,7 +134,7 @@ def read_table(
         return table
     taken = min(rows, table.rows)
     all_there_is = f"{table.rows:,} rows" if source.lines is None else f"{source.lines:,} lines"
-    note = f"{taken:,} of the {all_there_is} were taken, at equal distances"
+    note = f"{taken:,} of the {all_there_is} were taken, {_SPACED}"
     return replace(table.at(equally_spaced(table.rows, taken)), notes=(*table.notes, note))
 
 
@@ -93,9 +145,10 @@ def _in_time(source: Source, most: int) -> tuple[Source, tuple[str, ...]]:
         return source, ()
     share = len(content) / len(source.content)
     note = (
-        f"there is no time to read all {lines:,} lines of {source.name}: {share:.0%} of them were taken, at "
+        f"there is no time to read all {lines:,} lines of {source.name}: {share:.0%} of them were taken, "
+        f"{_SPACED}; a longer max_time takes more"
     )
-    return source._replace(content=content), (f"{note}equal distances; a longer max_time takes more",)
+    return source._replace(content=content), (note,)
 
 
 def equally_spaced(n: int, rows: int) -> np.ndarray:  # (rows,)
@@ -155,5 +208,5 @@ def _of_columns(path: Any, rows: int) -> Table | None:
     if found is None or kind is None:
         return None
     frame, notes = found
-    note = f"{frame.height:,} rows of {path} were read, at equal distances"
+    note = f"{frame.height:,} rows of {path} were read, {_SPACED}"
     return Table(frame, str(path), kind, (*notes, note))

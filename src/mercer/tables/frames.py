@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import IO, Any
 
 import numpy as np
@@ -19,13 +19,14 @@ from mercer.tables.dates import orders_of
 from mercer.tables.intake import PER_BYTE, require_room
 
 __all__ = [
-    "Body", "as_they_stand", "frame_of", "from_arrow", "from_parquet", "from_text", "without", "write_csv",
+    "CELL", "Body", "as_they_stand", "frame_of", "from_arrow", "from_parquet", "from_text", "sampled",
+    "stacked", "stacked_texts", "without", "write_csv",
 ]  # fmt: skip
 
 #: what stands for a missing value in a text file
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "<NA>", "#N/A")
 
-_CELL = 8  # bytes of a value, about
+CELL = 8  # bytes of a value, about
 _DATES = ("%d.%m.%Y", "%Y/%m/%d", "%Y%m%dT%H%M%S")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S")
 _DATE_LIKE = r"^\d{1,4}[./-]?\d{1,2}[./-]?\d{1,4}|^\d{1,2}:\d{2}"
@@ -202,7 +203,7 @@ def _binary(
         if scan is not None:  # a small file may hold a large table
             lazy = getattr(pl, scan)(io.BytesIO(content))
             height = int(lazy.select(pl.len()).collect().item())
-            require_room(_CELL * height * len(lazy.collect_schema()), source)
+            require_room(CELL * height * len(lazy.collect_schema()), source)
         frame = getattr(pl, reader)(io.BytesIO(content))
     except InputError:
         raise
@@ -253,6 +254,64 @@ def frame_of(columns: dict[str, Any]) -> Any:
     )
 
 
+def stacked(parts: Sequence[tuple[str, Frame, Callable[[], Any] | None]]) -> Any:
+    """The rows of frames with the same columns, whose names are told in refusals.
+
+    Numbers of several types become those of one. A column that holds texts in one part of a delimited file,
+    and something else in another, holds its texts as they stand, as it would in one file.
+    """
+    pl = load_polars()
+    columns = parts[0][1].columns
+    cells = cache(lambda i: parts[i][2]())  # type: ignore[misc]
+    read = [frame.select(columns) for _, frame, _ in parts]
+    for column in columns:
+        dtypes = [frame.schema[column] for frame in read]
+        if len(set(dtypes)) == 1:
+            continue
+        kinds = {
+            _kind(dtype): name
+            for (name, *_), frame, dtype in zip(parts, read, dtypes, strict=True)
+            if frame[column].null_count() < frame.height
+        }
+        if len(kinds) > 1 and not all(texts for *_, texts in parts):
+            (one, first), (other, second) = list(kinds.items())[:2]
+            raise InputError(
+                f"column {column!r} holds {one} in {first} and {other} in {second}: write it in one way"
+            )
+        if len(kinds) > 1:
+            for i, dtype in enumerate(dtypes):
+                if dtype != pl.String:
+                    there = read[i][column].is_not_null()
+                    stands = cells(i)[column].cast(pl.String).str.strip_chars()
+                    read[i] = read[i].with_columns(pl.when(there).then(stands).alias(column))
+            continue
+        empty = [frame[column].null_count() == frame.height for frame in read]
+        known = next((dtype for dtype, none in zip(dtypes, empty, strict=True) if not none), dtypes[0])
+        read = [
+            frame.with_columns(pl.lit(None, known).alias(column)) if none else frame
+            for frame, none in zip(read, empty, strict=True)
+        ]
+    return pl.concat(read, how="vertical_relaxed")
+
+
+def stacked_texts(parts: Sequence[Frame], frame: Frame) -> Any:
+    """The texts of cells, one part after the other; numbers with decimal commas as ``frame`` has them."""
+    pl = load_polars()
+    numbers = [name for name in frame.columns if any(part.schema[name].is_float() for part in parts)]
+    texts = [part.select(frame.columns).cast(dict.fromkeys(numbers, pl.String)) for part in parts]
+    return pl.concat(texts).with_columns(frame.select(numbers))
+
+
+def _kind(dtype: Any) -> str:
+    """What is in a column, for people: kinds that cannot become one another."""
+    pl = load_polars()
+    if dtype.is_numeric():
+        return "numbers"
+    if dtype in (pl.Date, pl.Datetime):
+        return "dates"
+    return "texts" if dtype in (pl.String, pl.Categorical, pl.Enum) else f"{dtype}"
+
+
 def without(frame: Frame, columns: Sequence[str]) -> Any:
     """A frame without some of its columns."""
     return frame.drop(list(columns))
@@ -278,7 +337,7 @@ def sampled(path: str, kind: str, rows: int) -> tuple[Any, list[str]] | None:
     try:
         lazy = (pl.scan_parquet if kind == "parquet" else pl.scan_ipc)(path)
         height, width = int(lazy.select(pl.len()).collect().item()), len(lazy.collect_schema())
-        if PER_BYTE * _CELL * height * width <= memory_budget():
+        if PER_BYTE * CELL * height * width <= memory_budget():
             return None
         frame = lazy.gather_every(max(1, -(-height // rows))).collect()
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -73,8 +73,6 @@ def _from_file(path: Any, rows: int | None) -> Source:
             "standard input"
         ) from None
     try:
-        if file.is_dir():
-            raise InputError(f"{file} is a folder, not a table: name a file in it")
         if file.is_file() and rows is None:
             require_room(file.stat().st_size, str(file))
         with file.open("rb") as stream:

@@ -9,6 +9,7 @@ r"""LIBSVM (svmlight) files: a label and the non-zero features of a row in each 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from mercer.runtime.config import memory_budget
 from mercer.tables.frames import frame_of
 from mercer.tables.table import LABEL, Table
 
-__all__ = ["is_svmlight", "read_svmlight"]
+__all__ = ["is_svmlight", "read_svmlight", "stacked_svmlight"]
 
 #: columns up to which it becomes a frame, as any other table
 _DENSE = 2000
@@ -61,8 +62,25 @@ def read_svmlight(text: str, name: str) -> Table:
         raise InputError(
             f"line {lines[int(np.argmax(twice))]} of {name} has an index twice: give each feature one value"
         )
-    numbers = _numbers(labels)
-    frame = None
+    return _table(matrix, _numbers(labels), first, name)
+
+
+def stacked_svmlight(tables: Sequence[Table], name: str) -> Table:
+    """The rows of several such tables; one that ends with an earlier column has zeros there."""
+    width = max(int(table.matrix.shape[1]) for table in tables if table.matrix is not None)
+    kinds = {str(table.labels.dtype): table.name for table in tables if table.labels is not None}
+    if len(kinds) > 1:
+        raise InputError(
+            f"the labels of {kinds['float64']} are numbers and those of {kinds['object']} are texts: write "
+            "them in one way"
+        )
+    matrix = sparse.vstack([table.as_wide_as(width) for table in tables], format="csr")
+    first = min(table.first for table in tables)
+    return _table(matrix, np.concatenate([table.labels for table in tables]), first, name)
+
+
+def _table(matrix: sparse.csr_array, numbers: np.ndarray, first: int, name: str) -> Table:
+    frame, width = None, matrix.shape[1]
     if width <= _DENSE and 8 * matrix.shape[0] * width * 2 <= memory_budget():
         dense = matrix.toarray()
         frame = frame_of({LABEL: numbers} | {f"x{j}": dense[:, j] for j in range(first, width)})

@@ -105,7 +105,7 @@ def train(
 
     Parameters
     ----------
-    table : a `Table` that was read, the path of one, or a polars frame
+    table : a `Table` that was read, the path of one, the paths of its parts (`read_table`), or a polars frame
     target : the column to predict, by its name or position (1 is the first, -1 the last); None for the one
         that the file itself calls the target
     task : "classification" or "regression"; None looks at the column
@@ -162,7 +162,8 @@ def readable_bytes(max_time: float | None) -> int | None:
 def _as_table(given: Any, max_time: float | None) -> Table:
     if isinstance(given, Table):
         return given
-    if isinstance(given, str | Path):
+    is_list = isinstance(given, list | tuple) and given and all(isinstance(one, str | Path) for one in given)
+    if is_list or isinstance(given, str | Path):
         return read_table(given, most=readable_bytes(max_time))
     if hasattr(given, "get_column_index"):  # a frame of polars
         return Table(given, "the table", "frame")

@@ -319,7 +319,9 @@ class Restricted:
             note(f"{len(kept):,} of {len(own):,} landmarks are used: the others are combinations of these")
         elsewhere = on_cluster(X, len(kept), 1)
         if elsewhere is not None:
-            require_worker_memory(X.client if isinstance(X, DaskRows) else settings().cluster, elsewhere[0])
+            client = X.client if isinstance(X, DaskRows) else settings().cluster
+            remedy = "take fewer landmarks, or larger workers with fewer threads"
+            require_worker_memory(client, elsewhere[0], remedy)
         self.kernel, self.X = kernel, X
         #: which of the landmarks are used, in the order of ``points``
         self.kept, self.n_landmarks = kept, len(own)
