@@ -173,7 +173,7 @@ class Results(SphinxDirective):
     required_arguments = 2
 
     def run(self):
-        """Tables, with their titles beyond that word as a line before."""
+        """Tables, each under what its title says beyond that word."""
         name, begins = self.arguments
         self.env.note_dependency(RESULTS / f"{name}.md")
         found = [table for table in tables(name) if table[0].startswith(begins)]
@@ -181,7 +181,8 @@ class Results(SphinxDirective):
             raise self.error(f"no table of {name}.md begins with {begins}: run python -m benchmarks.{name}")
         lines = []
         for title, header, rows in found:
-            lines += [f"{title}:", "", *map(table_row, [header, ["---"] * len(header), *rows]), ""]
+            more = title.removeprefix(begins).lstrip(", ")
+            lines += [more.capitalize(), "", *map(table_row, [header, ["---"] * len(header), *rows]), ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
