@@ -37,6 +37,8 @@ sphinx_gallery_conf = {
     "capture_repr": (),  # What a lesson wants to tell it prints.
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,  # Its table would come with scripts from elsewhere.
+    "thumbnail_size": (480, 220),
 }
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_block"]

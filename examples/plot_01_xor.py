@@ -60,9 +60,15 @@ for kind, colour, marker in ((-1, "#0072B2", "o"), (1, "#D55E00", "s")):
     lifted.scatter(*features[kinds == kind].T, color=colour, marker=marker, s=14, depthshade=False)
 side = np.array([[0.0, 2.3], [0.0, 2.3]])
 lifted.plot_surface(side, np.zeros((2, 2)), side.T, color="0.5", alpha=0.4)
-lifted.set(xlabel="$x_1^2$", ylabel=r"$\sqrt{2}\,x_1 x_2$", zlabel="$x_2^2$", box_aspect=(1, 1.3, 1))
+lifted.set(
+    xlabel="$x_1^2$",
+    ylabel=r"$\sqrt{2}\,x_1 x_2$",
+    zlabel="$x_2^2$",
+    xticks=[0, 1, 2],
+    box_aspect=(1, 1.3, 1),
+)
 lifted.set_title("in feature space: one plane")
-lifted.view_init(elev=18, azim=-62)
+lifted.view_init(elev=16, azim=-22)
 
 # %%
 # **What to see.** The plane of the second picture is :math:`\sqrt2 x_1x_2 = 0`. All points of one class are

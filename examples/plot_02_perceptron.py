@@ -16,8 +16,9 @@ matters.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import gammaln
+from sklearn.datasets import make_moons
 
-from mercer import Perceptron
+from mercer import Gaussian, KernelPerceptron, Perceptron
 from mercer.plots import MistakeProofDisplay
 
 rng = np.random.default_rng(0)
@@ -69,6 +70,10 @@ display = MistakeProofDisplay.from_estimator(model, w_star, 0.0, X, y)
 print(display.describe())
 
 # %%
+# **What to see.** The picture calls the weights f and the separator g, for the kernel perceptron has the same
+# proof. The solid lines are what happened, and are caught between the dashed ones. These cross at the bound:
+# behind that point there is no room for another mistake.
+#
 # Few mistakes, few errors to come
 # --------------------------------
 # The weights depend on the points that were mistakes, and on no others: leave the others out, and the
@@ -90,48 +95,53 @@ X_new, y_new = sample(20_000, 0.02)
 print(f"the error on new points is {1 - model.score(X_new, y_new):.4f}")
 
 # %%
-# Not too many updates, and the version space
-# -------------------------------------------
-# Where a tenth of the labels are wrong, no line is right about all, and the perceptron runs on for ever.
-# Its error on new points jumps about from pass to pass. The average of all the weights on the way is
-# calmer.
-#
-# On the right is the *version space* of a dozen points that can be separated: all weight vectors that are
-# right about them. Each point cuts the plane of weights in two, and the perceptron walks until it is in the
-# white wedge.
+# Not too many updates
+# --------------------
+# Where some labels are wrong and the kernel is rich enough, the perceptron goes on until it is right about
+# the wrong labels, too. We take two crescents, turn a tenth of the labels round, and look after each pass at
+# the error on new points whose labels are right. Beside the last function there is the average of all
+# functions on the way.
 
-X, y = sample(300, 0.05)
-noisy = np.where(rng.random(300) < 0.1, -y, y)
-X_new, y_new = sample(5000, 0.05)
-errors = {"last": [], "averaged": []}
-for prediction, seen in errors.items():
-    model = Perceptron(fit_intercept=False, prediction=prediction)
-    for _ in range(30):
-        seen.append(1 - model.partial_fit(X, noisy, classes=[-1, 1]).score(X_new, y_new))
+X, y = make_moons(300, noise=0.15, random_state=0)
+noisy = np.where(np.random.default_rng(1).random(300) < 0.1, 1 - y, y)
+X_new, y_new = make_moons(2000, noise=0.15, random_state=1)
+fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+for prediction, colour in (("last", "#D55E00"), ("averaged", "#0072B2")):
+    model = KernelPerceptron(Gaussian(0.3), prediction=prediction)
+    errors = [1 - model.partial_fit(X, noisy, classes=[0, 1]).score(X_new, y_new) for _ in range(30)]
+    ax.plot(range(1, 31), errors, ".-", color=colour, label=f"{prediction} function")
+    print(f"{prediction:8s}: after 1 pass {errors[0]:.3f}, after 30 passes {errors[-1]:.3f}")
+ax.set(xlabel="passes over the data", ylabel="error on new points", ylim=(-0.01, None))
+ax.legend(frameon=False)
+
+# %%
+# **What to see.** The last function is now good, now bad: a single update near a wrong label moves it. The
+# average is calm and far better, and best after few passes; then it begins to learn the wrong labels.
+#
+# The version space
+# -----------------
+# Back in the plane, with labels that are right: the weight vectors that are right about all of a dozen
+# points. Each point cuts the plane of weights in two, and what is left is a wedge.
 
 model = None
-while model is None or model.mistakes_ < 6:  # We draw until the way is long enough to be seen.
-    few, labels = sample(12, 0.02)
+while model is None or not 6 <= model.mistakes_ <= 12:  # We draw until the way is neither short nor long.
+    few, labels = sample(12, 0.05)
     if len(set(labels)) == 2:
         model = Perceptron(fit_intercept=False).fit(few, labels)
 path = np.cumsum(np.vstack([np.zeros(2), (labels[:, None] * few)[model.mistake_indices_]]), axis=0)
 reach = 1.25 * np.abs(path).max()
-grid = np.stack(np.meshgrid(*[np.linspace(-reach, reach, 301)] * 2), axis=-1)
+grid = np.stack(np.meshgrid(*[np.linspace(-reach, reach, 401)] * 2), axis=-1)
 wrong = (labels * (grid @ few.T) <= 0).sum(axis=-1)
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained")
-for (name, seen), colour in zip(errors.items(), ("#D55E00", "#0072B2"), strict=True):
-    left.plot(range(1, 31), seen, ".-", color=colour, label=name)
-left.set(xlabel="passes over the data", ylabel="error on new points", ylim=(0, None))
-left.legend(frameon=False)
-shown = right.imshow(wrong, origin="lower", extent=[-reach, reach] * 2, cmap="Greys", vmax=16)
-right.plot(*path.T, "o-", color="#D55E00", markersize=4, label="the perceptron's steps")
-right.plot(*path[-1], "*", color="#D55E00", markersize=13)
-right.set(xlabel="$w_1$", ylabel="$w_2$")
-right.legend(frameon=False, loc="upper right")
-fig.colorbar(shown, ax=right, label="points that w is wrong about")
+fig, ax = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
+shown = ax.imshow(wrong, origin="lower", extent=[-reach, reach] * 2, cmap="Greys", vmax=16)
+ax.contourf(*np.moveaxis(grid, -1, 0), wrong, levels=[-0.5, 0.5], colors=["#56B4E9"])
+ax.plot(*path.T, "o-", color="#D55E00", markersize=4, label="the perceptron's steps")
+ax.plot(*path[-1], "*", color="#D55E00", markeredgecolor="white", markersize=15, label="where it stops")
+ax.set(xlabel="$w_1$", ylabel="$w_2$", title="blue: right about all points")
+ax.legend(loc="lower left")
+fig.colorbar(shown, ax=ax, label="points that w is wrong about")
 
 # %%
-# **What to see.** Left, the last weights are now good, now bad, and the average is nearly always right
-# about points whose labels are. Right, each mistake is a step; the star is in the white wedge, and the
-# perceptron stops there, wherever in the wedge that is. A support vector machine would look for its middle.
+# **What to see.** Each mistake is a step from the origin. The star is in the blue wedge, and the perceptron
+# stops there, wherever in the wedge that is. A support vector machine would look for its middle.

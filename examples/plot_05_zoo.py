@@ -21,7 +21,7 @@ from mercer.plots import FourierDisplay, KernelShapeDisplay
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
 still = {"Gaussian": Gaussian(1.0), "Laplacian": Laplacian(1.0), "B₃-spline": BSpline(degree=3)}
-still["Matérn 3⁄2"] = Matern(nu=1.5)
+still["Matérn 3/2"] = Matern(nu=1.5)
 KernelShapeDisplay.from_kernels(*still.values(), names=list(still), center=1.0, ax=left)
 moving = {"linear": Linear(), "cubic polynomial": Polynomial(3, c=1.0) / 10}
 KernelShapeDisplay.from_kernels(*moving.values(), names=list(moving), center=1.0, limits=(-3, 2), ax=right)
@@ -54,12 +54,12 @@ for ax, (name, kernel) in zip(axes.ravel(), zoo.items(), strict=True):
 # A learner keeps :math:`\lVert f\rVert^2 = (2\pi)^{-1/2}\int|\hat f(\omega)|^2/v(\omega)\,d\omega` small.
 # So :math:`1/v(\omega)` is the price of a wave.
 
-display = FourierDisplay.from_kernels(
-    Gaussian(1.0), Laplacian(1.0), Matern(nu=1.5), shown="cost", names=["Gaussian", "Laplacian", "Matérn 3⁄2"]
-)
+display = FourierDisplay.from_kernels(*still.values(), shown="cost", names=list(still), limits=(0, 12))
 display.ax_.set_ylim(0.8, 1e8)
 
 # %%
 # **What to see.** For the Laplacian the price grows like :math:`\omega^2`, for the Matérn like
 # :math:`\omega^4`, for the Gaussian faster than every power: it all but forbids fast waves. This is what
-# "smooth" means to each of them.
+# "smooth" means to each of them. The spline charges most for :math:`\omega = 2\pi`: waves as long as its
+# steps are no part of any of its functions. The linear and the cubic kernel are no functions of
+# :math:`x - x'` and have no spectrum; they know polynomials alone, and charge for their coefficients.

@@ -31,15 +31,17 @@ axes[0].set(xlabel="x", ylabel="f(x)", title="the function")
 display = FourierDisplay.from_function(f, (-np.pi, np.pi), ax=axes[1])
 axes[1].set_title("amplitude")
 FourierDisplay.from_function(f, (-np.pi, np.pi), shown="phase", ax=axes[2])
+wave = fourier(f, (-np.pi, np.pi))
+dots = axes[2].plot([10, 20], wave.phase([10.0, 20.0]), "o", color="#D55E00")
+axes[2].legend(dots, ["at the two peaks"], loc="upper left")
 axes[2].set_title("phase")
 print(display.describe())
-wave = fourier(f, (-np.pi, np.pi))
 print("phases at 10 and 20:", wave.phase([10.0, 20.0]).round(4), "(a sine is a cosine, π/2 later)")
 
 # %%
 # **What to see.** There are two peaks, at 10 and at 20, with heights in the ratio 0.7 : 1. The small hills
 # beside them are there because the waves are cut off at :math:`\pm\pi`; a longer piece makes narrower
-# peaks.
+# peaks. A phase counts where there is something to begin: at the two peaks, where the dots are.
 #
 # Plancherel, and derivatives
 # ---------------------------
@@ -62,6 +64,30 @@ print(f"∫f²  = {np.trapezoid(bump(t) ** 2, t):.10f}   ∫|f̂|²   = {np.trap
 print(f"∫f'² = {np.trapezoid(slope(t) ** 2, t):.10f}   ∫ω²|f̂|² = {np.trapezoid(power_of_slope, omega):.10f}")
 difference = np.abs(spectrum_of_slope - 1j * omega * spectrum).max()
 print(f"largest difference between the transform of f' and iω f̂: {difference:.1e}")
+
+fig, axes = plt.subplots(1, 3, figsize=(12.5, 3.3), layout="constrained")
+axes[0].plot(t, bump(t), color="#0072B2", label="f")
+axes[0].plot(t, slope(t), color="#D55E00", label="f '")
+axes[0].set(xlabel="x", title="a function and its derivative", xlim=(-4, 4))
+axes[1].plot(omega, np.abs(spectrum), color="#0072B2", label=r"$|\hat f(\omega)|$")
+axes[1].plot(omega, np.abs(omega * spectrum), color="#D55E00", label=r"$|\omega\,\hat f(\omega)|$")
+some = slice(None, None, 50)
+axes[1].plot(
+    omega[some], np.abs(spectrum_of_slope)[some], "o", color="0.2", fillstyle="none", label="transform of f '"
+)
+axes[1].set(xlabel="frequency ω", title="times ω", xlim=(-10, 10))
+axes[2].plot(t, np.cumsum(bump(t) ** 2) * (t[1] - t[0]), color="#0072B2", label="∫f², up to x")
+axes[2].plot(omega, np.cumsum(power) * (omega[1] - omega[0]), color="#009E73", label="∫|f̂|², up to ω")
+axes[2].set(xlabel="x, or ω", title="the same in the end (Plancherel)", xlim=(-7, 7))
+for ax in axes:
+    ax.legend(frameon=False, loc="upper left", fontsize="small")
+    ax.margins(y=0.25)
+axes[1].set_ylim(0, 2)
+
+# %%
+# **What to see.** In the middle the transform of the derivative, computed from :math:`f'` itself, lies on
+# :math:`\omega` times that of f: slow waves have hardly a slope, fast ones a steep one. On the right both
+# sums end at the same height.
 
 # %%
 # Bochner's test

@@ -60,25 +60,35 @@ histograms = np.sqrt(counts / counts.sum(axis=1, keepdims=True))
 print("table of", counts.shape, "of which", f"{100 * np.mean(counts > 0):.1f} % are not zero")
 kernel = Intersection().normalized()
 print(f"centred alignment with the classes: {alignment(kernel, histograms, kinds):.3f}")
-fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.6), layout="constrained", width_ratios=[1, 1.15])
+fig, (left, middle, right) = plt.subplots(
+    1, 3, figsize=(13, 4.2), layout="constrained", width_ratios=[1, 1.2, 1.2]
+)
 shown = [int(np.flatnonzero(kinds == kind)[k]) for kind in sorted(set(kinds))[:4] for k in (0, 1, 2)]
 size = min(min(images[i].shape[:2]) for i in shown)
 rows = [np.concatenate([images[i][:size, :size] for i in shown[r : r + 3]], axis=1) for r in range(0, 12, 3)]
 left.imshow(np.concatenate(rows))
 left.set(title="three images of each of four classes", xticks=[], yticks=[])
-GramDisplay.from_kernel(kernel, histograms, kinds, most=510, ax=right)
-right.set_title("Gram matrix, ordered by class")
+GramDisplay.from_kernel(kernel, histograms, kinds, most=510, ax=middle)
+middle.set_title("Gram matrix, ordered by class")
+K = kernel(histograms)
+classes = [kinds == kind for kind in sorted(set(kinds))]
+means = np.array([[K[np.ix_(a, b)].mean() for b in classes] for a in classes])
+image = right.imshow(means, cmap="cividis")
+right.set(title="its blocks, on average", xticks=[], yticks=[], xlabel="classes", ylabel="classes")
+fig.colorbar(image, ax=right)
+brightest = np.mean(means.argmax(axis=1) == np.arange(len(classes)))
+print(f"the block on the diagonal is the brightest of its row for {100 * brightest:.0f} % of the classes")
 
 # %%
-# **What to see.** Bright blocks along the diagonal are classes whose images have their own colours. Blocks
-# away from it are classes with the same colours, which this kernel cannot tell apart.
+# **What to see.** Photographs of one class differ, so that the matrix in the middle is grainy; the means of
+# its blocks on the right are clear. Bright ones along the diagonal are classes whose images have their own
+# colours. Bright ones away from it are classes with the same colours, which this kernel cannot tell apart.
 #
 # How well it works
 # -----------------
 # The error is that of five parts, each predicted from the other four.
 
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
-K = kernel(histograms)
 predicted = cross_val_predict(SVC(kernel="precomputed", C=10.0), K, kinds, cv=folds)
 error = np.mean(predicted != kinds)
 print(f"error {100 * error:.1f} %, where guessing has {100 - 100 / len(set(kinds)):.0f} %")
@@ -93,4 +103,5 @@ ax.set(xlabel="class", ylabel="error", title="some kinds have colours of their o
 
 # %%
 # **What to see.** Colours alone get most of the images right. What they confuse is what a person would
-# confuse who saw only the paint on the palette.
+# confuse who saw only the paint on the palette. With the seventeen flowers the error is 30.7 %, for several
+# of them are yellow and several white; the lecture's classes were animals, landscapes, airplanes, mountains.

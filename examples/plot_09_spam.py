@@ -10,8 +10,13 @@ makes a bag of each aspect, and weighs the aspects.
 # %%
 # Messages
 # --------
-# We write 120 of our own, half of them spam, so that the lesson runs everywhere. Some spam has harmless
+# If the folder of real data is there (``MERCER_DATA``, or ``shared/data`` beside the project), we take 800 of
+# SpamAssassin's raw messages. Otherwise we write 120 of our own, half of them spam. Some spam has harmless
 # words, and some friends write about money: neither the words nor the sender alone are enough.
+
+import os
+import tarfile
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,15 +62,27 @@ def message(is_spam):
     )
 
 
-labels = np.array(["spam", "ham"] * 60)
-mails = [message(label == "spam") for label in labels]
-print(mails[0])
+beside = [parent / "shared" / "data" for parent in Path.cwd().parents]
+folder = Path(os.environ.get("MERCER_DATA", next(filter(Path.is_dir, beside), ".")))
+archive = folder / "text" / "spamassassin_ml4h.tar.bz2"
+if archive.exists():
+    with tarfile.open(archive) as files:
+        found = {f.name: files.extractfile(f).read() for f in files if f.isfile() and "cmds" not in f.name}
+    names = rng.permutation(sorted(found))[:800]
+    labels = np.where([name.startswith("spam") for name in names], "spam", "ham")
+    mails = [found[name] for name in names]
+else:
+    labels = np.array(["spam", "ham"] * 60)
+    mails = [message(label == "spam").encode() for label in labels]
+first = int(np.flatnonzero(labels == "spam")[0])
+print(mails[first][:700].decode("latin-1"), "…")
 
 # %%
 # What the reader sees in it
 # --------------------------
 
-mail = read(mails[0])
+read_mails = [read(mail) for mail in mails]
+mail = read_mails[first]
 print("words:  ", sorted(mail.words)[:6])
 print("pairs:  ", sorted(mail.pairs)[:4])
 print("links:  ", sorted(mail.links)[:4])
@@ -75,17 +92,26 @@ print("time:   ", sorted(mail.time)[:4])
 # %%
 # Learning, and why it decides as it does
 # ---------------------------------------
+# Half of the messages are learned from. We learn once from all aspects, and once from each alone.
 
-model = MailClassifier().fit(mails[:80], labels[:80])
-print(f"right on {100 * model.score(mails[80:], labels[80:]):.0f} % of {len(mails) - 80} new messages")
-new = mails[80]
-why = model.explain(new)
-print(f"the first new message is {why.label}: f = {why.value:.2f}")
+half = len(mails) // 2
+known, new = read_mails[:half], read_mails[half:]
+model = MailClassifier().fit(known, labels[:half])
+print(f"right on {100 * model.score(new, labels[half:]):.1f} % of {len(new)} new messages")
+errors = {"all of them": 1 - model.score(new, labels[half:])}
+for aspect in model.weights_:
+    one = MailClassifier(aspects=[aspect]).fit(known, labels[:half])
+    errors[aspect] = 1 - one.score(new, labels[half:])
+errors = dict(sorted(errors.items(), key=lambda item: -item[1]))
+
+one = new[int(np.flatnonzero(labels[half:] == "spam")[0])]
+why = model.explain(one)
+print(f"the first new spam is said to be {why.label}: f = {why.value:.2f}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4), layout="constrained")
-weights = dict(sorted(model.weights_.items(), key=lambda item: item[1]))
-left.barh(list(weights), list(weights.values()), color="#0072B2")
-left.set(title="how much each aspect counts", xlabel="weight")
+colours = ["#D55E00" if name == "all of them" else "#0072B2" for name in errors]
+left.barh(list(errors), [100 * error for error in errors.values()], color=colours)
+left.set(title="what is learned from", xlabel="errors on new messages, in %")
 strongest = sorted(why.elements, key=lambda part: -abs(part[2]))[:10][::-1]
 terms = [term for _, _, term in strongest]
 colours = np.where(np.array(terms) > 0, "#D55E00", "#0072B2")
@@ -96,5 +122,6 @@ right.set(
 )
 
 # %%
-# **What to see.** Left, the filter has found by itself which aspects tell most. Right, the decision about
-# one message is a sum, one term for each thing that was found in it; nothing is hidden.
+# **What to see.** Left, every aspect knows something, and all of them together err no more than the best one
+# alone. Right, the decision about one message is a sum, one term for each thing that was found in it;
+# nothing is hidden. The whole corpus, 6,046 messages, is classified with 0.53 % errors (see the benchmarks).

@@ -94,6 +94,8 @@ right.set(xlabel="width σ", title="what one sample tells", ylim=(5e-3, 2))
 right.legend(frameon=False)
 
 # %%
-# **What to see.** Left, the variance falls and the bias grows with the width, and their sum has a valley.
-# Right, the error left out has its valley at about the same place, without knowing the truth; the training
-# error has none.
+# **What to see.** Left, from about 0.07 on the bias grows with the width, and the variance falls: a wide
+# kernel cannot follow the waves, and does not follow the noise. Far to the left both are large, for a kernel
+# that is narrower than the gaps between the points knows nothing there and says zero, which is a bias, too.
+# The sum has a valley. Right, the error left out has its valley at about the same place, without knowing the
+# truth; the training error has none.

@@ -38,11 +38,20 @@ def best_on(points):
 f = KernelRidge(kernel=kernel, lam=lam, fit_intercept=False).fit(X, y).expansion_
 print(f"bumps on the 12 data points: objective {objective(f):.6f}")
 elsewhere = rng.uniform(-4, 4, (200, 1))
-for count in (5, 12, 25, 50, 200):
-    more = objective(best_on(elsewhere[:count])) - objective(f)
-    print(f"{count:3d} bumps elsewhere:         {more:+.1e} against that")
+counts = [1, 2, 5, 12, 25, 50, 100, 200]
+objectives = [objective(best_on(elsewhere[:count])) for count in counts]
+for count, value in zip(counts, objectives, strict=True):
+    print(f"{count:3d} bumps elsewhere:         {value - objective(f):+.1e} against that")
 both = best_on(np.concatenate([X, elsewhere]))
 print(f"both:                        {objective(both) - objective(f):+.1e} against that")
+
+fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+ax.loglog(counts, objectives, "o-", color="#D55E00", label="bumps elsewhere, the best there are")
+ax.axhline(objective(f), color="#0072B2", label="12 bumps, on the data")
+ax.set(xlabel="number of bumps elsewhere", ylabel="objective")
+ax.set_xticks(counts, counts)
+ax.minorticks_off()
+ax.legend(frameon=False)
 
 # %%
 # **What to see.** Bumps in other places come close from above, if there are many, and never get below.

@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import Spectrum, Subsequence, SubsetTree, WeisfeilerLehman
-from mercer.plots import GramDisplay
+from mercer.kernels.trees import as_tree
 
 one, two = "gattacagattaca", "attacgattaccag"
 pieces_of_one, pieces_of_two = ([word[i : i + 3] for i in range(len(word) - 2)] for word in (one, two))
@@ -58,6 +58,46 @@ sentences = {
 K = SubsetTree(decay=0.5).normalized()(list(sentences.values()))
 for name, row in zip(sentences, K, strict=True):
     print(f"{name:14s}", row.round(2))
+
+
+def rules(tree):
+    """All rules of the grammar that a tree uses: a label, and the labels below it."""
+    below = [rules(child) for child in tree.children]
+    own = [(tree.label, *(child.label for child in tree.children))] if tree.children else []
+    return own + [rule for found in below for rule in found]
+
+
+def draw_tree(ax, tree, shared, depth=0.0, begin=0.0):
+    """A tree whose nodes have a colour where their rule is shared; where its root is, and where it ends."""
+    places, end = [], begin
+    for child in tree.children:
+        place, end = draw_tree(ax, child, shared, depth + 1, end)
+        places.append(place)
+    here, end = (np.mean(places), end) if places else (begin, begin + 1)
+    for place in places:
+        ax.plot([here, place], [-depth, -depth - 1], color="0.6", zorder=0)
+    rule = (tree.label, *(child.label for child in tree.children))
+    colour = shared.get(rule, "white") if places else "white"
+    box = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": "0.5" if places else "white"}
+    ink = "black" if colour == "white" else "white"
+    ax.annotate(tree.label, (here, -depth), ha="center", va="center", bbox=box, color=ink)
+    return here, end
+
+
+trees = {name: as_tree(text) for name, text in sentences.items()}
+fig, axes = plt.subplots(1, 3, figsize=(12.5, 3.1), layout="constrained")
+common = set(rules(trees["dog bites man"])) & set(rules(trees["man bites dog"]))
+colours = {rule: f"C{k}" for k, rule in enumerate(sorted(common))}
+for ax, name in zip(axes, ("dog bites man", "man bites dog", "the dog barks"), strict=True):
+    draw_tree(ax, trees[name], colours)
+    ax.set(title=name, xlim=(-0.6, 2.6), ylim=(-4.5, 0.5))
+    ax.axis("off")
+
+# %%
+# **What to see.** A node has a colour where the first two sentences both use its rule: here all of them do,
+# which are the same words in another order. The larger fragments differ: who is the subject. The third
+# sentence has only the rules of S and of *dog* in common with them. ``SubsetTree`` counts all fragments that
+# grow out of coloured nodes.
 
 # %%
 # Graphs: common neighbourhoods
@@ -99,11 +139,16 @@ for ax, title, row in zip(axes, molecules, names, strict=False):
         )
     ax.set(title=title, xlim=(-0.6, len(row) - 0.4), ylim=(-0.8, 1.8))
     ax.axis("off")
-display = GramDisplay.from_kernel(WeisfeilerLehman(1).normalized(), graphs, list(molecules), ax=axes[3])
+K = WeisfeilerLehman(1).normalized()(graphs)
+axes[3].imshow(K, cmap="cividis", vmin=0, vmax=1)
+for (i, j), value in np.ndenumerate(K):
+    axes[3].annotate(
+        f"{value:.2f}", (j, i), ha="center", va="center", color="black" if value > 0.5 else "white"
+    )
+axes[3].set(xticks=range(3), yticks=range(3), xticklabels=molecules, yticklabels=molecules)
 shared = Counter(names[0]) & Counter(names[2])
 print("ethanol and propanol share the neighbourhoods", dict(shared))
-print(WeisfeilerLehman(1).normalized()(graphs).round(2))
 
 # %%
-# **What to see.** Ethanol and (dimethyl) ether have the same atoms, and no neighbourhood in common. All of
-# ethanol's neighbourhoods are in propanol.
+# **What to see.** Ethanol and (dimethyl) ether have the same atoms, and no neighbourhood in common: what the
+# kernel counts for them are the atoms alone. All of ethanol's neighbourhoods are in propanol.

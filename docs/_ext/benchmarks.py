@@ -1,4 +1,4 @@
-"""The directives ``benchmark-charts`` and ``benchmark-tables``: benchmarks/results, when the pages are built.
+"""The directives ``benchmark-charts``, ``-tables``, ``-results``: benchmarks/results, as pages are built.
 
 Every row of the tables named below is drawn, also where a peer is faster or errs less.
 """
@@ -167,12 +167,36 @@ class Charts(SphinxDirective):
         return found
 
 
+class Results(SphinxDirective):
+    """The tables of one file whose titles begin with a word: where a page speaks of them."""
+
+    required_arguments = 2
+
+    def run(self):
+        """Tables, each under what its title says beyond that word."""
+        name, begins = self.arguments
+        self.env.note_dependency(RESULTS / f"{name}.md")
+        found = [table for table in tables(name) if table[0].startswith(begins)]
+        if not found:
+            raise self.error(f"no table of {name}.md begins with {begins}: run python -m benchmarks.{name}")
+        lines = []
+        for title, header, rows in found:
+            more = title.removeprefix(begins).lstrip(", ")
+            lines += [more.capitalize(), "", *map(table_row, [header, ["---"] * len(header), *rows]), ""]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def table_row(cells):
+    """A row of Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
 class Tables(SphinxDirective):
-    """Every file of the results, as it is, one heading lower."""
+    """Every file of the results, as it is, one heading lower; but for what the page on migration shows."""
 
     def run(self):
         """Sections, a file each."""
-        files = sorted(RESULTS.glob("*.md"))
+        files = sorted(path for path in RESULTS.glob("*.md") if path.stem != "migration")
         for path in files:
             self.env.note_dependency(path)
         text = "\n\n".join(re.sub(r"^#", "##", path.read_text("utf-8"), flags=re.MULTILINE) for path in files)
@@ -183,4 +207,5 @@ def setup(app):
     """Make the directives known."""
     app.add_directive("benchmark-charts", Charts)
     app.add_directive("benchmark-tables", Tables)
+    app.add_directive("benchmark-results", Results)
     return {"parallel_read_safe": True}

@@ -90,6 +90,12 @@ def escaped(text):
     return re.sub(r"\b(\w+)_(?!\w)", r"\1\\_", text.replace("|", r"\|"))
 
 
+def on_pages(lines):
+    """What the sources say of long runs has a page of its own."""
+    there = r"``mercer\.estimators\.shared\.iterative``|`estimators\.shared\.iterative`"
+    return [re.sub(there, ":doc:`the learners </learners>`", line) for line in lines]
+
+
 def is_ours(obj):
     """Whether a docstring is one of mercer's; properties and instances are named by what holds them."""
     holder = getattr(obj, "fget", None) or getattr(obj, "__func__", None) or obj
@@ -100,7 +106,7 @@ def is_ours(obj):
 def process(app, what, name, obj, options, lines):
     """Before napoleon reads the sections."""
     if is_ours(obj):
-        lines[:] = whole_entries(literal_formulas(lines))
+        lines[:] = whole_entries(literal_formulas(on_pages(lines)))
 
 
 def process_last(app, what, name, obj, options, lines):

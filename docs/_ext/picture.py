@@ -30,7 +30,9 @@ class Picture(SphinxDirective):
             raise self.error(f"there is no {path.name}: draw it with python docs/_ext/draw.py")
         self.env.note_dependency(path)
         alt = escape(self.options["alt"], quote=True)
-        drawing = f'<div class="picture" role="img" aria-label="{alt}">{path.read_text("utf-8")}</div>'
+        drawing = (
+            f'<div class="picture {path.stem}" role="img" aria-label="{alt}">{path.read_text("utf-8")}</div>'
+        )
         found = nodes.figure("", nodes.raw("", drawing, format="html"))
         if self.content:
             caption = nodes.caption()

@@ -250,6 +250,23 @@ def test_the_perceptron_walks(open_page):
         assert found["visits"]["mistake"][found["step"] - 1]
 
 
+def test_each_room_has_its_example_and_changed_points_go_along(open_page):
+    with open_page() as visit:
+        visit.enter("classify")
+
+        def points_of(room):
+            visit.room = room
+            return visit.asked_after(lambda: visit.page.locator(f"[data-room={room}]").click())["points"]
+
+        example = visit.page.locator("#example")
+        assert len(points_of("perceptron")) == 4 and example.input_value() == "xor"
+        assert len(points_of("features")) == 40 and example.input_value() == "circles"
+        assert len(points_of("perceptron")) == 4 and example.input_value() == "xor"
+        visit.page.locator("#plane svg").focus()
+        visit.asked_after(lambda: visit.page.keyboard.press("a"))
+        assert len(points_of("features")) == 5
+
+
 def test_a_table_is_loaded_and_pictures_and_code_are_saved(open_page, tmp_path):
     with open_page(accept_downloads=True) as visit:
         visit.enter("classify")

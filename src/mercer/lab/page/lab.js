@@ -32,6 +32,7 @@ const at = (id) => document.getElementById(id);
 const sets = { plane: { points: [], box: [-3, 3, -3, 3] }, curve: { points: [], box: [-3, 3, -2, 2] } };
 const kernels = { certify: "max(1 - r, 0)", spectrum: "max(1 - r, 0)", perceptron: "polynomial(2, c=0)" };
 const values = {}; // settings by room
+const drawn = {}; // the example of each room; points that somebody changed go along from room to room
 const state = { room: "classify", kernel: "gaussian(sigma=1)", parameters: {}, chosen: null, answer: null, version: 0 };
 const room = () => ROOMS[state.room];
 const set = () => sets[room().points];
@@ -128,13 +129,14 @@ const plane = new Plane(at("plane"), {
   added(x, y) { place(set().points.length, x, y); state.chosen = set().points.length - 1; changed(); },
   moved(i, x, y) { place(i, x, y); changed(); },
   chose(i) { state.chosen = i; drawPlane(); drawFigures(); },
-  removed(i) { set().points.splice(i, 1); state.chosen = set().points.length ? Math.min(i, set().points.length - 1) : null; changed(); },
-  flipped(i) { if (room().points === "plane") { set().points[i][2] *= -1; changed(); } },
+  removed(i) { set().example = null; set().points.splice(i, 1); state.chosen = set().points.length ? Math.min(i, set().points.length - 1) : null; changed(); },
+  flipped(i) { if (room().points === "plane") { set().example = null; set().points[i][2] *= -1; changed(); } },
 });
 
 function place(i, x, y) {
   const points = set().points, rest = room().points === "curve" ? [] : [points[i]?.[2] ?? +document.querySelector("[name=class]:checked").value];
   if (points.length >= 2000 && i >= points.length) return;
+  set().example = null;
   points[i] = [+x.toPrecision(4), +y.toPrecision(4), ...rest];
 }
 
@@ -295,12 +297,14 @@ async function enter(name) {
   delete at("sliders").dataset.names;
   at("example").replaceChildren(...(room().examples ?? []).map((example) => html("option", {}, example)));
   showSettings();
-  if (room().points && !set().points.length) await drawExample(room().examples[0]);
+  const own = drawn[name] ?? room().examples?.[0];
+  if (own) at("example").value = own;
+  if (room().points && (!set().points.length || (set().example && set().example !== own))) await drawExample(own);
   else { drawPlane(); await refresh(); }
 }
 
-function take(points) {
-  set().points = points;
+function take(points, example = null) {
+  Object.assign(set(), { points, example });
   const span = (k, least) => { const found = points.map((p) => p[k]); return [Math.min(-least, ...found), Math.max(least, ...found)]; };
   const isCurve = room().points === "curve", far = points.some((p) => Math.abs(p[0]) > 3 || Math.abs(p[1]) > (isCurve ? 2 : 3));
   const tight = (k) => { const found = points.map((p) => p[k]), low = Math.min(...found), high = Math.max(...found), room_ = 0.08 * (high - low || 1); return [low - room_, high + room_]; };
@@ -311,7 +315,12 @@ function take(points) {
 
 async function drawExample(name) {
   busy(true);
-  try { take((await ask("example", { name, number: +at("number").value })).points); } catch (error) { refuse(error.message); busy(false); }
+  const asked = state.room;
+  drawn[asked] = name;
+  try {
+    const { points } = await ask("example", { name, number: +at("number").value });
+    if (asked === state.room) take(points, name);
+  } catch (error) { refuse(error.message); busy(false); }
 }
 
 let typing = 0;
