@@ -32,7 +32,7 @@ for line in sys.stdin:
 
 
 class Child:
-    """A process that runs a script: it gives its lines as they come, and has a `returncode` after the last."""
+    """A process that runs a script: its lines are read as they come; it ends with a `returncode`."""
 
     def __init__(self, parent: subprocess.Popen, code: str, *arguments: object) -> None:
         self._parent, self.returncode = parent, None

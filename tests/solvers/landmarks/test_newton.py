@@ -155,7 +155,7 @@ def test_the_stated_gap_is_near_the_true_one(many, features_of, gaussian):
 def test_resumed_equals_uninterrupted(
     request, rows, features_of, gaussian, tmp_path, monkeypatch, n_functions
 ):
-    """From every step that a checkpoint was made at (with many rows, from some), to the last bit, passes and all."""
+    """From every step (of many rows, some) that a checkpoint was made at, to the last bit, passes and all."""
     monkeypatch.setattr("mercer.solvers.control._EVERY", 0.0)
     X, y = request.getfixturevalue(rows)
     risk = (
