@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import settings
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR
@@ -57,6 +58,10 @@ def test_of_a_sample_every_nth_item_always_runs(plugin):
     plugin.mark_full([*items, *others])
     assert [bool(item.marks) for item in items] == [False, True, True] * 2 + [False, True]
     assert not any(item.marks for item in others)
+
+
+def test_random_examples_are_fewer_unless_all_is_asked_for(request):
+    assert settings().max_examples == (100 if request.config.option.full else 40)
 
 
 def clocks_read(source):
