@@ -148,7 +148,6 @@ def test_digits():
 
 
 @pytest.mark.slow
-@pytest.mark.full  # the digits are fewer and learned alike
 @pytest.mark.data
 def test_usps(data_dir):
     """The first 2000 training images; α by what is left out, σ half the median distance."""
