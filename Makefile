@@ -28,9 +28,11 @@ demo: $(VENV)/.warmed-cli ## the whole way, from a table to a report: runs merce
 
 # With a process for each core, threads of BLAS would only be in each other's way. conftest.py compiles what the
 # processes share before they start, and leaves out the tests marked full unless PYTEST_ARGS has --full.
+# Python keeps what it compiles, whatever the environment says: else each process that a test starts would begin with
+# compiling all of mercer, and each of those that share the tests with all of tests/ too.
 EXTRAS ?= test
 test: $(VENV)/.installed-$(EXTRAS) ## tests and doctests (PYTEST_ARGS=--full for all)
-	OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # Each of these has an environment of its own: what it installs cannot hide what another one lacks.
 test-torch: ## the tests that need PyTorch

@@ -15,10 +15,17 @@ from hypothesis import settings
 os.environ.setdefault("MPLBACKEND", "Agg")  # before matplotlib is imported: no test opens a window
 
 # The first call of a kernel compiles it, which no deadline allows for. In CI every run has the same examples.
-settings.register_profile("mercer", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("mercer", deadline=None, derandomize=bool(os.environ.get("CI")), max_examples=40)
+settings.register_profile("full", settings.get_profile("mercer"), max_examples=100)
 settings.load_profile("mercer")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """More examples where all is asked for; before the tests are imported, which take over what they find."""
+    if config.option.full:
+        settings.load_profile("full")
 
 
 @pytest.fixture

@@ -64,6 +64,8 @@ def imported(source):
 def examples(path):
     """The code of the doctests in a page, or in the docstrings of a module."""
     text = path.read_text("utf-8")
+    if ">>>" not in text:
+        return ""
     if path.suffix == ".py":
         nodes = (ast.Module, ast.ClassDef, ast.FunctionDef)
         found = [

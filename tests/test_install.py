@@ -49,7 +49,7 @@ def run(script, **variables):
 
 def test_every_compiled_function_goes_through_our_njit():
     for path in SOURCE.rglob("*.py"):
-        if path == SOURCE / "runtime" / "native.py":
+        if path == SOURCE / "runtime" / "native.py" or "numba" not in path.read_text("utf-8"):
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "numba":
@@ -80,7 +80,7 @@ def test_the_folder_of_numba_is_used_where_it_is_named(tmp_path):
     assert Path(folder).parent == theirs
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["MERCER_CACHE_DIR", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
 def test_without_a_folder_that_can_be_written_code_stays_in_memory(tmp_path, name):
     blocker = tmp_path / "file"

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import settings
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR
@@ -59,9 +60,15 @@ def test_of_a_sample_every_nth_item_always_runs(plugin):
     assert not any(item.marks for item in others)
 
 
+def test_random_examples_are_fewer_unless_all_is_asked_for(request):
+    assert settings().max_examples == (100 if request.config.option.full else 40)
+
+
 def clocks_read(source):
     """The clocks on the wall that a piece of code names."""
     found = set()
+    if not re.search(rf"\btime\b|{'|'.join(CLOCKS)}", source):
+        return found
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):
             is_time = node.attr == "time" and isinstance(node.value, ast.Name) and node.value.id == "time"

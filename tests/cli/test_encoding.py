@@ -23,7 +23,7 @@ def run(encoding, *arguments):
     return subprocess.run(command, env=environment, capture_output=True, timeout=120)
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+@pytest.mark.parametrize("encoding", [pytest.param("cp1252", marks=pytest.mark.full), "ascii"])
 def test_every_command_writes_to_any_stream(encoding):
     done = run(encoding, "certify", "wendland(dim=3)")
     assert done.returncode == 0 and b"R^m" in done.stdout and b"m <= 3" in done.stdout

@@ -3,8 +3,6 @@
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import tracemalloc
 import warnings
 
@@ -311,10 +309,11 @@ model.set_params(checkpoint=sys.argv[1], progress=watch).fit(X, y)
         pytest.param("gradient", 37, 3, marks=pytest.mark.full),
     ],
 )
-def test_a_killed_run_resumes_as_if_nothing_had_happened(tmp_path, solver, after, classes):
+def test_a_killed_run_resumes_as_if_nothing_had_happened(tmp_path, solver, after, classes, fork):
     path = tmp_path / "state.npz"
-    arguments = [sys.executable, "-c", RUN, str(path), solver, str(classes), str(after)]
-    assert subprocess.run(arguments, check=False).returncode == -signal.SIGKILL
+    run = fork(RUN, path, solver, classes, after)
+    said = list(run)
+    assert run.returncode == -signal.SIGKILL, "\n".join(said)
     assert path.exists()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2))

@@ -5,8 +5,6 @@ import math
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import tracemalloc
 import warnings
@@ -654,28 +652,25 @@ for out in sys.argv[3:]:
 @pytest.mark.parametrize(
     "options", [{"budget": 20, "budget_strategy": "project"}, pytest.param({}, marks=pytest.mark.full)]
 )
-def test_a_killed_fit_goes_on(tmp_path, options):
+def test_a_killed_fit_goes_on(tmp_path, options, fork):
     """SIGKILL in the middle, then resume=True: bitwise the coefficients of a fit that nobody disturbed."""
-    script, state = tmp_path / "fit.py", tmp_path / "state"
-    script.write_text(_FIT)
+    state = tmp_path / "state"
 
     def start(*outs):
-        paths = [str(tmp_path / out) for out in outs]
-        return subprocess.Popen(
-            [sys.executable, script, str(state), repr(options), *paths], stdout=subprocess.PIPE, text=True
-        )
+        return fork(_FIT, state, repr(options), *(tmp_path / out for out in outs))
 
     killed = start("killed.npz")
-    for line in killed.stdout:
+    for line in killed:
         if int(line) > 700:  # of 1600 visits
             break
     killed.kill()
-    killed.communicate()
+    list(killed)
     assert killed.returncode == -signal.SIGKILL
     assert state.exists() and not (tmp_path / "killed.npz").exists()
     rest = start("resumed.npz", "whole.npz")
-    first = int(rest.communicate()[0].split()[1])
-    assert rest.returncode == 0
+    said = list(rest)
+    assert rest.returncode == 0, "\n".join(said)
+    first = int(said[1])
     assert first > 600  # it did not begin anew
     with np.load(tmp_path / "resumed.npz") as a, np.load(tmp_path / "whole.npz") as b:
         for name in b.files:

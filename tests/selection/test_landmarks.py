@@ -35,32 +35,32 @@ def rival_of(X, y, points=300):
 @pytest.mark.usefixtures("in_little_time")
 @pytest.mark.parametrize("cuts", [[0.0], [-0.7, 0.7]], ids=["two classes", "three classes"])
 def test_all_points_count(points, cuts):
-    """As good as the exact machine of all points, to 2 %: three standard errors of 1,500 other points."""
+    """As good as the exact machine of all points, to 2 %: three standard errors of 2,000 other points."""
     X, f = points
     names = np.array(["low", "middle", "top"])
-    y, half = names[np.digitize(f, cuts)], N // 2
-    model = AutoKernelClassifier("rbf", max_time=100.0).fit(X[:half], y[:half])
-    again = AutoKernelClassifier("rbf", max_time=100.0).fit(X[:half], y[:half])
+    y, n = names[np.digitize(f, cuts)], N // 3
+    model = AutoKernelClassifier("rbf", max_time=100.0).fit(X[:n], y[:n])
     assert isinstance(model.model_, KernelLogisticRegression) and model.C_ == model.model_.C
-    assert model.report_.plan.points == half and model.report_.converged
-    assert f"{len(model.expansion_)} landmarks, and from all 1,500 points" in str(model.report_)
-    exact = SVC(kernel=model.kernel_, C=1.0).fit(X[:half], y[:half])
-    assert model.score(X[half:], y[half:]) > exact.score(X[half:], y[half:]) - 0.02
-    P = model.model_.predict_proba(X[half:])
-    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[half:]))
-    np.testing.assert_array_equal(model.expansion_.coef, again.expansion_.coef)
+    assert model.report_.plan.points == n and model.report_.converged
+    assert f"{len(model.expansion_)} landmarks, and from all 1,000 points" in str(model.report_)
+    exact = SVC(kernel=model.kernel_, C=1.0).fit(X[:n], y[:n])
+    assert model.score(X[n:], y[n:]) > exact.score(X[n:], y[n:]) - 0.02
+    P = model.model_.predict_proba(X[n:])
+    np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[n:]))
+    if len(cuts) == 1:
+        again = AutoKernelClassifier("rbf", max_time=100.0).fit(X[:n], y[:n])
+        np.testing.assert_array_equal(model.expansion_.coef, again.expansion_.coef)
 
 
 def test_no_neighbouring_penalty_is_better_on_the_points_held_out(points, hand_clock):
     """Fits from scratch, to a tolerance of 1e-6: they may differ from those of a path in few points."""
-    X, f = points
-    y, order = f > 0, np.arange(N)
-    model, _ = on_landmarks(X, y, rival_of(X, y), order, Clock(100.0), 0)
+    X, y = points[0][:2000], points[1][:2000] > 0
+    model, _ = on_landmarks(X, y, rival_of(X, y), np.arange(2000), Clock(100.0), 0)
     assert model is not None and model.report_.gap <= 1e-3 * model.report_.objective
 
     def errors(C):
         cold = KernelLogisticRegression(model.kernel_, C=C, landmarks=model.landmarks, tol=1e-6)
-        return np.count_nonzero(cold.fit(X[:-300], y[:-300]).predict(X[-300:]) != y[-300:])
+        return np.count_nonzero(cold.fit(X[:-200], y[:-200]).predict(X[-200:]) != y[-200:])
 
     own, *others = (errors(factor * model.C) for factor in (1.0, 10**0.5, 10**-0.5))
     assert own <= min(others) + 1
@@ -101,6 +101,6 @@ def test_ctrl_c_ends_the_choice_of_the_penalty(points, monkeypatch):
         return found.set_params(progress=None)
 
     monkeypatch.setattr(KernelLogisticRegression, "fit", interrupted)
-    model = AutoKernelClassifier("rbf", max_time=100.0).fit(X, f > 0)
-    assert fits == [2700, 2700, 3000] and model.report_.stopped == "interrupted"
+    model = AutoKernelClassifier("rbf", max_time=100.0).fit(X[:1000], f[:1000] > 0)
+    assert fits == [900, 900, 1000] and model.report_.stopped == "interrupted"
     assert model.score(X, f > 0) > 0.9

@@ -109,12 +109,12 @@ def test_classes_of_many_rows_are_learned_from_all_of_them_on_landmarks(tmp_path
     monkeypatch.setattr(classifier, "_growth", lambda clock, seconds: 0.0)
     monkeypatch.setattr(classifier, "_FIRST_FIT_POINTS", 300)
     rng = np.random.default_rng(0)
-    a, b, kind = rng.normal(size=2500), rng.normal(size=2500), rng.choice(["red", "green"], 2500)
+    a, b, kind = rng.normal(size=1000), rng.normal(size=1000), rng.choice(["red", "green"], 1000)
     label = np.where(np.sin(2 * a) + b + (kind == "red") > 0.5, "yes", "no")
     frame = pl.DataFrame({"a": a, "b": b, "kind": kind, "label": label})
     training = train(frame, "label", kernel="gaussian", folds=0, max_time=100.0)
     model = training.model
-    assert model.about_["fitted"] == 2500 and training.honest.error < 0.1
+    assert model.about_["fitted"] == 1000 and training.honest.error < 0.1
     assert "on all rows" not in " ".join(training.notes)
     told = model.predict(frame)
     assert np.mean(told == label) > 0.9

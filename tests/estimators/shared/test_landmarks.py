@@ -5,8 +5,6 @@ import os
 import pickle
 import re
 import signal
-import subprocess
-import sys
 import time
 
 import networkx as nx
@@ -455,28 +453,18 @@ for path in paths:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ridge", "logistic", "absolute"])
-def test_killed_and_resumed_equals_uninterrupted(rng, name, tmp_path):
+def test_killed_and_resumed_equals_uninterrupted(rng, name, tmp_path, fork):
     """Killed at any moment: while a step is made, or while its checkpoint is written."""
-    script = tmp_path / "fit.py"
-    script.write_text(SCRIPT, "utf-8")
-
-    def start(wait, *paths):
-        return subprocess.Popen(
-            [sys.executable, str(script), name, str(wait), *map(str, paths)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
     whole, killed = tmp_path / "whole.npz", tmp_path / "killed.npz"
-    run = start(0.05, killed)
-    for _ in range(3):
-        assert run.stdout.readline() == "step\n"
+    run = fork(SCRIPT, name, 0.05, killed)
+    assert list(itertools.islice(run, 3)) == ["step"] * 3
     time.sleep(rng.uniform(0.0, 0.08))
-    run.send_signal(signal.SIGKILL)
-    run.communicate()
+    run.kill()
+    list(run)
     assert run.returncode == -signal.SIGKILL and killed.exists()
-    rest = start(0.0, killed, whole)
-    assert rest.communicate() and rest.returncode == 0
+    rest = fork(SCRIPT, name, 0.0, killed, whole)
+    said = list(rest)
+    assert rest.returncode == 0, "\n".join(said)
     assert np.array_equal(np.load(f"{whole}.coef.npy"), np.load(f"{killed}.coef.npy"))
 
 

@@ -107,7 +107,7 @@ class Problem:
         return on, min(on, out)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(200))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_true_gap_lies_below_the_stated_one(seed):

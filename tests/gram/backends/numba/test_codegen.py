@@ -39,18 +39,23 @@ USE = """
 """
 
 
-def test_a_new_parameter_value_makes_no_new_file(tmp_path):
-    assert run(USE.format(sigma=1.0), tmp_path) == "0.606531"
-    files = sorted(tmp_path.rglob("*"))
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A cache that was made by one process."""
+    folder = tmp_path_factory.mktemp("cache") / "new"
+    assert run(USE.format(sigma=1.0), folder) == "0.606531"
+    return folder
+
+
+def test_a_new_parameter_value_makes_no_new_file(folder):
+    files = sorted(folder.rglob("*"))
     assert any(path.suffix == ".py" for path in files)
-    found = run(USE.format(sigma=2.0) + "    print(K._backend.tile.cache_hits)", tmp_path)
+    found = run(USE.format(sigma=2.0) + "    print(K._backend.tile.cache_hits)", folder)
     assert found.split() == ["0.882497", "1"]  # what Numba compiled for the first process is there
-    assert sorted(tmp_path.rglob("*")) == files
+    assert sorted(folder.rglob("*")) == files
 
 
-def test_files_are_for_the_user_alone(tmp_path):
-    folder = tmp_path / "new"
-    run(USE.format(sigma=1.0), folder)
+def test_files_are_for_the_user_alone(folder):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not list(folder.glob("*.tmp"))
 
