@@ -206,8 +206,10 @@ def test_a_report_is_written_and_said(mercer, sine, tmp_path, monkeypatch):
     assert given["steps"] == ["features", "model"]
     assert given["error"].predictions.shape == (50,)
     assert given["error"].rows.tolist() == list(range(50))
+    assert given["limit"] < 60
     status, out, _ = mercer("report", "sine.mercer", sine, "-o", "again.html")
     assert (status, out) == (0, "again.html\n")
+    assert given["limit"] == np.inf  # it writes all that train had no time for
     assert (tmp_path / "again.html").exists()
 
 

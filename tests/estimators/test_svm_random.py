@@ -2,10 +2,12 @@
 
 import time
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from sklearn import svm as peers
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks._svm_random import dual_value, make
 from benchmarks.svm_random import SLOW, WORSE, measure
@@ -71,6 +73,33 @@ def test_timestamps_are_learned_from(rng):
         model, peer = SVC(kernel="linear").fit(X, y), peers.SVC(kernel="linear", max_iter=10**6).fit(X, y)
     assert model.score(X, y) >= max(0.9, peer.score(X, y) - 0.02)
     assert model.n_iter_[0] < 1e6
+
+
+@pytest.mark.parametrize("seed", [25, 28, 30, 63])
+def test_the_gap_beside_timestamps_is_one_for_true_products(seed):
+    """In rational numbers: the objective of the function that is kept is at most so far above another's."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([1.7e9 + rng.uniform(0, 3e7, size=60), rng.normal(size=(60, 2))])
+    y = np.where(X[:, 1] > 0, 1, -1)
+    with pytest.warns(ConvergenceWarning, match="cannot tell how near the minimum it is"):
+        model = SVC(kernel="linear").fit(X, y)
+    assert model.report_.stopped == "rounding"
+    points, signs = [[Fraction(v) for v in row] for row in X], [int(sign) for sign in y]
+
+    def products(w):
+        return [sum(a * b for a, b in zip(w, x, strict=True)) for x in points]
+
+    def objective(w, values, b):
+        slacks = (max(Fraction(0), 1 - s * (v + b)) for s, v in zip(signs, values, strict=True))
+        return sum(a * a for a in w) / 2 + sum(slacks)
+
+    kept = [Fraction(v) for v in model.coef_[0]]
+    mine = objective(kept, products(kept), Fraction(float(model.intercept_[0])))
+    parts = list(zip(model.dual_coef_[0], model.support_, strict=True))
+    w = [sum(Fraction(c) * points[i][k] for c, i in parts) for k in range(3)]
+    values = products(w)
+    other = min(objective(w, values, s - v) for s, v in zip(signs, values, strict=True))
+    assert mine - other <= model.dual_gap_ <= 0.1 * model.report_.objective
 
 
 def test_exact_values_agree_with_plain_ones():

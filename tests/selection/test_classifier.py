@@ -1,4 +1,4 @@
-"""AutoKernelClassifier under a time limit: many classes."""
+"""AutoKernelClassifier under a time limit: many classes, and none for more than one trial."""
 
 import numpy as np
 import pytest
@@ -18,3 +18,10 @@ def test_many_classes_are_set_against_the_rest_where_time_is_short(cpu_clock):
     )
     assert (short.multi_class, long.multi_class) == ("ovr", "ovo")
     assert np.mean(short.predict(X) == y) > 0.9
+
+
+def test_a_trial_is_counted_once_where_time_was_up(rng):
+    """There was no time for a last choice about the winner: it is among the trials already."""
+    X = rng.normal(size=(60, 2))
+    model = AutoKernelClassifier(Gaussian(sigma="median"), max_time=1e-9).fit(X, X[:, 0] > 0)
+    assert len(model.trials_) == len(set(map(id, model.trials_))) == 1

@@ -202,6 +202,7 @@ def report(
             title=f"{target.name} from {Path(table.name).name}",
             error=error_at_training(model, X, target.y),
             notes=list(map(as_options, fit_notes(model.estimator_))),
+            limit=np.inf,
         )
     print(path)
     return 0

@@ -111,7 +111,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
                 break
             found.append(self._last_choice(score, trial, search))
         last = self._best(found, search)
-        self.trials_, self.C_ = [*search.trials, *found], last.score.penalty
+        chosen_later = [trial for trial in found if trial not in search.trials]
+        self.trials_, self.C_ = [*search.trials, *chosen_later], last.score.penalty
         self.model_ = self._fit_last(X, labels, last, search, clock, journal)
         self.C_ = self.model_.C
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_

@@ -11,6 +11,10 @@ from mercer import (
     BallIndicator,
     Gaussian,
     Kernel,
+    KernelFisherDiscriminant,
+    KernelLogisticRegression,
+    KernelPCA,
+    KernelRidge,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -18,6 +22,7 @@ from mercer import (
     Sigmoid,
     repair,
 )
+from mercer.errors import InputError
 from mercer.kernels.formula.expression import sqrt
 
 MACHINES = [(SVC, {}), (SVR, {}), (NuSVC, {"nu": 0.3}), (NuSVR, {"nu": 0.3}), (OneClassSVM, {"nu": 0.3})]
@@ -152,3 +157,28 @@ def test_a_matrix_of_float32_is_judged_by_its_own_rounding(rng):
         warnings.simplefilter("error")
         model = SVC(kernel="precomputed").fit(K, A[:, 0] > 0)
     assert np.isfinite(model.dual_gap_)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [OneClassSVM, SVR, KernelPCA, KernelFisherDiscriminant, KernelRidge, KernelLogisticRegression],
+)
+def test_other_learners_judge_it_by_its_own_rounding_too(learner, rng):
+    """Matrices of rank 3, whose other eigenvalues are ±10⁻⁶ by rounding; not so the last one's."""
+    model = learner(kernel="precomputed")
+    for _ in range(5):
+        A = rng.normal(size=(50, 3))
+        K, y = (A @ A.T).astype(np.float32), (A[:, 0] > 0).astype(int)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(K, y)
+        assert not hasattr(model, "dual_gap_") or np.isfinite(model.dual_gap_)
+    K[0, 0] -= 1.0 + K[0, 0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(K, y)
+        except InputError as error:
+            assert "is not positive definite" in str(error)
+        else:
+            assert any("is not positive definite" in str(w.message) for w in caught)

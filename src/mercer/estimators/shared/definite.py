@@ -27,7 +27,15 @@ from mercer.kernels.parameters import choice
 from mercer.report import Journal
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = ["INDEFINITE", "DefiniteMixin", "IndefiniteError", "is_known", "lowest_eigenvalue", "refutation"]
+__all__ = [
+    "INDEFINITE",
+    "DefiniteMixin",
+    "IndefiniteError",
+    "hidden",
+    "is_known",
+    "lowest_eigenvalue",
+    "refutation",
+]
 
 #: the declared parameter of learners that can go on without the negative part
 INDEFINITE = choice("refuse", ("refuse", "clip"))
@@ -64,7 +72,7 @@ class DefiniteMixin:
 
     def _meet(self, lowest: float, X: Points, journal: Journal) -> None:
         """The solver saw this eigenvalue of K, and took it as zero where it is negative."""
-        if lowest >= 0 or _is_proved(self.kernel_, X):  # Then rounding made it negative.
+        if _is_proved(self.kernel_, X) or lowest >= -hidden(self.kernel_, X):  # Rounding made it negative.
             return
         if self.indefinite == "refuse":
             raise self._refusal(self.kernel_, lowest)
@@ -115,9 +123,23 @@ def lowest_eigenvalue(kernel: Kernel, X: Points, centred: bool = False) -> float
 
 def _rounding(kernel: Kernel, dtype: Any) -> float:
     """ε of the values of k: that of the matrix they are read from, where it is coarser."""
+    return float(np.finfo(np.float32 if _is_given_in_single(kernel) else dtype).eps)
+
+
+def _is_given_in_single(kernel: Kernel) -> bool:
     given = (getattr(part, "matrix", None) for part in kernel.parts())
-    single = any(getattr(matrix, "dtype", None) == np.float32 for matrix in given)
-    return float(np.finfo(np.float32 if single else dtype).eps)
+    return any(getattr(matrix, "dtype", None) == np.float32 for matrix in given)
+
+
+def hidden(kernel: Kernel, X: Points) -> float:
+    """How far below 0 an eigenvalue of K may be by the rounding of a matrix that was given in float32.
+
+    What K is computed from here is rounded less, as solvers know.
+    """
+    if not _is_given_in_single(kernel):
+        return 0.0
+    size = float(np.abs(Gram(kernel, X, cache=0).diag()).max(initial=0.0))
+    return 4 * data.n_points(X) * _rounding(kernel, np.float64) * size
 
 
 def is_known(kernel: Kernel, X: Points) -> bool:

@@ -2,6 +2,7 @@ r"""From the values of a support vector classifier to labels and probabilities."
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, Literal
@@ -17,10 +18,11 @@ from mercer.data import points as data
 from mercer.data.types import Model, Points
 from mercer.errors import InputError
 from mercer.estimators.shared.classes import KernelClassifierMixin, Problems
-from mercer.estimators.shared.origin import moved
+from mercer.estimators.shared.origin import moved, rounding_of
 from mercer.estimators.shared.support import Setup
 from mercer.estimators.shared.support_report import SupportReportMixin
 from mercer.expansion import Expansion
+from mercer.gram import Gram
 from mercer.report import Journal
 from mercer.solvers.control import Control
 from mercer.solvers.result import Stop
@@ -146,28 +148,37 @@ class SupportVotesMixin(SupportReportMixin, KernelClassifierMixin):
         return slopes
 
     def _keep_best(self, points: Points, machines: list[Machine], problems: Problems, W: Any) -> None:
-        """The b that is best for k(w, ·), and its objective, of machines that rounding has ended.
+        """The b that is best for k(w, ·), its objective and gap, of machines that rounding has ended.
 
         Their values are sums of kernel values that cancel, and may differ from those of the w that is kept.
+        The dual value is Σ yᵢγᵢ - ½‖w‖², of the true w: that differs from the one kept by the roundings of a
+        sum.
         """
+        tau = rounding_of(self.kernel_, points, "float64")
         for p, machine in enumerate(machines):
             if machine.stopped != Stop.ROUNDING:
                 continue
             w = W[[p]].toarray() if sparse.issparse(W) else W[[p]]
-            here = moved(data.take(points, problems.points(p)), self._centre)
+            y, here = problems.signs(p), moved(data.take(points, problems.points(p)), self._centre)
             f = Expansion(self.kernel_, w, np.ones(1))
             constant = f(np.zeros_like(w))[0]
-            values, square = f(here) - constant, float(f(w)[0] - constant)
-            slacks = Slacks(problems.signs(p) - values, machine.lo, machine.hi)
+            values, size = f(here) - constant, float(f(w)[0])
+            slacks = Slacks(y - values, machine.lo, machine.hi)
             b = slacks.best(machine.intercept)
+            square = max(size - constant, 0.0)
             objective = 0.5 * square + slacks.cost(b)
+            sizes = np.sqrt(Gram(self.kernel_, here, cache=0).diag().astype(np.float64))
+            weight = np.abs(machine.coef)
+            off = (len(weight) * 2.0**-53 + tau) * float(weight @ sizes)  # ‖w - what is kept of it‖
+            slack = tau * np.sqrt(size) * (float(np.maximum(machine.hi, -machine.lo) @ sizes) + np.sqrt(size))
+            least = math.fsum(y * machine.coef) - 0.5 * (np.sqrt(square) + off) ** 2
             machines[p] = replace(
                 machine,
                 intercept=b,
                 values=values + b,
                 square=square,
                 objective=objective,
-                gap=max(objective - machine.objective + machine.gap, 0.0),
+                gap=float(objective + slack - least),
             )
 
     def _primal(self) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
-from mercer.estimators.shared.definite import is_known, refutation
+from mercer.estimators.shared.definite import hidden, is_known, refutation
 from mercer.estimators.shared.origin import affine_at, moved
 from mercer.estimators.shared.support import Dual, Setup, SupportMixin
 from mercer.expansion import Expansion
@@ -207,8 +207,9 @@ class SupportReportMixin(SupportMixin):
 
 def _refuted(kernel: Kernel, points: Points, machines: list[Machine], centred: bool) -> float:
     """A negative eigenvalue of K, as some of the points or the machines themselves show it; else 0."""
-    lowest = refutation(kernel, points, centred=centred)
+    lowest, unseen = refutation(kernel, points, centred=centred), hidden(kernel, points)
     for machine in machines:
-        if lowest == 0 and machine.energy < -2 * machine.blur:  # γᵀKγ < 0 beyond rounding
+        least = -2 * machine.blur - unseen * float(np.square(machine.gamma).sum())
+        if lowest == 0 and machine.energy < least:  # γᵀKγ < 0 beyond rounding
             lowest = machine.square / float(np.square(machine.coef).sum())
     return lowest
