@@ -1,5 +1,7 @@
 """A fitted model does not change when the caller's arrays do."""
 
+from copy import deepcopy
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -47,6 +49,8 @@ def overwrite(*arrays):
 
 
 def outputs(model, X):
+    """Of a copy: what a model prepares when it is first used would hide that it kept the caller's array."""
+    model = deepcopy(model)
     methods = ("predict", "decision_function", "predict_proba", "transform")
     return [getattr(model, method)(X) for method in methods if hasattr(model, method)]
 

@@ -161,8 +161,8 @@ class SupportVotesMixin(SupportReportMixin, KernelClassifierMixin):
             w = W[[p]].toarray() if sparse.issparse(W) else W[[p]]
             y, here = problems.signs(p), moved(data.take(points, problems.points(p)), self._centre)
             f = Expansion(self.kernel_, w, np.ones(1))
-            constant = f(np.zeros_like(w))[0]
-            values, size = f(here) - constant, float(f(w)[0])
+            constant, size = map(float, f.values(np.concatenate([np.zeros_like(w), w]), "float64"))
+            values = f.values(here, "float64") - constant
             slacks = Slacks(y - values, machine.lo, machine.hi)
             b = slacks.best(machine.intercept)
             square = max(size - constant, 0.0)
