@@ -1,8 +1,9 @@
 """Fits for some time, with a worker killed every so often: nothing is lost, and no process grows.
 
-Run with ``python -m benchmarks.cluster_soak --minutes 30 --every 60``; it needs ``mercer[dask]``. Every fit
-has to give the bits of the first, made by threads. Memory of the client, which is also the scheduler, and of
-workers is recorded after each.
+Run with ``python -m benchmarks.cluster_soak --minutes 30 --every 60``; it needs ``mercer[dask]``. Fits on
+landmarks and searches of kernels take turns, and each has to give the bits of the first, made by threads. The
+phase in which a worker dies changes from one death to the next. Memory of the client, which is also the
+scheduler, and of workers is recorded after each.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ import os
 import signal
 import threading
 import time
+from itertools import cycle
 
 import numpy as np
 import psutil
 
+from benchmarks._timing import Table, write
 from mercer import Gaussian, KernelRidge, config
+from mercer.selection import AutoKernelRegressor
+
+#: what a worker is busy with when it dies, by the names of tasks
+PHASES = ("mercer-diagonal", "mercer-square", "mercer-pass", "mercer-kernel")
+_PATIENCE = 30.0  # seconds for such a task to come; after these any worker dies
 
 
 def memory(pid: int) -> float:
@@ -39,10 +47,15 @@ def main() -> None:
     X = rng.normal(size=(100_000, 5))
     y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=len(X))
 
-    def fit() -> np.ndarray:
+    def by_landmarks() -> np.ndarray:
         return KernelRidge(kernel=Gaussian(2.0), alpha=0.01, landmarks=300).fit(X, y).expansion_.coef
 
-    expected, deaths, over = fit(), 0, threading.Event()
+    def by_search() -> np.ndarray:
+        return AutoKernelRegressor(["rbf", "laplacian"]).fit(X[:600], y[:600]).expansion_.coef
+
+    works = (by_landmarks, by_search)
+    expected, over = [work() for work in works], threading.Event()
+    deaths = dict.fromkeys((*PHASES, "other"), 0)
     local = {
         "n_workers": options.workers,
         "threads_per_worker": 1,
@@ -52,37 +65,60 @@ def main() -> None:
     with LocalCluster(**local) as cluster, Client(cluster) as client, config(cluster=client):
 
         def kill() -> None:
-            nonlocal deaths
-            while not over.wait(options.every):
+            for phase in cycle(PHASES):
+                if over.wait(options.every):
+                    return
+                end = time.monotonic() + _PATIENCE
+                while not (busy := at_work(phase)) and time.monotonic() < end:
+                    if over.wait(0.005):
+                        return
                 # A nanny whose process dies while it starts gives up: only those that have begun are killed.
                 nannies = list(cluster.workers.values())
                 alive = [nanny for nanny in nannies if nanny.worker_address in cluster.scheduler.workers]
                 if len(alive) > 1:
-                    os.kill(alive[deaths % len(alive)].pid, signal.SIGKILL)
-                    deaths += 1
+                    chosen = next((nanny for nanny in alive if nanny.worker_address in busy), alive[0])
+                    os.kill(chosen.pid, signal.SIGKILL)
+                    deaths[phase if chosen.worker_address in busy else "other"] += 1
+
+        def at_work(phase: str) -> set[str]:
+            return {
+                address
+                for address, worker in list(cluster.scheduler.workers.items())
+                if any(phase in str(task.key) for task in list(worker.processing))
+            }
 
         thread = threading.Thread(target=kill, daemon=True)
         thread.start()
         end, fits, held = time.monotonic() + 60 * options.minutes, 0, []
         while time.monotonic() < end:
-            assert np.array_equal(fit(), expected), f"fit {fits} differs"
+            turn = fits % len(works)
+            assert np.array_equal(works[turn](), expected[turn]), f"fit {fits} differs"
             fits += 1
             workers = [memory(nanny.pid) for nanny in cluster.workers.values() if nanny.pid]
             held.append((memory(os.getpid()), max(workers, default=0.0), len(cluster.scheduler.tasks)))
             if fits % 10 == 1:
                 client_mib, worker_mib, tasks = held[-1]
                 print(
-                    f"{fits} fits, {deaths} deaths: client {client_mib:.0f} MiB, largest worker "
-                    f"{worker_mib:.0f} MiB, {tasks} tasks known to the scheduler",
+                    f"{fits} fits, {sum(deaths.values())} deaths: client {client_mib:.0f} MiB, largest "
+                    f"worker {worker_mib:.0f} MiB, {tasks} tasks known to the scheduler",
                     flush=True,
                 )
         over.set()
         thread.join()
     early, late = held[: max(1, len(held) // 4)], held[-max(1, len(held) // 4) :]
+    title = (
+        f"{options.minutes:g} minutes of fits, a worker of {options.workers} killed every {options.every:g} s"
+    )
+    table = Table(title, "what", "number")
+    table.add("fits on landmarks, and searches, all of the same bits", fits)
+    for phase, count in deaths.items():
+        table.add(f"workers killed in {phase.removeprefix('mercer-')}", count)
     for i, who in enumerate(("client and scheduler", "largest worker")):
-        first, last = (float(np.median([row[i] for row in part])) for part in (early, late))
-        print(f"{who}: {first:.0f} MiB in the first quarter, {last:.0f} in the last (medians)")
-    print(f"{fits} fits, all of the same bits; {deaths} workers killed")
+        for part, name in ((early, "first"), (late, "last")):
+            median = float(np.median([row[i] for row in part]))
+            table.add(f"{who}, MiB, {name} quarter (median)", f"{median:.0f}")
+    table.add("tasks known to the scheduler at the end", held[-1][2])
+    write("cluster_soak", table)
 
 
 if __name__ == "__main__":

@@ -143,6 +143,7 @@ def test_a_gram_has_few_methods():
     public = {name for name in vars(mercer.Gram) if not name.startswith("_")}
     for_users = {"T", "block", "dense", "diag", "is_symmetric", "rows", "sparse"}
     for_solvers = {"combine", "restrict", "write_block", "write_rows"}
+    for_passes = {"takes_whole_rows", "write_range"}
     for_expansions = {"beside", "is_of"}
     for_kernels = {"sums"}  # of sets: `block` is the other verb that they use
-    assert public == for_users | for_solvers | for_expansions | for_kernels
+    assert public == for_users | for_solvers | for_passes | for_expansions | for_kernels

@@ -12,7 +12,7 @@ import pytest
 from dask.distributed import Client, LocalCluster
 
 #: seconds after which a test that hangs is ended
-LIMIT = 120
+LIMIT = 240
 
 
 @pytest.fixture(autouse=True)

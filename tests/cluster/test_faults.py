@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import dask
 import dask.array as da
@@ -16,7 +17,9 @@ from dask.distributed import Client
 
 from mercer import Gaussian, KernelRidge, config
 from mercer.cluster import DaskRows
+from mercer.cluster.client import require_workers
 from mercer.errors import ClusterError
+from mercer.gram.block_tasks import lacks
 from mercer.gram.blocks import RowBlocks
 from mercer.solvers import control
 
@@ -138,6 +141,53 @@ def test_a_block_that_kills_every_worker_is_named(client, three, data, monkeypat
         RowBlocks(Gaussian(1.0), X, X[:50]).pass_over(np.ones((50, 1)), failing(lambda: os._exit(1)))
 
 
+def test_workers_of_two_kinds_are_refused_before_the_fit(client, data):
+    """One of three cannot compile, which the backend that is asked for needs."""
+
+    X, y = data
+    mixed = next(iter(client.nthreads()))
+
+    def forbid():
+        from mercer.runtime import native
+
+        native.compiles_before, native.compiles = native.compiles, lambda: False
+
+    def allow():
+        from mercer.runtime import native
+
+        native.compiles = native.compiles_before
+
+    client.run(forbid, workers=[mixed])
+    try:
+        words = (
+            rf"1 of 3 workers cannot compute with .* backend='numba', such as {mixed} \(backend='numba' comp"
+        )
+        with config(cluster=client, backend="numba"), pytest.raises(ClusterError, match=words):
+            model().fit(X, y)
+    finally:
+        client.run(allow, workers=[mixed])
+    with config(cluster=client, backend="numba"):
+        model().fit(X[:500], y[:500])
+
+
+def test_what_workers_report_of_their_devices():
+    class Reporting:
+        def __init__(self, *answers):
+            self.answers = dict(enumerate(answers))
+
+        def run(self, function, *arguments, **options):
+            assert function is lacks and arguments == ("cuda", None)
+            return self.answers
+
+    with config(device="cuda"):
+        require_workers(Reporting(None, None), lacks)
+        with pytest.raises(
+            ClusterError, match=r"2 of 3 workers cannot .*'cuda' .* such as 1 \(no GPU\): take a"
+        ):
+            require_workers(Reporting(None, "no GPU", "none"), lacks)
+    require_workers(None, lacks)  # Nobody is asked for the settings that everybody has.
+
+
 def test_a_cluster_without_workers_is_given_up(client, three, data):
     X, _ = data
     three.scale(0)
@@ -203,12 +253,15 @@ def test_without_its_scheduler_a_fit_ends_and_goes_on_elsewhere(tmp_path, data, 
         if event["done"] == 3:
             scheduler.kill()
 
+    client = Client(scheduler_file=place, timeout=20, set_as_default=False)
     try:
-        with Client(scheduler_file=place, timeout=20, set_as_default=False) as client, config(cluster=client):
-            with pytest.raises(ClusterError, match=r"connection to the scheduler .* is lost.* resume=True"):
-                model(**options, progress=tell).fit(X, y)
-            client._timeout = 0.1  # Nobody waits for it to come back.
+        words = r"connection to the scheduler .* is lost.* resume=True"
+        with config(cluster=client), pytest.raises(ClusterError, match=words):
+            model(**options, progress=tell).fit(X, y)
     finally:
+        client._timeout = 0.1  # Nobody waits for the scheduler to come back, and it may be too late to part.
+        with suppress(TimeoutError):
+            client.close()
         scheduler.kill(), worker.kill()
     scheduler, worker, place = started(tmp_path, "second")
     events = []

@@ -11,7 +11,7 @@ What may fail, and what is done about it (``dask.config`` has the numbers, under
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from mercer.runtime.config import format_bytes, settings
 
 __all__ = [
     "active_client", "connected", "dask_module", "is_alive", "limit", "lost_scheduler", "quiet_graphs",
-    "require_worker_memory",
+    "require_worker_memory", "require_workers",
 ]  # fmt: skip
 
 _CONNECTING = 10.0  # seconds that a scheduler has to answer in
@@ -77,6 +77,25 @@ def require_worker_memory(client: Any, n_bytes: int, remedy: str) -> None:
                 f"the worker {address} has {format_bytes(has)} for {worker.get('nthreads', 1)} threads, and "
                 f"needs {format_bytes(needed)}: {remedy}"
             )
+
+
+def require_workers(client: Any, lacks: Callable[[str, str | None], str | None]) -> None:
+    """Refuse a cluster in which some worker cannot compute with the device and backend that are configured.
+
+    ``lacks(device, backend)``, on a worker: why it cannot; None where it can.
+    """
+    device, backend = settings().device, settings().backend
+    if device == "cpu" and backend is None:
+        return
+    answers = client.run(lacks, device, backend, on_error="ignore") or {}
+    lacking = {worker: answer for worker, answer in answers.items() if answer is not None}
+    if lacking:
+        worker, reason = next(iter(lacking.items()))
+        raise ClusterError(
+            f"{len(lacking)} of {len(answers)} workers cannot compute with device={device!r} and "
+            f"backend={backend!r}, such as {worker} ({reason}): take a cluster of workers of one kind, or "
+            "config(device='cpu', backend=None)"
+        )
 
 
 @contextmanager

@@ -15,9 +15,11 @@ import numpy as np
 
 from mercer.data import points as data
 from mercer.data.sparse import is_sparse
+from mercer.errors import InputError
 from mercer.gram.backends.base import cut
 from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
+from mercer.kernels.vectors.dotproduct import Linear
 from mercer.runtime.config import settings, within
 from mercer.runtime.threads import run
 
@@ -26,6 +28,7 @@ __all__ = [
     "TreeSum",
     "as_they_are",
     "diagonal",
+    "lacks",
     "pass_over",
     "square",
     "square_tiles",
@@ -100,6 +103,20 @@ def _chunks(X: Any, cuts: Cuts) -> Iterator[Cuts]:
         waiting.append((start, stop))
     if waiting:
         yield waiting
+
+
+def lacks(device: str, backend: str | None) -> str | None:
+    """Why this process cannot compute with a device and a backend; None where it can.
+
+    >>> lacks("cpu", "numpy") is None
+    True
+    """
+    try:
+        with within(device=device, backend=backend):
+            Gram(Linear(), np.ones((1, 1))).dense()
+    except (InputError, ImportError) as error:
+        return str(error)
+    return None
 
 
 # --- tasks -------------------------------------------------------------------------------------------------

@@ -22,12 +22,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mercer.cluster import DaskRows
-from mercer.cluster.client import require_worker_memory
+from mercer.cluster.client import require_worker_memory, require_workers
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.estimators.shared.origin import rounding_of
 from mercer.expansion import Expansion
+from mercer.gram.block_tasks import lacks
 from mercer.gram.blocks import BLOCK_BYTES, RowBlocks, groups_of
 from mercer.gram.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
@@ -322,6 +323,7 @@ class Restricted:
             client = X.client if isinstance(X, DaskRows) else settings().cluster
             remedy = "take fewer landmarks, or larger workers with fewer threads"
             require_worker_memory(client, elsewhere[0], remedy)
+            require_workers(client, lacks)
         self.kernel, self.X = kernel, X
         #: which of the landmarks are used, in the order of ``points``
         self.kept, self.n_landmarks = kept, len(own)
