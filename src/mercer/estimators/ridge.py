@@ -265,6 +265,8 @@ class KernelRidge(
         self._require_definite(Z, self.fit_intercept)
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
         problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        mean = weight @ Y / weight.sum() if self.fit_intercept else np.zeros(Y.shape[1])
+        Y -= mean
         with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
             result = restricted_ridge(
                 problem.features,
@@ -275,6 +277,7 @@ class KernelRidge(
                 max_iter=self.max_iter,
                 control=control,
                 accuracy=problem.accuracy,
+                origin=mean,
             )
         self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {result.gap:.2g}")
         self._keep(problem.points, result.coef, result.intercept, is_vector, None)
