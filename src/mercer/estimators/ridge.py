@@ -257,9 +257,9 @@ class KernelRidge(
     ) -> Self:
         """On landmarks, from all of X: f restricted to them."""
         if len(np.unique(alphas)) > 1 or not alphas[0] > 0:
+            remedy = "fit the targets one by one" if alphas.all() else "take KernelLeastSquares for none"
             raise InputError(
-                f"with landmarks alpha must be one positive number, got {self.alpha!r}: fit the targets one "
-                "by one"
+                f"with landmarks alpha must be one positive number, got {self.alpha!r}: {remedy}"
             )
         Z, alpha = self._landmark_points(X, weight), float(alphas[0])
         self._require_definite(Z, self.fit_intercept)

@@ -260,8 +260,8 @@ def accept(
     """Which of b proposed points are accepted, ``most`` at most, by their block H of K - K̂.
 
     ``offered`` are the bounds that they were drawn by, and ``luck`` are numbers drawn evenly below these.
-    Returns their places in the block, the Cholesky factor of their part of H, and what those that were accepted
-    before a point leave of it, or of an accepted one nothing.
+    Returns their places in the block, the Cholesky factor of their part of H, and what those that were
+    accepted before a point leave of it, or of an accepted one nothing.
     """
     left = np.minimum(offered, np.diagonal(H))
     columns = np.zeros((len(H), min(len(H), most)), order="F")

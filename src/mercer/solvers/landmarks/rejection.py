@@ -10,8 +10,8 @@ Residuals K[S, S] = LLᵀ; for a block B of proposals C = L⁻¹K[S, B], and wha
           Whether a point is lucky is drawn before, and C is made in stages: most points fail already by what
           the first seventh of S leaves, many of the others by what half of it does.
           Nothing is ever computed for all points: those whose bounds are far too high are the ones drawn.
-Cost      j² multiplications for a proposal after j pivots, a few hundredths of that where it fails early. There
-          are tr K / tr(K - K̂) proposals for each pivot, or fewer; a factor takes n·k² in all.
+Cost      j² multiplications for a proposal after j pivots, a few hundredths of that where it fails early.
+          There are tr K / tr(K - K̂) proposals for each pivot, or fewer; a factor takes n·k² in all.
 Memory    k² + n numbers, and a block of proposals.
 Stops     as `pivots` does; InputError where a residual that was looked at shows K to be indefinite.
 """
