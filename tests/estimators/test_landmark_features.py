@@ -1,5 +1,7 @@
 """Landmark features: the kernel they stand for, how landmarks are chosen, and scikit-learn's rules."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from mercer import (
     Gaussian,
     KernelRidge,
     LandmarkFeatures,
+    Landmarks,
     Linear,
     Polynomial,
     Sigmoid,
@@ -185,3 +188,28 @@ def test_what_makes_no_sense_is_refused(X):
             LandmarkFeatures(**options).fit(X)
     with config(memory="1MiB"), pytest.raises(MemoryBudgetError, match="ask for fewer components"):
         LandmarkFeatures(n_components=500).fit(np.zeros((3000, 1)))
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "pivoted"])
+def test_the_plan_has_the_memory_of_all_points(landmarks):
+    X = np.random.default_rng(0).normal(size=(50_000, 2))
+    phi = LandmarkFeatures(Gaussian(sigma=1.0), 20, landmarks=landmarks)
+    phi.fit(X[:100])  # compiled
+    planned = phi.plan(X).memory
+    tracemalloc.start()
+    phi.fit(X)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < planned < 5 * taken
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LandmarkFeatures(Linear(), 3, landmarks="pivoted"),
+        KernelRidge(kernel=Linear(), landmarks=Landmarks(3, "pivoted")),
+    ],
+)
+def test_a_kernel_that_is_nothing_on_all_points_has_no_pivots(learner):
+    with pytest.raises(InputError, match=r"k\(., .\) (=|is) 0 for every"):
+        learner.fit(np.zeros((50, 2)), np.arange(50.0))

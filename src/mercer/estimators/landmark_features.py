@@ -18,6 +18,7 @@ from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed, whole
 from mercer.report import Journal, Plan, note
+from mercer.runtime.config import settings, thread_count
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.rejection import random_pivots, random_pivots_memory
 
@@ -130,8 +131,8 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         plan = self._plan(X, 1)
         plan.require_memory("ask for fewer components")
         Z, index = self._choose(X)
-        phi, kept = LandmarkMap.of(self.kernel_, Z)
-        if not len(kept):
+        phi, kept = LandmarkMap.of(self.kernel_, Z) if len(index) else (None, index)
+        if phi is None or not len(kept):
             raise InputError(
                 f"there are no features: k(z, z) = 0 for every landmark z of {self.kernel_!r}; "
                 "give points that the kernel tells from nothing, or take another kernel"
@@ -186,7 +187,9 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
         is_given = not isinstance(self.landmarks, str)
         M = data.n_points(self.landmarks) if is_given else min(int(self.n_components), n)
         name, flops = "landmark features", 2.0 * n * M * (d + 10 + M) + M**3
-        memory = 3 * 8 * M * M
+        # Matrices of the landmarks; k(x, x) and its copies; features that are made at a time, and values.
+        features, values = min(_FEATURES_AT_ONCE, n * M), thread_count() * min(2**20, n * M)
+        memory = 3 * 8 * M * M + 24 * n + 2 * np.dtype(settings().dtype).itemsize * (features + values)
         if is_given:
             why = ["the landmarks were given"]
         elif self.landmarks == "pivoted":

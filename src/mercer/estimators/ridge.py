@@ -257,14 +257,16 @@ class KernelRidge(
     ) -> Self:
         """On landmarks, from all of X: f restricted to them."""
         if len(np.unique(alphas)) > 1 or not alphas[0] > 0:
+            remedy = "fit the targets one by one" if alphas.all() else "take KernelLeastSquares for none"
             raise InputError(
-                f"with landmarks alpha must be one positive number, got {self.alpha!r}: fit the targets one "
-                "by one"
+                f"with landmarks alpha must be one positive number, got {self.alpha!r}: {remedy}"
             )
         Z, alpha = self._landmark_points(X, weight), float(alphas[0])
         self._require_definite(Z, self.fit_intercept)
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
         problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        mean = weight @ Y / weight.sum() if self.fit_intercept else np.zeros(Y.shape[1])
+        Y -= mean
         with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
             result = restricted_ridge(
                 problem.features,
@@ -275,6 +277,7 @@ class KernelRidge(
                 max_iter=self.max_iter,
                 control=control,
                 accuracy=problem.accuracy,
+                origin=mean,
             )
         self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {result.gap:.2g}")
         self._keep(problem.points, result.coef, result.intercept, is_vector, None)

@@ -216,8 +216,8 @@ def test_what_does_not_go_with_landmarks(data):
     X, y = data
     with pytest.raises(InputError, match="the penalty ‖f‖² alone"):
         absolute(landmarks=5, penalty=np.sqrt).fit(X, y)
-    for alpha in (0.0, [1.0, 2.0]):
-        with pytest.raises(InputError, match="alpha must be one positive number"):
+    for alpha, remedy in ((0.0, "take KernelLeastSquares"), ([1.0, 2.0], "one by one")):
+        with pytest.raises(InputError, match=f"alpha must be one positive number.*{remedy}"):
             ridge(alpha=alpha, landmarks=5).fit(X, np.column_stack([y, y]))
     with pytest.raises(AttributeError, match="loo_residuals_ is not there with landmarks"):
         _ = ridge(landmarks=5).fit(X, y).loo_residuals_

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer import Gaussian, Linear, Polynomial, config
+from mercer import Gaussian, KernelMachineRegressor, KernelRidge, Linear, Polynomial, config
 from mercer.errors import InputError
 from mercer.estimators.shared.landmarks import Restricted
 from mercer.losses import as_loss
@@ -141,7 +141,7 @@ def test_in_float32_too(seed):
         bound = restricted.bound(result, problem.penalty)
     J = problem.objective(restricted.points, result.coef[:, 0], result.intercept[0])
     on, out = problem.witnesses(restricted)
-    e = restricted.accuracy.of_values(result.coef)[0]
+    e = restricted.accuracy.of_values(result.coef, result.intercept)[0]
     unit = e * float(np.abs(result.dual).sum()) + 1e-13 * abs(J)
     for value in (J, result.objective):
         assert value - result.gap <= on + unit
@@ -233,6 +233,42 @@ def test_ridge_on_one_landmark_against_fractions():
     result = restricted_ridge(restricted.features, Y, float(alpha), np.ones(3), **options)
     assert least == pytest.approx(result.objective, rel=1e-14)
     assert result.objective - least <= result.gap <= 1e-12 * least
+
+
+@pytest.mark.parametrize("place", [0, 10**6, 10**9])
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_targets_far_from_zero_against_fractions(count, place):
+    """Their own digits end at 1e-16 of the place: b is rounded there, and the gap has that in it."""
+    rng = np.random.default_rng(count)
+    x, y = rng.integers(-8, 9, count) / 8, place + rng.integers(-99, 100, count) / 64
+    model = KernelRidge(kernel=Linear(), alpha=0.125, landmarks=[[1.0]]).fit(x[:, None], y)
+    beta, b = Fraction(model.expansion_.coef[0]), Fraction(float(model.expansion_.intercept))
+    p, q = [Fraction(value) for value in x], [Fraction(value) for value in y]
+    alpha = Fraction(1, 8)
+    J = sum((v - u * beta - b) ** 2 for u, v in zip(p, q, strict=True)) + alpha * beta**2
+    p, q = [u - sum(p) / count for u in p], [v - sum(q) / count for v in q]
+    inner = sum(u * v for u, v in zip(p, q, strict=True))
+    least = sum(v * v for v in q) - inner**2 / (sum(u * u for u in p) + alpha)
+    for value in (J, Fraction(model.report_.objective)):
+        assert value - least <= Fraction(model.report_.gap) <= Fraction(model.report_.bound)
+    # Σ |sᵢ| ≤ 2 √(n J) times the rounding of b, and that squared.
+    rounding = 1e-15 * max(place, 1)
+    assert (
+        model.report_.gap <= 1e-9 * least + 4 * rounding * np.sqrt(count * float(least)) + (9 * rounding) ** 2
+    )
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
+@pytest.mark.parametrize("place", [0.0, 1 / 3, 1e6])
+def test_a_function_through_every_target_is_no_failure(rng, loss, place):
+    """All that is left is the rounding of b: the gap says so, and nobody is warned."""
+    X, y = rng.normal(size=(50, 2)), np.full(50, place)
+    model = KernelMachineRegressor(Gaussian(1.0), loss=loss, landmarks=5).fit(X, y)
+    assert model.report_.stopped == "converged"
+    assert model.report_.gap <= 50 * 1e-15 * place
+    model = KernelRidge(kernel=Gaussian(1.0), landmarks=5).fit(X, y)
+    assert model.report_.stopped == "converged" and model.predict(X) == pytest.approx(y, rel=1e-15)
 
 
 def test_a_run_that_is_cut_short_says_how_far_it_is():

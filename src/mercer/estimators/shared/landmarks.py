@@ -107,7 +107,13 @@ class Landmarks:
         wanted = min(len(present), _CANDIDATES * number)
         candidates = np.sort(rng.choice(present, wanted, replace=False))
         gram = Gram(kernel, data.take(X, candidates), cache=0)
-        return candidates[random_pivots(gram, number, random_state=rng)]
+        pivots = random_pivots(gram, number, random_state=rng)
+        if not len(pivots):
+            raise InputError(
+                "k(x, x) is 0 for every point to choose from, and f = 0 the only function: pass others, or "
+                "another kernel"
+            )
+        return candidates[pivots]
 
 
 def _is_landmarks(value: object) -> bool:

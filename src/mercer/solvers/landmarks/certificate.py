@@ -9,7 +9,7 @@ Choice    G = F leaves ‖∇J‖²/(2λ), which is far above J - min J where R 
           zero. That leaves ½ ∇Jᵀ(Φₛᵀ∇²R Φₛ + λ)⁻¹∇J, about, where all rows would give J - min J itself. Any v
           will do: what is stated does not rest on how it was found.
 Rounding  values of K are off by at most τ √(k(x, x) k(z, z)), so that the computed F is off by at most
-              e = τ maxₓ √k(x, x) Σⱼ |βⱼ| √k(zⱼ, zⱼ)
+              e = τ maxₓ √k(x, x) Σⱼ |βⱼ| √k(zⱼ, zⱼ) + unit · |b|
           and the computed Φᵀs by at most  ε = ‖T⁻¹‖ τ Σᵢ |sᵢ| √k(xᵢ, xᵢ) √(Σⱼ k(zⱼ, zⱼ)); Φᵀs is the sum of
           Φᵀ∇R(F) and of what the sample adds, and so is |s| in it. For the true J the gap has ε added to the
           norm, and  max [R(F - Δ) - R(F) + ⟨s, Δ⟩] over all |Δᵢ| ≤ e; for the computed one this last term
@@ -53,6 +53,8 @@ class RestrictedMinimum(Minimum):
     dual_square: float
     #: passes over the rows
     passes: int
+    #: whether the gap is above the tolerance, by more than the rounding of b
+    rounded: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,21 @@ class Accuracy:
     #: τ of K(Z, Z), which is computed in float64
     own: float = 0.0
 
-    def of_values(self, beta: np.ndarray) -> np.ndarray:  # (m,)
+    def of_values(self, beta: np.ndarray, b: np.ndarray) -> np.ndarray:  # (M, m), (m,) → (m,)
         """e, for each function."""
         sizes = np.broadcast_to(self.landmarks, len(beta))
-        return self.values * self.largest * (sizes @ np.abs(beta))
+        return self.values * self.largest * (sizes @ np.abs(beta)) + self.of_intercept(b)
+
+    def of_intercept(self, b: np.ndarray) -> np.ndarray:  # (m,)
+        """The part of e that b has; none where no rounding is known of."""
+        return (_EPS if self.values > 0.0 else 0.0) * np.abs(b)
 
     def of_square(self, beta: np.ndarray) -> float:
         """By how much ‖w‖² and βᵀK_MM β may differ, summed over the functions."""
         if self.values == 0.0:
             return 0.0
         sizes = np.broadcast_to(self.landmarks, len(beta))
-        factor = self.own + len(beta) * float(np.finfo(np.float64).eps)
+        factor = self.own + len(beta) * _EPS
         return factor * float(((sizes @ np.abs(beta)) ** 2).sum())
 
     def of_features(self, basis: Basis, s: np.ndarray) -> float:
@@ -121,8 +127,9 @@ class SquaredRisk:
         return float((self.weight * e**2).sum())
 
 
+_EPS = float(np.finfo(np.float64).eps)
 #: The rounding of a sum of terms of one sign, added in pairs, relative to it, at most.
-_SUMMED = 16 * float(np.finfo(np.float64).eps)
+_SUMMED = 16 * _EPS
 
 
 class _Tilted:
@@ -150,8 +157,13 @@ class DualPoint:
     plain: float
     #: and with it
     gap: float
-    #: what the rounding of F does to it
+    #: what the rounding of F does to it, and of that, what the rounding of b does, which no method avoids
     apart: float
+    least: float
+
+    def is_small(self, gap: float, size: float) -> bool:
+        """Whether a gap is a small part of an objective of this size, or the rounding of b makes it."""
+        return gap <= size + 3 * self.least
 
 
 def certify(
@@ -163,15 +175,15 @@ def certify(
     F: np.ndarray,  # (n, m) = Φ̃u
     g: np.ndarray,  # (M + 1, m) = ∇J
     accuracy: Accuracy,
-    sums: tuple[np.ndarray, np.ndarray] | None = None,
+    sums: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
 ) -> DualPoint:
     """The better of two points of the dual, which differ from ∇R(F) on the sample alone.
 
     One is of values shifted by a number; the other is, with ``near`` ≈ (∇²J)⁻¹, that of a step beyond. A pass
     over the sample for each, and one for both. The gap is ∞ where no shift makes the sum zero.
 
-    ``sums``: where F and g were added up from parts, Σ |β| (M, m) and Σ |s| (n, m) of these: each has a
-    rounding of its own.
+    ``sums``: where F and g were added up from parts, Σ |β| (M, m), Σ |b| (m,) and Σ |s| (n, m) of these: each
+    has a rounding of its own.
     """
     features, rows, M = sample.features, sample.rows, sample.features.basis.size
     is_flat = not (isinstance(risk, SquaredRisk) or hasattr(risk, "n_classes"))
@@ -193,10 +205,13 @@ def certify(
     turns = [own.gradient(given(G)).reshape(G.shape) - here for G in points]
     moved = np.hsplit(features.adjoint(np.hstack(turns)), len(points))
 
-    beta, _ = features.split(u)
-    of_beta, of_s = (beta, np.abs(s)) if sums is None else sums
-    e = accuracy.of_values(of_beta)
-    excess = risk.excess(given(F), given(np.broadcast_to(e, F.shape)), given(s)) if e.any() else 0.0
+    beta, intercept = features.split(u)
+    of_beta, of_b, of_s = (beta, intercept, np.abs(s)) if sums is None else sums
+    errors = accuracy.of_values(of_beta, of_b), accuracy.of_intercept(of_b)
+    excess = [
+        risk.excess(given(F), given(np.broadcast_to(e, F.shape)), given(s)) if e.any() else 0.0
+        for e in errors
+    ]
     between = 0.5 * penalty * accuracy.of_square(beta)
     found = []
     for G, b, turn, phi in zip(points, shifts, turns, moved, strict=False):
@@ -213,11 +228,14 @@ def certify(
         scale = abs(float(risk.value(given(np.zeros_like(F)))))
         if features.fit_intercept and not is_best(given(dual), float(abs(b).max()) if is_one else b, scale):
             plain = gap = math.inf
-        apart = 0.0
+        apart, least = (
+            max(more + float((np.abs(turn) * e).sum()), float((np.abs(dual) * e).sum()))
+            for more, e in zip(excess, errors, strict=True)
+        )
         if accuracy.values > 0.0:
-            apart = max(excess + float((np.abs(turn) * e).sum()), float((np.abs(dual) * e).sum())) + between
+            apart += between
             gap += apart + ((length + accuracy.of_features(features.basis, sizes)) ** 2 - length**2) / (
                 2 * penalty
             )
-        found.append(DualPoint(dual, g[:M] - penalty * u[:M] + phi[:M], plain, gap, apart))
+        found.append(DualPoint(dual, g[:M] - penalty * u[:M] + phi[:M], plain, gap, apart, least))
     return min(found, key=lambda one: one.gap)

@@ -100,9 +100,12 @@ def restricted_risk(
         )
         control.step(_saved(state, best, features), gap=best.gap, objective=best.objective)
     assert best is not None
-    if stopped == Stop.CONVERGED and best.gap > max(tol, _CLOSE) * abs(best.objective):
+    if stopped == Stop.CONVERGED and best.gap > max(tol, _CLOSE) * abs(best.objective) + 3 * best.least:
         stopped = Stop.ROUNDING
-    return replace(best.result, stopped=stopped, iterations=state.iterations, passes=features.passes)
+    rounded = best.gap > tol * abs(best.objective) + 3 * best.least
+    return replace(
+        best.result, stopped=stopped, iterations=state.iterations, passes=features.passes, rounded=rounded
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +134,8 @@ class _Certified:
     result: RestrictedMinimum
     #: λ‖w‖²/2
     half_square: float
+    #: what the rounding of b does to the gap
+    least: float
 
     @property
     def gap(self) -> float:
@@ -162,12 +167,14 @@ class _Certified:
         gradient = envelope.gradient(inner.values[:, 0])
         s = dual.feasible(envelope.multipliers(inner.values[:, 0], gradient))
         adjoint = features.adjoint(s[:, None])
-        e = np.broadcast_to(accuracy.of_values(inner.coef), F.shape)
+        e = np.broadcast_to(accuracy.of_values(inner.coef, b), F.shape)
         # P - D = R(F) + R*(s) - ⟨s, Φw⟩ + ‖λw + Φᵀs‖²/(2λ), and rounding as in `certificate`.
         rest = max(risk.value(F) - dual.dual_risk(s) - float(s @ (F - b[0])), 0.0)
         length = float(np.linalg.norm(penalty * w + adjoint[:M]))
         length += accuracy.of_features(features.basis, s[:, None])
         excess, moved = risk.excess(F, e, s), float(np.abs(s) @ e)
+        own = np.broadcast_to(accuracy.of_intercept(b), F.shape)
+        least = max(risk.excess(F, own, s), float(np.abs(s) @ own))
         between = 0.5 * penalty * accuracy.of_square(inner.coef)
         objective = risk.value(F) + half_square
         gap = rest + length**2 / (2 * penalty) + max(excess, moved) + between
@@ -181,7 +188,7 @@ class _Certified:
             objective=objective,
             gap=gap,
         )
-        return cls(features.joined(inner.coef, b), result, half_square)
+        return cls(features.joined(inner.coef, b), result, half_square, least)
 
 
 # --- checkpoints -----------------------------------------------------------------------------------------
@@ -193,6 +200,7 @@ def _saved(state: _State, best: _Certified, features: Features) -> Callable[[], 
         "passes": features.passes,
         "best_u": best.u,
         "best_half_square": best.half_square,
+        "best_least": best.least,
         **{f"result_{name}": value for name, value in vars(best.result).items()},
     }
     return lambda: facts
@@ -203,4 +211,5 @@ def _restore(facts: State, features: Features) -> tuple[_State, _Certified]:
     result = {name: facts[f"result_{name}"] for name in (field.name for field in fields(RestrictedMinimum))}
     found = RestrictedMinimum(**{**result, "stopped": Stop(result["stopped"])})
     state = _State(**{field.name: facts[field.name] for field in fields(_State)})
-    return state, _Certified(facts["best_u"], found, float(facts["best_half_square"]))
+    sizes = float(facts["best_half_square"]), float(facts["best_least"])
+    return state, _Certified(facts["best_u"], found, *sizes)

@@ -141,11 +141,13 @@ class _Run:
             point = self.begin(tol) if start is None else self.at(start)
         if not math.isfinite(point.objective):
             raise InputError("the objective is not finite at the start: scale the data, or the targets")
+        # What rounding leaves where f goes through every target; R at zero says how large they are.
+        nothing = EPS**2 * abs(float(self.risk.value(self.given(np.zeros_like(point.F)))))
         while True:
-            if point.gap <= tol * abs(point.objective) or self.is_stuck:
+            if point.gap <= max(tol * abs(point.objective), nothing) or self.is_stuck:
                 point = self.refreshed(point)
                 is_enough = self.is_stuck or self.is_start
-                if is_enough or self.certificate(point).plain <= tol * abs(point.objective):
+                if is_enough or self.certificate(point).plain <= max(tol * abs(point.objective), nothing):
                     return point, Stop.CONVERGED
             if self.iterations >= max_iter or self.control.stopped:
                 return self.refreshed(point), self.control.stopped or Stop.MAX_ITER
@@ -162,7 +164,8 @@ class _Run:
         """What is known of a point."""
         certificate, lowest = self.certificate(point), getattr(self.risk, "lowest", -math.inf)
         gap = min(certificate.gap, point.objective - lowest + 2 * certificate.apart)
-        if stopped == Stop.CONVERGED and gap > max(tol, _CLOSE) * abs(point.objective):
+        is_small = certificate.is_small(gap, max(tol, _CLOSE) * abs(point.objective))
+        if stopped == Stop.CONVERGED and not is_small:
             stopped = Stop.ROUNDING
         coef, intercept = self.features.split(point.u)
         return RestrictedMinimum(
@@ -176,6 +179,7 @@ class _Run:
             passes=self.features.passes,
             iterations=self.iterations,
             stopped=stopped,
+            rounded=not certificate.is_small(gap, tol * abs(point.objective)),
         )
 
     def given(self, F: np.ndarray) -> np.ndarray:

@@ -41,10 +41,12 @@ def restricted_ridge(
     max_iter: int = 1000,
     control: Control | None = None,
     accuracy: Accuracy | None = None,
+    origin: np.ndarray | float = 0.0,  # (t,)
 ) -> RestrictedMinimum:
     """β and b for every target, under one penalty α > 0.
 
-    ``tol`` is the gap allowed, relative to the objective.
+    ``tol`` is the gap allowed, relative to the objective. ``origin`` is what was taken off the targets, for
+    beside a large mean the digits of what is left would be lost; b has it again.
     """
     W, diagonal, M = weight[:, None], features.penalty(alpha), features.basis.size
     sample = features.sample(weight)
@@ -91,16 +93,18 @@ def restricted_ridge(
     slope_parts *= W
     slope_parts *= 2
     change = np.empty(0)  # It is needed no more.
-    sums = sum(np.abs(features.split(part)[0]) for part in (some, found.solution)), slope_parts
+    parts = [features.split(part) for part in (some, found.solution)]
+    of_b = sum((np.abs(b) for _, b in parts), np.abs(origin))
+    sums = sum(np.abs(beta) for beta, _ in parts), of_b, slope_parts
     given = u, F, -2 * found.residual, accuracy or Accuracy(), sums
     certificate = certify(sample, lambda V: near(V) / 2, risk, 2 * alpha, *given)
     objective = risk.value(F) + alpha * float((u[:M] ** 2).sum())
     gap = min(certificate.gap, objective + 2 * certificate.apart)
-    is_lost = found.stopped == Stop.CONVERGED and gap > max(tol, _CLOSE) * objective
+    is_lost = found.stopped == Stop.CONVERGED and not certificate.is_small(gap, max(tol, _CLOSE) * objective)
     coef, intercept = features.split(u)
     return RestrictedMinimum(
         coef=coef,
-        intercept=intercept,
+        intercept=intercept + origin,
         values=F,
         dual=certificate.s,
         dual_square=float((certificate.adjoint**2).sum()),
