@@ -698,3 +698,9 @@ def test_a_model_outlives_the_files(frame, tmp_path):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(path), expected)
     mercer.save(model, tmp_path / "m.mercer")
     np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").predict(path), expected)
+
+
+@pytest.mark.parametrize("learner", [mercer.KernelRidge(), mercer.SVC(), mercer.KernelPCA()])
+def test_the_name_of_a_column_needs_columns_with_names(learner):
+    with pytest.raises(InputTypeError, match="y is the text 'fare': a column can be named where X is a file"):
+        learner.fit(np.eye(3), "fare")

@@ -38,7 +38,7 @@ def takes_files(method: Method) -> Method:
         X: Any = given.get("X")
         y, weight = given.get("y"), given.get("sample_weight")
         if len(args) > len(names) or not _are_to_be_opened(X, y, weight) or not self._reads_files():
-            _refuse_if_unread(X)
+            _refuse_if_unread(X, y)
             return method(self, *args, **options)
         known = None if begins_anew else getattr(self, "feature_names_in_", None)
         is_spread = any(map(is_collection, (X, y, weight)))
@@ -64,7 +64,12 @@ def _are_to_be_opened(X: Any, y: Any, sample_weight: Any) -> bool:
     return not is_frame(X) or isinstance(y, str) or isinstance(sample_weight, str)
 
 
-def _refuse_if_unread(X: Any) -> None:
+def _refuse_if_unread(X: Any, y: Any) -> None:
+    if isinstance(y, str) and y != "no_validation":  # which scikit-learn means for no targets at all
+        raise InputTypeError(
+            f"y is the text {shown(y)}: a column can be named where X is a file or a data frame, and is "
+            "read as numbers; here pass the targets themselves"
+        )
     if isinstance(X, DataSource) or is_collection(X):
         what = repr(X) if isinstance(X, DataSource) else f"a {type(X).__name__} of Dask"
         raise InputTypeError(

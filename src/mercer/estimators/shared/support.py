@@ -51,6 +51,9 @@ _LONG_WAY = (
 )
 #: Numbers of float64 that the plan counts for each variable of a solver.
 _NUMBERS_PER_VARIABLE = 12
+#: Operations for every second pair of points beside those of ⟨x, x'⟩, about what it is where classes
+#: overlap. Where they hardly do, fewer rows of K are computed than a half of them.
+_WORK_OF_A_PAIR = 120.0
 #: The working set, in variables, that a small budget makes no smaller.
 _SMALLEST_WORKING_SET = 64
 
@@ -268,7 +271,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         if dual.problems > 1:
             name += f" of {dual.problems} problems that share rows"
         kept = f"room for {rows:,} of {n:,} rows of the kernel matrix"
-        flops = (2.0 * width + 40.0) * n * n / 2
+        flops = (2.0 * width + _WORK_OF_A_PAIR) * n * n / 2
         reasons = (why, kept, *([_LONG_WAY] if n >= _MANY_POINTS else []))
         plan = Plan(name, n, memory, flops, reasons, iterative=True, dtype=dtype)
         if rows * row > budget // 2 and rows == least:
