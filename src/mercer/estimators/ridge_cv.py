@@ -3,7 +3,7 @@ r"""Kernel ridge with the penalty, and the kernel, chosen by exact leave-one-out
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -178,9 +178,10 @@ class KernelRidgeCV(
                 f"{left} of {search.scores.shape[0] * len(problem.alphas)} pairs of kernel and penalty left "
                 "out: there K is not positive definite, or K + αI singular to rounding"
             )
-        objective = None if np.isnan(search.objective) else search.objective
+        facts = {name: getattr(search, name) for name in ("objective", "gap", "bound")}
+        known = {name: float(value) for name, value in facts.items() if not np.isnan(value)}
         self.report_: Report = journal.report(
-            plan, stopped, iterations=search.done, objective=objective, time=control.total_seconds
+            plan, stopped, iterations=search.done, time=control.total_seconds, **known
         )
         return self
 
@@ -307,8 +308,11 @@ class _Trial:
     coef: np.ndarray
     intercept: np.ndarray
     errors: np.ndarray  # (n, targets)
-    #: the minimum, summed over the targets; NaN where it is not computed
+    #: the minimum, summed over the targets, how far from it f is, and from that of all functions; NaN where
+    #: it is not computed
     objective: float = np.nan
+    gap: float = np.nan
+    bound: float = np.nan
 
 
 class _Search:
@@ -333,7 +337,7 @@ class _Search:
         self.intercept: np.ndarray = np.zeros(Y.shape[1])
         self.errors: np.ndarray = Y.copy()
         self.scores = np.empty((0, len(alphas), Y.shape[1]))
-        self.objective = np.nan
+        self.objective = self.gap = self.bound = np.nan
 
     def run(self, count: int, trial: Callable[[int], _Trial], control: Control) -> Stop:
         """Try the kernels one by one; it has converged when all were."""
@@ -358,6 +362,7 @@ class _Search:
             self.best, self.kernel = float(found.score.mean()), self.done
             self.chosen, self.coef, self.intercept = found.alpha, found.coef, found.intercept
             self.errors, self.objective = found.errors, found.objective
+            self.gap, self.bound = found.gap, found.bound
         self.scores = np.concatenate([self.scores, found.scores[None]])
         self.done += 1
 
@@ -385,12 +390,20 @@ class _Search:
         )
         score, alpha = scores[best, targets], self.alphas[best]
         coef, intercept = path.solve(alpha)
-        errors = path.left_out(alpha)[1] if score.mean() < self.best else np.empty_like(self.Y)
-        objective = float(path.objective(alpha).sum())
-        return _Trial(scores, score, alpha, problem.spread(coef), intercept, errors, objective)
+        found = _Trial(scores, score, alpha, problem.spread(coef), intercept, np.empty_like(self.Y))
+        if not score.mean() < self.best:
+            return found
+        found = replace(found, errors=path.left_out(alpha)[1], objective=float(path.objective(alpha).sum()))
+        if np.ptp(alpha) > 0:  # These are several problems, and no one gap.
+            return found
+        result = path.certified(float(alpha[0]), problem.accuracy)
+        bound = problem.bound(result, 2 * float(alpha[0]))
+        bound = np.nan if bound is None else bound
+        return replace(found, objective=result.objective, gap=result.gap, bound=bound)
 
     def _state(self) -> dict[str, Any]:
-        names = ("done", "best", "kernel", "chosen", "coef", "intercept", "errors", "scores", "objective")
+        names = ["done", "best", "kernel", "chosen", "coef", "intercept", "errors", "scores"]
+        names += ["objective", "gap", "bound"]
         return {name: getattr(self, name) for name in names}
 
 

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mercer import Gaussian, KernelMachineRegressor, KernelRidge, Linear, Polynomial, config
+from mercer import Gaussian, KernelMachineRegressor, KernelRidge, KernelRidgeCV, Linear, Polynomial, config
 from mercer.errors import InputError
 from mercer.estimators.shared.landmarks import Restricted
 from mercer.losses import as_loss
 from mercer.solvers.landmarks.multipliers import restricted_risk
 from mercer.solvers.landmarks.newton import restricted_newton
+from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.landmarks.ridge import restricted_ridge
 from mercer.solvers.risk.logistic import SoftmaxRisk
 from mercer.solvers.risk.multipliers import regularised_risk
@@ -161,14 +162,36 @@ def test_of_ridge_with_two_targets(seed, dtype):
         restricted = Restricted(problem.kernel, problem.X, problem.Z, problem.fit_intercept)
         Y = np.column_stack([one.y for one in both])
         options = {"accuracy": restricted.accuracy, "tol": 10.0 ** (-1 - seed % 9), "max_iter": seed % 40}
-        result = restricted_ridge(restricted.features, Y, problem.penalty / 2, problem.weight, **options)
-        bound = restricted.bound(result, problem.penalty)
-    found = zip(both, result.coef.T, result.intercept, strict=True)
-    J = sum(one.objective(restricted.points, coef, b) for one, coef, b in found)
+        path = RestrictedPath(restricted.features, Y, problem.weight)
+        results = [
+            restricted_ridge(restricted.features, Y, problem.penalty / 2, problem.weight, **options),
+            path.certified(problem.penalty / 2, restricted.accuracy),
+        ]
+        bounds = [restricted.bound(result, problem.penalty) for result in results]
     on, out = np.sum([one.witnesses(restricted) for one in both], axis=0)
-    for value in (J, result.objective):
-        assert value - result.gap <= on + 1e-13 * abs(J)
-        assert value - bound <= out + 1e-13 * abs(J)
+    for result, bound in zip(results, bounds, strict=True):
+        found = zip(both, result.coef.T, result.intercept, strict=True)
+        J = sum(one.objective(restricted.points, coef, b) for one, coef, b in found)
+        for value in (J, result.objective):
+            assert value - result.gap <= on + 1e-13 * abs(J)
+            assert value - bound <= out + 1e-13 * abs(J)
+
+
+def test_ridge_cv_says_how_far_it_is(rng):
+    """The eigenvalues leave rounding alone of the gap; with all points as landmarks, of the bound too."""
+    X = rng.normal(size=(120, 2))
+    t = np.sin(2 * X[:, 0]) + 5.0
+    given = {"kernel": [Gaussian(1.0), Gaussian(2.0)], "alphas": [0.01, 0.1]}
+    for landmarks, is_all in ((X[:20], False), (X, True)):
+        model = KernelRidgeCV(**given, landmarks=landmarks).fit(X, t)
+        report = model.report_
+        assert 0 <= report.gap <= 1e-9 * report.objective and report.gap <= report.bound
+        assert (report.bound <= 1e-4 * report.objective) == is_all  # dependent points are left out
+        alone = KernelRidge(kernel=model.kernel_, alpha=model.alpha_, landmarks=landmarks).fit(X, t).report_
+        assert report.objective == pytest.approx(alone.objective, abs=report.gap + alone.gap)
+    each = KernelRidgeCV(**given, landmarks=X[:20], alpha_per_target=True)
+    each.fit(X, np.column_stack([t, rng.normal(size=120)]))
+    assert (each.report_.gap is None) == (np.ptp(each.alpha_) > 0)
 
 
 @pytest.mark.sample(9)

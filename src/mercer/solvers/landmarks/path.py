@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, certify
 from mercer.solvers.landmarks.features import Features
-from mercer.solvers.landmarks.inner import LeftOut, Scores
+from mercer.solvers.landmarks.inner import LeftOut, RiskGradient, Scores
 from mercer.solvers.landmarks.spectrum import scatter
+from mercer.solvers.result import Stop
 
 __all__ = ["RestrictedPath"]
 
@@ -77,6 +79,31 @@ class RestrictedPath:
         kept = self.values > (self.zero if rcond is None else rcond * largest)
         inverse = np.divide(1.0, self.values, out=np.zeros_like(self.values), where=kept)
         return *self._functions(inverse[:, None] * self.right), int(kept.sum())
+
+    def certified(self, alpha: float, accuracy: Accuracy) -> RestrictedMinimum:
+        """β and b under one penalty, with what is known of their distance from the minimum: one more pass."""
+        targets = self.Y.shape[1]
+        beta, b = self.solve(np.full(targets, alpha))
+        u, F = self.features.joined(beta, b - self.centre), np.empty_like(self.Y)
+        risk, diagonal = SquaredRisk(self.Y, self.weight), self.features.penalty(2 * alpha)
+        slopes, _ = self.features.apply(u, RiskGradient(risk, is_single=False), each=F.__setitem__)
+        of_b = np.abs(b - self.centre) + np.abs(self.centre)
+        sums = np.abs(beta), of_b, np.abs(risk.gradient(F))
+        sample = self.features.sample(self.weight)
+        point = certify(sample, None, risk, 2 * alpha, u, F, slopes + diagonal * u, accuracy, sums)
+        objective = risk.value(F) + float((diagonal * u**2).sum()) / 2
+        return RestrictedMinimum(
+            coef=beta,
+            intercept=b,
+            values=F,
+            dual=point.s,
+            dual_square=float((point.adjoint**2).sum()),
+            objective=objective,
+            gap=min(point.gap, objective + 2 * point.apart),
+            passes=self.features.passes,
+            iterations=0,
+            stopped=Stop.CONVERGED,
+        )
 
     def objective(self, alphas: np.ndarray) -> np.ndarray:  # (t,) → (t,)
         """The minimum of every target under its own α."""
