@@ -23,6 +23,7 @@ from typing import Any
 
 __all__ = [
     "ClusterError",
+    "IndefiniteError",
     "InputError",
     "InputTypeError",
     "MemoryBudgetError",
@@ -41,6 +42,10 @@ class InputError(ValueError):
 
 class InputTypeError(InputError, TypeError):
     """A value of a type that cannot be used (None, text, a dict where numbers belong)."""
+
+
+class IndefiniteError(InputError):
+    """A kernel that is not positive definite on the points, where that is needed."""
 
 
 class MemoryBudgetError(MemoryError):

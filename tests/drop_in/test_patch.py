@@ -81,6 +81,7 @@ def test_a_name_that_is_unknown_is_refused_before_anything_is_patched():
 
 
 def test_what_somebody_put_there_later_stays(monkeypatch):
+    monkeypatch.setattr(sklearn.svm, "SVC", ORIGINALS["SVC"])  # which is put back at the end
     mercer.patch_scikit_learn("SVC")
     monkeypatch.setattr(sklearn.svm, "SVC", int)
     assert mercer.unpatch_scikit_learn() == ["SVC"] and sklearn.svm.SVC is int

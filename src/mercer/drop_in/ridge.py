@@ -11,8 +11,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from mercer.data.types import Points, Targets, Weights
 from mercer.drop_in.adapter import Adapter, adapted
 from mercer.drop_in.kernels import counterpart, unknown
+from mercer.errors import IndefiniteError
 from mercer.estimators.ridge import KernelRidge as OurKernelRidge
-from mercer.estimators.shared.definite import IndefiniteError
 
 __all__ = ["KernelRidge"]
 

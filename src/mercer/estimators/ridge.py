@@ -423,8 +423,7 @@ class KernelRidge(
         result = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept)
         rest = result.intercept, result.objective, result.errors, result.dual
         if self.kernel_ == Linear():  # v is a point itself: f = k(v, ·)
-            anchors = result.weights.T
-            anchors = sparse.csr_array(anchors) if sparse.issparse(X) else anchors
+            anchors = sparse.csr_array(result.weights.T) if sparse.issparse(X) else result.weights.T
             return _Solution(anchors, np.eye(Y.shape[1]), *rest)
         some = np.unique(np.linspace(0, len(Y) - 1, 200).astype(int))
         expansion = Expansion(self.kernel_, X, result.coef, result.intercept)

@@ -19,7 +19,7 @@ from mercer.certify.closure import Setting, data_width, prove
 from mercer.certify.proof import Step
 from mercer.data import points as data
 from mercer.data.types import Points
-from mercer.errors import InputError
+from mercer.errors import IndefiniteError
 from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
@@ -30,7 +30,6 @@ from mercer.runtime.threads import single_threaded_blas
 __all__ = [
     "INDEFINITE",
     "DefiniteMixin",
-    "IndefiniteError",
     "hidden",
     "is_known",
     "lowest_eigenvalue",
@@ -41,10 +40,6 @@ __all__ = [
 INDEFINITE = choice("refuse", ("refuse", "clip"))
 
 _LOOKED_AT = 200  # points; their eigenvalues take some milliseconds
-
-
-class IndefiniteError(InputError):
-    """A kernel that is not positive definite on the points, where that is needed."""
 
 
 class DefiniteMixin:
