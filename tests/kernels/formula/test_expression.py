@@ -141,7 +141,7 @@ def printed(name, backend, place):
 
 @every_operation
 def test_every_backend_has_a_printer(name):
-    assert set(OPERATIONS[name].printed) == {"numpy", "numba", "torch"}
+    assert set(OPERATIONS[name].printed) == {"numpy", "numba", "torch", "triton"}
 
 
 @every_operation

@@ -186,12 +186,15 @@ class Operation:
     partials: Callable[..., tuple[Expression | None, ...]]
 
 
-def _printed(both: str, numpy: str | None = None, torch: str | None = None) -> dict[str, str]:
-    return {"numba": both, "numpy": numpy or both, "torch": torch or both}
+def _printed(
+    both: str, numpy: str | None = None, torch: str | None = None, triton: str | None = None
+) -> dict[str, str]:
+    return {"numba": both, "numpy": numpy or both, "torch": torch or both, "triton": triton or both}
 
 
-def _call(name: str, torch: str | None = None) -> dict[str, str]:
-    return _printed(f"{name}({{0}})", f"np.{name}({{0}})", f"torch.{torch or name}({{0}})")
+def _call(name: str, triton: str | None = None) -> dict[str, str]:
+    others = f"np.{name}({{0}})", f"torch.{name}({{0}})", f"{triton or f'tl.{name}'}({{0}})"
+    return _printed(f"{name}({{0}})", *others)
 
 
 ONE: Expression
@@ -229,7 +232,12 @@ OPERATIONS: dict[str, Operation] = {
     "large_power": Operation(  # Numba does not vectorise exponents of 64 and more.
         "({})**{}",
         lambda a, n: np.power(a, int(n)),
-        _printed("large_power({0}, {1})", "np.power({0}, int({1}))", "torch.pow({0}, int({1}))"),
+        _printed(
+            "large_power({0}, {1})",
+            "np.power({0}, int({1}))",
+            "torch.pow({0}, int({1}))",
+            "integer_power({0}, {1})",
+        ),
         lambda a, n: (n * _apply("large_power", a, n - 1), None),
     ),
     "power": Operation(
@@ -238,40 +246,54 @@ OPERATIONS: dict[str, Operation] = {
         _printed("power({0}, {1})", "np.power({0}, {1})", "torch.pow({0}, {1})"),
         lambda a, b: (b * _apply("power", a, b - 1), _apply("power", a, b) * log(a)),
     ),
-    "exp": Operation("exp({})", np.exp, _call("exp"), lambda a: (exp(a),)),
+    "exp": Operation("exp({})", np.exp, _call("exp", "exp"), lambda a: (exp(a),)),
     "log": Operation("log({})", np.log, _call("log"), lambda a: (1 / a,)),
     "sqrt": Operation(
         "sqrt({})", np.sqrt, _call("sqrt"), lambda a: (_step(a <= 0, 0.0, 0.5 / sqrt(maximum(a, 1e-300))),)
     ),
-    "tanh": Operation("tanh({})", np.tanh, _call("tanh"), lambda a: (1 - tanh(a) * tanh(a),)),
-    "sin": Operation("sin({})", np.sin, _call("sin"), lambda a: (cos(a),)),
-    "cos": Operation("cos({})", np.cos, _call("cos"), lambda a: (-sin(a),)),
+    "tanh": Operation("tanh({})", np.tanh, _call("tanh", "tanh"), lambda a: (1 - tanh(a) * tanh(a),)),
+    "sin": Operation("sin({})", np.sin, _call("sin", "sine"), lambda a: (cos(a),)),
+    "cos": Operation("cos({})", np.cos, _call("cos", "cosine"), lambda a: (-sin(a),)),
     "arccos": Operation(
-        "arccos({})", np.arccos, _call("arccos"), lambda a: (-1 / sqrt(maximum(1 - a * a, 1e-300)),)
+        "arccos({})", np.arccos, _call("arccos", "arccos"), lambda a: (-1 / sqrt(maximum(1 - a * a, 1e-300)),)
     ),
-    "absolute": Operation("|{}|", np.abs, _call("absolute"), lambda a: (_step(a <= 0, -1.0, 1.0),)),
+    "absolute": Operation("|{}|", np.abs, _call("absolute", "tl.abs"), lambda a: (_step(a <= 0, -1.0, 1.0),)),
     "minimum": Operation(
         "min({}, {})",
         np.minimum,
-        _printed("minimum({0}, {1})", "np.minimum({0}, {1})", "torch.minimum({0}, {1})"),
+        _printed(
+            "minimum({0}, {1})", "np.minimum({0}, {1})", "torch.minimum({0}, {1})", "tl.minimum({0}, {1})"
+        ),
         lambda a, b: (_step(a <= b, 1.0, 0.0), _step(a <= b, 0.0, 1.0)),
     ),
     "maximum": Operation(
         "max({}, {})",
         np.maximum,
-        _printed("maximum({0}, {1})", "np.maximum({0}, {1})", "torch.maximum({0}, {1})"),
+        _printed(
+            "maximum({0}, {1})", "np.maximum({0}, {1})", "torch.maximum({0}, {1})", "tl.maximum({0}, {1})"
+        ),
         lambda a, b: (_step(a <= b, 0.0, 1.0), _step(a <= b, 1.0, 0.0)),
     ),
     "less_equal": Operation(
         "[{} <= {}]",
         lambda a, b: np.where(np.less_equal(a, b), 1.0, 0.0),
-        _printed("less_equal({0}, {1})", "np.where({0} <= {1}, 1.0, 0.0)", "less_equal({0}, {1})"),
+        _printed(
+            "less_equal({0}, {1})",
+            "np.where({0} <= {1}, 1.0, 0.0)",
+            "less_equal({0}, {1})",
+            "tl.where({0} <= {1}, 1.0, 0.0)",
+        ),
         lambda a, b: (Number(0.0), Number(0.0)),
     ),
     "where": Operation(
         "where({}, {}, {})",
         lambda c, a, b: np.where(np.asarray(c) > 0, a, b),
-        _printed("where({0}, {1}, {2})", "np.where({0} > 0, {1}, {2})", "where({0}, {1}, {2})"),
+        _printed(
+            "where({0}, {1}, {2})",
+            "np.where({0} > 0, {1}, {2})",
+            "where({0}, {1}, {2})",
+            "tl.where({0} > 0, {1}, {2})",
+        ),
         lambda c, a, b: (Number(0.0), _step(c, 1.0, 0.0), _step(c, 0.0, 1.0)),
     ),
     "matern_shape": Operation(
