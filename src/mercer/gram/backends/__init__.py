@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mercer.gram.backends.base import Backend
     from mercer.kernels.formula.program import Program
 
-__all__ = ["BACKENDS", "make_backend"]
+__all__ = ["BACKENDS", "backend_of", "make_backend"]
 
 BACKENDS = {
     "numpy": ("mercer.gram.backends.numpy", "NumpyBackend"),
@@ -33,8 +33,7 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
 
     Where nothing may be compiled (``NUMBA_DISABLE_JIT=1``), NumPy takes Numba's place.
     """
-    if name is None and device != "cpu":
-        name = "triton" if device.startswith("cuda") and _is_installed("triton") else "torch"
+    name = backend_of(name, device)
     if name in (None, "numba"):
         compiles = _loaded("mercer.runtime.native").compiles()
         if name == "numba" and not compiles:
@@ -46,6 +45,13 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
     module, attribute = BACKENDS[name]
     backend: Backend[Any] = getattr(_loaded(module), attribute)(program, dtype, device)
     return backend
+
+
+def backend_of(name: str | None, device: str) -> str | None:
+    """The backend that computes on a device; None where Numba does if it may."""
+    if name is None and device != "cpu":
+        return "triton" if device.startswith("cuda") and _is_installed("triton") else "torch"
+    return name
 
 
 @cache

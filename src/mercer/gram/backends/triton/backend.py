@@ -358,13 +358,13 @@ class TritonBackend(TorchBackend):
         widest = max((how.width for how in points if how.how == "product"), default=0)
         if widest:
             if vectors > 1:
-                return Shape(128, 64, 4 if widest <= 64 else 8)
+                return Shape(128, 64, 4 if widest <= 64 else 8, 3)
             is_short = self.product.name == "tf32"
             return (
                 Shape(64, 128, 4, 4) if widest <= 64 else Shape(64, 64, 4) if is_short else Shape(128, 64, 8)
             )
         if vectors > 1:
-            return Shape(64, 64, 2) if self.second.name == "tf32" else Shape(128, 16, 4)
+            return Shape(64, 64, 2, 3) if self.second.name == "tf32" else Shape(128, 16, 4)
         width = sum(how.width for how in points if how.how == "unrolled")
         return Shape(32, 32, 2) if width <= 4 else Shape(32, 32, 4)
 
