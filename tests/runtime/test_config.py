@@ -271,7 +271,7 @@ def test_unknown_settings():
         config(xyz=1)
     assert str(caught.value) == (
         "config has no setting 'xyz', got xyz=1: pass one of memory, dtype, threads, device, backend, "
-        "progress, cluster"
+        "kernel_error, progress, cluster"
     )
 
 

@@ -10,7 +10,7 @@ from mercer.gram.backends import BACKENDS, make_backend
 from mercer.kernels.formula.expression import cos, exp
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
-from mercer.kernels.formula.triton_source import Points, exponent_of
+from mercer.kernels.formula.triton_source import Reading, exponent_of
 from mercer.testing import check_kernel, example_kernels, example_points
 
 torch = pytest.importorskip("torch")
@@ -137,7 +137,7 @@ def test_blocks_of_given_products(rng, monkeypatch):
 def test_new_parameters_print_nothing_new():
     one, other = (print_source(Program(Gaussian(sigma=s)), "triton") for s in (1.0, 2.0))
     assert one == other
-    assert "tl.dot" in print_source(Program(Gaussian(1.0)), "triton", points=[Points("product", 48)])
+    assert "tl.dot" in print_source(Program(Gaussian(1.0)), "triton", points=[Reading("product", 48)])
 
 
 def test_the_constant_of_exponents():
@@ -149,7 +149,7 @@ def test_the_constant_of_exponents():
 
 
 def test_chunks_are_powers_of_two():
-    assert Points("product", 112).chunks == [(0, 64), (64, 32), (96, 16)]
+    assert Reading("product", 112).chunks == [(0, 64), (64, 32), (96, 16)]
 
 
 def test_a_device_without_triton_is_refused(monkeypatch):

@@ -3,7 +3,7 @@
 A block of the grid has BM rows, goes over tiles of BN columns, and does with the values K of a tile what P
 says: stores them (0), multiplies them into one vector and adds (1), or into P vectors (16 and more).
 
-How the tile gets its planes is decided view by view (`Points`): from differences, coordinate by coordinate,
+How the tile gets its planes is decided view by view (`Reading`): from differences, coordinate by coordinate,
 or from products of centred points, ‖x‖² + ‖y‖² - 2⟨x, y⟩. Where that has cancelled too much, the tile is
 flagged and left out; the same program, printed with differences alone and ``again``, adds the flagged tiles.
 """
@@ -19,10 +19,10 @@ from mercer.kernels.formula.expression import Apply, Expression, Symbol
 from mercer.kernels.formula.lines import indented, marked, names_of
 from mercer.kernels.formula.program import Program
 
-__all__ = ["Points", "exponent_of", "triton_frame"]
+__all__ = ["Reading", "exponent_of", "triton_frame"]
 
 
-class Points(NamedTuple):
+class Reading(NamedTuple):
     """How a kernel reads the points of a view.
 
     "loop" and "unrolled" read coordinates one by one, "product" rows for ``tl.dot``, and "given"
@@ -120,12 +120,12 @@ class _Parts:
 def triton_frame(
     program: Program,
     real: str = "float32",
-    points: Sequence[Points] | None = None,
+    points: Sequence[Reading] | None = None,
     repair: float = 2.0**-7,
     again: bool = False,
 ) -> str:
     """One kernel ``tile``, for views that are read as ``points`` say: by default all in loops."""
-    points = points or [Points()] * len(program.views)
+    points = points or [Reading()] * len(program.views)
     parts = _Parts()
     parts.before += [f"c{k} = tl.load(constants + {k})" for k in range(len(program.constants))]
     used = sorted(names_of(program.body).values())
@@ -217,12 +217,12 @@ def _of_two(node: Apply, write: Callable[[Expression], str], scaled: set[str]) -
     return f"tl.exp2({write(t)} * ({c.name} * 1.4426950408889634))"
 
 
-def _is_scaled(program: Program, p: int, points: Sequence[Points]) -> bool:
+def _is_scaled(program: Program, p: int, points: Sequence[Reading]) -> bool:
     plane = program.planes[p]
     return plane.kind == "sqdist" and points[program.views.index(plane.view)].exponent is not None
 
 
-def _add_view(parts: _Parts, program: Program, v: int, how: Points, real: str, repair: float) -> None:
+def _add_view(parts: _Parts, program: Program, v: int, how: Reading, real: str, repair: float) -> None:
     """The planes of a view, from coordinates or from products."""
     kinds = {p: plane.kind for p, plane in enumerate(program.planes) if plane.view == program.views[v]}
     multiplied = {p: kind for p, kind in kinds.items() if how.by_products and kind in ("dot", "sqdist")}
@@ -238,7 +238,7 @@ def _add_view(parts: _Parts, program: Program, v: int, how: Points, real: str, r
 
 
 def _add_products(
-    parts: _Parts, program: Program, v: int, how: Points, kinds: dict[int, str], repair: float
+    parts: _Parts, program: Program, v: int, how: Reading, kinds: dict[int, str], repair: float
 ) -> None:
     if how.how == "given":
         parts.pointers += [f"g{v}", f"g{v}_step"]
@@ -288,7 +288,7 @@ def _add_products(
             parts.inside.append(f"q{p} = {kept}")
 
 
-def _add_unrolled(parts: _Parts, program: Program, v: int, how: Points, planes: list[int]) -> None:
+def _add_unrolled(parts: _Parts, program: Program, v: int, how: Reading, planes: list[int]) -> None:
     letters = ("x", "u") if how.has_low else ("x",)  # high parts, low parts
     for half, letter in enumerate(letters):
         other = {"x": "y", "u": "w"}[letter]
@@ -304,7 +304,7 @@ def _add_unrolled(parts: _Parts, program: Program, v: int, how: Points, planes: 
             parts.inside += _coordinate(program, p, [f"{letter}{v}_{k}" for letter in "xyuw"], how, k)
 
 
-def _add_loop(parts: _Parts, program: Program, v: int, how: Points, planes: list[int], real: str) -> None:
+def _add_loop(parts: _Parts, program: Program, v: int, how: Reading, planes: list[int], real: str) -> None:
     parts.widths.append(f"d{v}_width")
     for p in planes:
         start = "tl.full" if program.planes[p].kind == "product" else "tl.zeros"
@@ -324,7 +324,7 @@ def _add_loop(parts: _Parts, program: Program, v: int, how: Points, planes: list
     parts.inside += [f"for k in range(d{v}_width):", *indented(lines)]
 
 
-def _coordinate(program: Program, p: int, names: list[str], how: Points, k: int | None = None) -> list[str]:
+def _coordinate(program: Program, p: int, names: list[str], how: Reading, k: int | None = None) -> list[str]:
     """One coordinate into plane p; k = 0 is the first one of several that are unrolled."""
     x, y, x_low, y_low = names
     kind, mark = program.planes[p].kind, f"{p}_{'k' if k is None else k}"

@@ -23,12 +23,19 @@ from mercer.errors import InputError
 from mercer.gram.backends.base import REPAIR, Tile, cut
 from mercer.gram.backends.torch import PreparedTensors, TorchBackend, torch
 from mercer.gram.backends.triton import elementary
-from mercer.gram.backends.triton.precision import DEFAULT_ERROR, FLOAT32, PRODUCTS, Product, cheapest, rounded
+from mercer.gram.backends.triton.precision import (
+    DEFAULT_ERROR,
+    FLOAT32,
+    PRODUCTS,
+    Arithmetic,
+    cheapest,
+    rounded,
+)
 from mercer.gram.sides import Side, Sides
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
-from mercer.kernels.formula.triton_source import Points, exponent_of
+from mercer.kernels.formula.triton_source import Reading, exponent_of
 from mercer.runtime import generated
 from mercer.runtime.config import settings
 
@@ -138,7 +145,7 @@ class TritonBackend(TorchBackend):
                 "or let mercer choose (backend=None), which takes what the device can run"
             )
         #: how products of float32 points are computed, and the relative error of K that comes from it
-        self.product: Product = FLOAT32
+        self.product: Arithmetic = FLOAT32
         self.error = 0.0
         self._allowed = settings().kernel_error or DEFAULT_ERROR
         values = program.values if program.values.size else np.zeros(1)
@@ -182,19 +189,19 @@ class TritonBackend(TorchBackend):
         is_rounded = side.views[v].matrix.dtype == np.float64 and self.real == torch.float32
         return is_rounded and "sqdist" in self.program.kinds[v]
 
-    def points(self, side: Side) -> tuple[Points, ...]:
+    def points(self, side: Side) -> tuple[Reading, ...]:
         """How the views of a side are read."""
         return tuple(self._points(side, v) for v in range(len(side.views)))
 
-    def _points(self, side: Side, v: int) -> Points:
+    def _points(self, side: Side, v: int) -> Reading:
         width, has_low = side.views[v].width, self.has_low(side, v)
         if width <= _FEW_COLUMNS:
-            return Points("unrolled", width, has_low)
+            return Reading("unrolled", width, has_low)
         if not self.program.kinds[v] & {"dot", "sqdist"}:
-            return Points("loop", 0, has_low)
+            return Reading("loop", 0, has_low)
         padded = -(-width // _PADDING) * _PADDING
         is_narrow = padded <= _MANY_COLUMNS and self.real == torch.float32
-        return Points("product" if is_narrow else "given", padded, has_low, self._exponents[v])
+        return Reading("product" if is_narrow else "given", padded, has_low, self._exponents[v])
 
     # --- work ----------------------------------------------------------------------------------------
 
@@ -265,7 +272,7 @@ class TritonBackend(TorchBackend):
     # --- kernels -------------------------------------------------------------------------------------
 
     @property
-    def second(self) -> Product:
+    def second(self) -> Arithmetic:
         """How values are multiplied into several vectors, by tensor cores that cut bits off."""
         return next((product for product in PRODUCTS if 2 * product.unit <= self._allowed), FLOAT32)
 
@@ -302,7 +309,7 @@ class TritonBackend(TorchBackend):
                 arguments[f"g{v}_step"] = arguments[f"g{v}"].stride(0)
         self._run(self._kernel(points), (blocks, parts), arguments, x, y)
         if checks and bool(flags.any()):
-            exact = tuple(Points("loop", 0, how.has_low) if how.by_products else how for how in points)
+            exact = tuple(Reading("loop", 0, how.has_low) if how.by_products else how for how in points)
             self._run(self._kernel(exact, again=True), (blocks, parts), arguments, x, y)
 
     def _run(
@@ -322,7 +329,7 @@ class TritonBackend(TorchBackend):
         size = x.views[v].norms.max() + y.views[v].norms.max()
         return bool(-self.program.values[constant] * size * 4 * PRODUCTS[0].unit < _TAME)
 
-    def _kernel(self, points: tuple[Points, ...], again: bool = False) -> Any:
+    def _kernel(self, points: tuple[Reading, ...], again: bool = False) -> Any:
         key = (self.program.layout, self.dtype, points, again)
         if key not in _kernels:
             text = print_source(
@@ -349,7 +356,7 @@ class TritonBackend(TorchBackend):
         finally:
             cuda.allow_tf32 = before
 
-    def _shape(self, points: tuple[Points, ...], vectors: int) -> Shape:
+    def _shape(self, points: tuple[Reading, ...], vectors: int) -> Shape:
         """Tiles that suit what is read: fixed, so that sums are the same on every device."""
         if self.real == torch.float64:
             return Shape(32, 64, 4)
@@ -378,7 +385,7 @@ def _after(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
     return whole[0] + part[0], whole[0] + part[1]
 
 
-def _word(product: Product) -> str:
+def _word(product: Arithmetic) -> str:
     """The product as ``tl.dot`` calls it."""
     return "ieee" if product is FLOAT32 else product.name
 
@@ -397,14 +404,14 @@ class _Error:
         self.pairs = [(y, y)] if x is y else [(y, y), (x, y)]
         self.exact = [self._values(*pair, None) for pair in self.pairs]
 
-    def __call__(self, product: Product) -> float:
+    def __call__(self, product: Arithmetic) -> float:
         errors = []
         for pair, exact in zip(self.pairs, self.exact, strict=True):
             gap, size = float((self._values(*pair, product) - exact).norm()), float(exact.norm())
             errors.append(gap / size if size > 0 else 0.0 if gap == 0 else inf)
         return max(error if isfinite(error) else inf for error in errors)
 
-    def _values(self, x: PreparedTensors, y: PreparedTensors, product: Product | None) -> Any:
+    def _values(self, x: PreparedTensors, y: PreparedTensors, product: Arithmetic | None) -> Any:
         backend = self.backend
         how = backend.points(x.side)
         planes = []

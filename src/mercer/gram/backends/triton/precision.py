@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["DEFAULT_ERROR", "FLOAT32", "PRODUCTS", "Product", "cheapest", "rounded"]
+__all__ = ["DEFAULT_ERROR", "FLOAT32", "PRODUCTS", "Arithmetic", "cheapest", "rounded"]
 
 
-class Product(NamedTuple):
+class Arithmetic(NamedTuple):
     """A way to multiply float32 points: its name, and how many bits of them it keeps."""
 
     name: str
@@ -30,13 +30,13 @@ class Product(NamedTuple):
 
 
 #: from the fastest to the most exact
-PRODUCTS = (Product("tf32", 11), Product("tf32x3", 22), Product("float32", 24))
+PRODUCTS = (Arithmetic("tf32", 11), Arithmetic("tf32x3", 22), Arithmetic("float32", 24))
 FLOAT32 = PRODUCTS[-1]
 #: what is allowed where nothing is said
 DEFAULT_ERROR = 1e-6
 
 
-def cheapest(error: Callable[[Product], float], allowed: float) -> tuple[Product, float]:
+def cheapest(error: Callable[[Arithmetic], float], allowed: float) -> tuple[Arithmetic, float]:
     """The first product whose error is allowed, float32 else, and its error."""
     for product in PRODUCTS[:-1]:
         found = error(product)
