@@ -68,9 +68,12 @@ def test_battery_in_single_precision(kernel, backend):
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.SlowPathWarning")
 @every_kernel
-@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "numpy"])
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name not in ("numpy", "triton")])
 def test_many_tiles_agree_with_the_oracle(kernel, backend, rng):
-    """More points than the rows and columns of a tile, so that the seams are crossed."""
+    """More points than the rows and columns of a tile, so that the seams are crossed.
+
+    Triton's have less, and tests of their own: they run as Python here.
+    """
     load(backend)
     points = example_points(kernel, 530, rng)
     X, Y = points[:270], points[20:]

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, isfinite
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ from mercer.runtime.config import settings
 
 __all__ = ["TritonBackend"]
 
-#: columns of a view up to which coordinates are read one by one: a product would only be padded
+#: columns of a view up to which coordinates are read one by one: beyond, products on tensor cores are faster
 _FEW_COLUMNS = 8
 #: columns of a view up to which tiles of its points fit beside each other for ``tl.dot``
 _MANY_COLUMNS = 128
@@ -349,12 +350,13 @@ class TritonBackend(TorchBackend):
     def _multiplying(self) -> Iterator[None]:
         """Torch's products of float32 on tensor cores where points were rounded for them."""
         cuda = torch.backends.cuda.matmul
-        before = cuda.allow_tf32
-        cuda.allow_tf32 = self.product is not FLOAT32
-        try:
-            yield
-        finally:
-            cuda.allow_tf32 = before
+        with _switch:
+            before = cuda.allow_tf32
+            cuda.allow_tf32 = self.product is not FLOAT32
+            try:
+                yield
+            finally:
+                cuda.allow_tf32 = before
 
     def _shape(self, points: tuple[Reading, ...], vectors: int) -> Shape:
         """Tiles that suit what is read: fixed, so that sums are the same on every device."""
@@ -378,6 +380,8 @@ class TritonBackend(TorchBackend):
 
 #: printed kernels by what they depend on; their code is in files, and compiled code in Triton's cache
 _kernels: dict[Any, Any] = {}
+#: held while Torch's switch for tensor cores is not as it was: there is one for the process
+_switch = Lock()
 
 
 def _after(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
