@@ -35,8 +35,8 @@ test: $(VENV)/.installed-$(EXTRAS) ## tests and doctests (PYTEST_ARGS=--full for
 	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # Each of these has an environment of its own: what it installs cannot hide what another one lacks.
-test-torch: ## the tests that need PyTorch
-	$(MAKE) test VENV=.venv-torch EXTRAS=test,torch PYTEST_ARGS="-m torch --full $(PYTEST_ARGS)"
+test-torch: ## the tests that need PyTorch, and Triton, whose kernels run as Python there
+	$(MAKE) test VENV=.venv-torch EXTRAS=test,gpu PYTEST_ARGS="-m torch --full $(PYTEST_ARGS)"
 
 test-cluster: ## the tests that need Dask, one after the other: they start and kill processes
 	$(MAKE) test VENV=.venv-cluster EXTRAS=test,dask WORKERS=0 PYTEST_ARGS="-m cluster --full $(PYTEST_ARGS)"

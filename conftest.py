@@ -11,9 +11,13 @@ from importlib.util import find_spec
 import pytest
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn's check of array-API input runs only then
+os.environ.setdefault(
+    "TRITON_INTERPRET", "1"
+)  # kernels of a GPU run as Python; with 0, tests marked gpu run there
 
 HOMES = {
     "torch": ["src/mercer/gram/backends/torch.py"],
+    "triton": ["src/mercer/gram/backends/triton"],
     "dask": ["src/mercer/cluster", "tests/cluster"],
     "skops": ["src/mercer/persist/__init__.py"],
     "polars": ["src/mercer/tables"],
@@ -74,10 +78,11 @@ def leave_out(mark: str, config: pytest.Config, items: list[pytest.Item]) -> Non
 
 
 def mark_torch(items: list[pytest.Item]) -> None:
-    """A test for the torch backend carries the mark ``torch``: `make test-torch` runs these and no others."""
+    """A test for a backend on PyTorch has the mark ``torch``: `make test-torch` runs these and no others."""
+    names = ("torch", "triton")
     for item in items:
-        is_backend = any(isinstance(value, str) and value == "torch" for value in parameters(item).values())
-        if is_backend or "torch" in item.nodeid.split("[")[0]:
+        is_backend = any(isinstance(value, str) and value in names for value in parameters(item).values())
+        if is_backend or any(name in item.nodeid.split("[")[0] for name in names):
             item.add_marker("torch")
 
 
@@ -151,7 +156,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  
     """A test that is skipped for want of PyTorch without the mark would never run anywhere: it fails."""
     report = yield
     is_missing = report.skipped and re.search(
-        "PyTorch is not|import 'torch'|named 'torch'", str(report.longrepr)
+        "PyTorch is not|import '(torch|triton)'|named '(torch|triton)'", str(report.longrepr)
     )
     if is_missing and not item.get_closest_marker("torch"):
         report.outcome = "failed"

@@ -114,6 +114,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("no real data: set MERCER_DATA to the folder of the data sets (default ../shared/data)")
     if item.get_closest_marker("gpu") is not None and not cuda_is_available():
         pytest.skip("no GPU: needs PyTorch with a CUDA device")
+    if item.get_closest_marker("gpu") is not None and os.environ["TRITON_INTERPRET"] != "0":
+        pytest.skip("kernels run as Python: set TRITON_INTERPRET=0")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -100,6 +100,7 @@ def test_public_classes_have_one_name_each():
     ("library", "home"),
     [
         ("torch", "gram/backends/torch.py"),
+        ("triton", "gram/backends/triton/elementary.py"),
         ("dask", None),  # by name, through errors.require, in cluster/ alone
         ("distributed", None),
         ("skops", "persist/archive.py"),

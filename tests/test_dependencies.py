@@ -18,6 +18,7 @@ CODE = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py")), *sorted((
 #: Each has the mark that its tests carry, its extra, and its target.
 APART = {
     "torch": ("torch", "torch", "test-torch"),
+    "triton": ("torch", "gpu", "test-torch"),
     "dask": ("cluster", "dask", "test-cluster"),
     "playwright": ("browser", "browser", "test-lab"),
 }

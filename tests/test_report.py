@@ -1,5 +1,7 @@
 """Plans and reports: what they say."""
 
+from dataclasses import replace
+
 import pytest
 
 from mercer.errors import MemoryBudgetError
@@ -37,3 +39,25 @@ def test_a_journal_becomes_a_report():
     assert text.startswith("Newton: max_iter after ") and "and 7 iterations" in text
     assert "objective 1.5" in text and "at most 0.001 above the minimum" in text
     assert text.endswith("1KiB\n  warning: the data are large: scale them")
+
+
+FASTEST = "products of points in the fastest of tf32, tf32x3 and float32 that"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"backend": "triton", "dtype": "float32"}, f"'triton' on 'cuda', {FASTEST} is within 1e-06 of K"),
+        (
+            {"backend": "triton", "dtype": "float32", "kernel_error": 1e-3},
+            f"'triton' on 'cuda', {FASTEST} is within 0.001 of K",
+        ),
+        ({"backend": "triton"}, "'triton' on 'cuda' in float64"),
+        ({"backend": "torch"}, "'torch' on 'cuda' in float64"),
+    ],
+)
+def test_a_plan_says_who_computes_elsewhere(settings, reason):
+    with config(device="cuda", **settings):
+        plan = Plan("words", points=10, memory=1, flops=1.0)
+        assert f"K is computed by the backend {reason}" in plan.why
+        assert replace(plan, points=20).why == plan.why

@@ -100,10 +100,10 @@ class Expansion(Shown):
     def _gram(self, points: Points, dtype: str | None) -> Gram:  # (m, n)
         """K(points, anchors); for few points preparing the anchors would take longer than all the rest."""
         kept, now = self._kept, settings()
-        dtype = dtype or now.dtype
-        if kept is not None and kept.is_of(self.kernel, self.anchors, dtype, now.backend, now.device):
+        under = now.of_values() | ({"dtype": dtype} if dtype else {})
+        if kept is not None and kept.is_of(self.kernel, self.anchors, under):
             return kept.beside(points)
-        with within(dtype=dtype):
+        with within(**under):
             gram = Gram(self.kernel, points, self.anchors, cache=0)
         if isinstance(self.anchors, np.ndarray) and self.anchors.nbytes <= _PREPARED:
             self._kept = gram.beside(self.anchors[:1])  # which holds no points of the caller

@@ -30,14 +30,14 @@ from mercer import (
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.runtime.threads import run
 
-BACKENDS = ["numpy", "numba", "torch"]
+BACKENDS = ["numpy", "numba", "torch", "triton"]
 KERNEL = Gaussian(sigma=2.0) + Polynomial(2, c=1.0)
 
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch")
+    if request.param in ("torch", "triton"):
+        pytest.importorskip(request.param)
     with config(backend=request.param):
         yield request.param
 
@@ -176,6 +176,8 @@ def test_a_product_of_centred_points_is_shifted_back(backend, rng):
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_nothing(backend, threads, rng):
+    if backend == "triton":
+        pytest.skip("threads of ours compute nothing")
     X, V = rng.normal(size=(1500, 30)), rng.normal(size=(1500, 2))
     with config(threads=1):
         K = Gram(KERNEL, X)

@@ -91,11 +91,11 @@ def test_any_algebra_of_compact_kernels(kernel, X, Y):
 # --- points ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba", "torch"])
+@pytest.mark.parametrize("backend", ["numpy", "numba", "torch", "triton"])
 @pytest.mark.parametrize("d", [1, 2, 3, 9])
 def test_random_points(rng, backend, d):
-    if backend == "torch":
-        pytest.importorskip("torch")
+    if backend in ("torch", "triton"):
+        pytest.importorskip(backend)
     X, Y = rng.uniform(size=(500, d)), rng.uniform(size=(300, d))
     kernel = Wendland(radius=0.05 * 2**d if d < 9 else 0.8, dim=9)
     with config(backend=backend):

@@ -7,13 +7,13 @@ from scipy import sparse
 from mercer import FromFunction, Gaussian, Gram, Linear, Polynomial, Precomputed, config
 from mercer.errors import SlowPathWarning
 
-BACKENDS = ["numpy", "numba", "torch"]
+BACKENDS = ["numpy", "numba", "torch", "triton"]
 
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch")
+    if request.param in ("torch", "triton"):
+        pytest.importorskip(request.param)
     with config(backend=request.param):
         yield request.param
 

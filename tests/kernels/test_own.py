@@ -47,10 +47,10 @@ def test_the_slope_of_a_product_is_right_or_nan():
     assert np.isnan(Product().derivative("c")(X, [[-1.0, 3.0]])).all()  # one factor is 0, its slope is not
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numba", "torch"])
+@pytest.mark.parametrize("backend", ["numpy", "numba", "torch", "triton"])
 def test_roots_of_negative_values_are_nan_everywhere(backend):
-    if backend == "torch":
-        pytest.importorskip("torch")
+    if backend in ("torch", "triton"):
+        pytest.importorskip(backend)
     with config(backend=backend):
         K = (Linear() ** 0.5)([[1.0]], [[4.0], [-4.0], [0.0]])
     np.testing.assert_array_equal(K, [[2.0, np.nan, 0.0]])

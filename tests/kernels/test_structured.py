@@ -58,10 +58,10 @@ def truth(X, Y):
     return np.array([[sum(a == b for a in x for b in y) for y in Y] for x in X], float)
 
 
-@pytest.fixture(params=["numpy", "numba", "torch"])
+@pytest.fixture(params=["numpy", "numba", "torch", "triton"])
 def backend(request):
-    if request.param == "torch":
-        pytest.importorskip("torch")
+    if request.param in ("torch", "triton"):
+        pytest.importorskip(request.param)
     with config(backend=request.param):
         yield request.param
 

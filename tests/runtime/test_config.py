@@ -134,8 +134,8 @@ def test_the_settings_are_immutable():
 
 def test_it_prints_what_is_in_force():
     with config(memory="4GiB", threads=2):
-        text = "config(memory='4GiB', dtype='float64', threads=2, device='cpu', backend=None, progress=None, "
-        text += "cluster=None)"
+        text = "config(memory='4GiB', dtype='float64', threads=2, device='cpu', backend=None, "
+        text += "kernel_error=None, progress=None, cluster=None)"
         assert repr(config()) == str(config()) == text
     with config(memory=4 * 2**30 + 1):  # no short text says this number
         assert repr(config()).startswith("config(memory=4294967297, ")
@@ -233,8 +233,18 @@ def test_wrong_backends(backend):
     with pytest.raises(InputError) as caught:
         config(backend=backend)
     assert str(caught.value) == (
-        f"backend must be 'numpy', 'numba' or 'torch', got {backend!r}: "
+        f"backend must be 'numpy', 'numba', 'torch' or 'triton', got {backend!r}: "
         "pass one of them, or None to let mercer choose"
+    )
+
+
+@pytest.mark.parametrize("error", [0, 1.0, -1e-3, float("nan"), "small", True])
+def test_wrong_errors_of_kernels(error):
+    with pytest.raises(InputError) as caught:
+        config(kernel_error=error)
+    assert str(caught.value) == (
+        f"kernel_error must be between 0 and 1, got {error!r}: pass the relative error that fast products "
+        "may cause, such as 1e-3, or None for 1e-6"
     )
 
 
@@ -261,7 +271,7 @@ def test_unknown_settings():
         config(xyz=1)
     assert str(caught.value) == (
         "config has no setting 'xyz', got xyz=1: pass one of memory, dtype, threads, device, backend, "
-        "progress, cluster"
+        "kernel_error, progress, cluster"
     )
 
 

@@ -52,7 +52,7 @@ class KernelColumns:
     def __init__(self, kernel: Kernel, first: Any, Z: Any) -> None:
         now = settings()
         self.kernel, self._first, self._Z = kernel, first, Z
-        self._settings = {"dtype": now.dtype, "backend": now.backend, "device": now.device}
+        self._settings = now.of_values()
         self._memory = local()
 
     @cached_property

@@ -120,22 +120,22 @@ class Gram(Shown):
         now = settings()
         self._program = program
         self._raw = raw
-        self._settings = {"dtype": now.dtype, "backend": now.backend, "device": now.device}
+        self._settings = now.of_values()
         self._capacity = cache
         self._sides = sides
         self.dtype = np.dtype(now.dtype)
         self.shape = (sides.left.n, sides.right.n)
         self._backend = make_backend(now.backend, program, self.dtype, now.device)
+        self._backend.decide(sides)
         self._x = self._backend.prepare(sides.left)
         same_values = sides.left.values is sides.right.values or not len(sides.left.values)
         self._y = self._x if self.is_symmetric and same_values else self._backend.prepare(sides.right)
         self._width = sum([view.width for view in sides.right.views if view.norms.size])
         self._has_objects = any(isinstance(plane, External) for plane in program.planes)
 
-    def is_of(self, kernel: Kernel, Y: Points, dtype: str, backend: str | None, device: str) -> bool:
+    def is_of(self, kernel: Kernel, Y: Points, under: dict[str, Any]) -> bool:
         """Whether it is K(·, Y) of this kernel under these settings."""
-        is_alike = self._settings == {"dtype": dtype, "backend": backend, "device": device}
-        return is_alike and self._raw[1] is Y and self.kernel == kernel
+        return self._settings == under and self._raw[1] is Y and self.kernel == kernel
 
     def beside(self, X: Points) -> Gram:
         """K(X, Y) for other points X, under the settings of this Gram, which has prepared Y already.
@@ -339,7 +339,7 @@ class Gram(Shown):
     def __repr__(self) -> str:
         n, m = self.shape
         stored = "" if self._stored is None else f", {self._stored.nnz:,} values stored"
-        return f"Gram({self.kernel!r}, {n} × {m}, {self.dtype.name}, {self._backend.name}{stored})"
+        return f"Gram({self.kernel!r}, {n} × {m}, {self.dtype.name}, {self._backend.label}{stored})"
 
     # --- the loop --------------------------------------------------------------------------------------
 
@@ -369,7 +369,8 @@ class Gram(Shown):
     def _multiply(self, y: Any, V: np.ndarray, out: np.ndarray) -> None:
         """K(X, y) @ V added to ``out``, some rows for each thread."""
         n, m = self.shape[0], len(V)
-        tiles = [Tile(self._x, y, i, (0, m)) for i in cut(n, self._task(n, m)[0])]
+        rows = max(self._task(n, m)[0], self._backend.product_rows)
+        tiles = [Tile(self._x, y, i, (0, m)) for i in cut(n, rows)]
         self._run(lambda tile: self._backend.multiply(tile, V, out), tiles, n * m)
 
     def _task(self, n: int, m: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The settings: memory, number type, threads, device, backend, progress, cluster; none changes the method.
+"""The settings: memory, number type, threads, device, and so on; none changes the method.
 
     import mercer
     mercer.config(memory="4GiB", threads=2)      # from here on, in the whole process
@@ -60,12 +60,23 @@ class Settings:
     threads: int | None = None
     #: "cpu", "cuda", "cuda:1", "mps", …
     device: str = "cpu"
-    #: "numpy", "numba", "torch"; None: the fastest that fits
+    #: "numpy", "numba", "torch", "triton"; None: the fastest that fits
     backend: str | None = None
+    #: relative error of K that fast products of float32 points may cause; None: 1e-6
+    kernel_error: float | None = None
     #: None: a bar on a terminal; True: always; False: never; a function: it gets each event
     progress: ProgressMode = None
     #: a `dask.distributed.Client` whose workers compute blocks of rows; None: our threads do
     cluster: Any = None
+
+    def of_values(self) -> dict[str, Any]:
+        """Those of them that kernel values depend on.
+
+        >>> Settings().of_values()
+        {'dtype': 'float64', 'backend': None, 'device': 'cpu', 'kernel_error': None}
+        """
+        names = "dtype", "backend", "device", "kernel_error"
+        return {name: getattr(self, name) for name in names}
 
 
 # --- the words a user may pass ---------------------------------------------------------------------
@@ -128,12 +139,22 @@ def _device(value: object) -> str:
 
 
 def _backend(value: object) -> str | None:
-    if value not in (None, "numpy", "numba", "torch"):
+    if value not in (None, "numpy", "numba", "torch", "triton"):
         raise InputError(
-            f"backend must be 'numpy', 'numba' or 'torch', got {value!r}: "
+            f"backend must be 'numpy', 'numba', 'torch' or 'triton', got {value!r}: "
             "pass one of them, or None to let mercer choose"
         )
     return value
+
+
+def _kernel_error(value: Any) -> float | None:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value < 1):
+        raise InputError(
+            f"kernel_error must be between 0 and 1, got {value!r}: pass the relative error that fast "
+            "products may cause, such as 1e-3, or None for 1e-6"
+        )
+    return None if value is None else float(value)
 
 
 def _cluster(value: object) -> Any:
@@ -159,6 +180,7 @@ _PARSERS: Final[dict[str, Callable[[Any], Any]]] = {
     "threads": _threads,
     "device": _device,
     "backend": _backend,
+    "kernel_error": _kernel_error,
     "progress": _progress,
     "cluster": _cluster,
 }
@@ -172,6 +194,7 @@ class Changes(TypedDict, total=False):
     threads: int | None
     device: str
     backend: str | None
+    kernel_error: float | None
     progress: ProgressMode
     cluster: Any
 
@@ -246,14 +269,16 @@ class config:  # noqa: N801  (used as a function)
     dtype : "float64" or "float32".
     threads : at least 1; None for every core this process may use.
     device : "cpu", "cuda", "cuda:1", "mps".
-    backend : "numpy", "numba", "torch"; None to let mercer choose.
+    backend : "numpy", "numba", "torch", "triton"; None to let mercer choose.
+    kernel_error : the relative error of K, as a whole, that fast products of float32 points may cause on a
+        GPU; None for 1e-6. Only the backend "triton" has such products.
     progress : True, False, None (a bar on a terminal), or a function of one event (a dict).
     cluster : a ``dask.distributed.Client`` whose workers compute blocks of rows; None for our threads.
 
     >>> with config(memory="1GiB", dtype=np.float32):
     ...     config()
-    config(memory='1GiB', dtype='float32', threads=None, device='cpu', backend=None, progress=None,
-    cluster=None)
+    config(memory='1GiB', dtype='float32', threads=None, device='cpu', backend=None,
+    kernel_error=None, progress=None, cluster=None)
     >>> config(threads=0)
     Traceback (most recent call last):
     mercer.errors.InputError: threads must be a whole number of at least 1, got 0: pass 1, 2, 3, …, or None

@@ -12,7 +12,7 @@ __all__ = ["show_versions"]
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "numba", "llvmlite", "threadpoolctl", "psutil")
 _OPTIONAL = (
-    *("matplotlib", "skops", "typer", "rich", "polars", "zstandard", "torch", "dask"),
+    *("matplotlib", "skops", "typer", "rich", "polars", "zstandard", "torch", "triton", "dask"),
     *("publicsuffixlist", "pandas", "networkx"),
 )
 

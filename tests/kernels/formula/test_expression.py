@@ -141,7 +141,7 @@ def printed(name, backend, place):
 
 @every_operation
 def test_every_backend_and_latex_have_a_printer(name):
-    assert set(OPERATIONS[name].printed) == {"numpy", "numba", "torch", "latex"}
+    assert set(OPERATIONS[name].printed) == {"numpy", "numba", "torch", "triton", "latex"}
     laid_out = {"add", "subtract", "multiply", "divide", "integer_power", "large_power", "power"}
     assert bool(OPERATIONS[name].printed["latex"]) == (name not in laid_out)
 

@@ -127,4 +127,4 @@ def test_sums_over_coordinates_say_what_they_are():
 def test_an_unknown_backend():
     with pytest.raises(ValueError) as caught:
         Gaussian(1.0).source("fortran")
-    assert str(caught.value) == "no printer for backend 'fortran': there are numpy, torch, numba"
+    assert str(caught.value) == "no printer for backend 'fortran': there are numpy, torch, numba, triton"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mercer.errors import InputError
@@ -15,22 +16,24 @@ if TYPE_CHECKING:
     from mercer.gram.backends.base import Backend
     from mercer.kernels.formula.program import Program
 
-__all__ = ["BACKENDS", "make_backend"]
+__all__ = ["BACKENDS", "backend_of", "make_backend"]
 
 BACKENDS = {
     "numpy": ("mercer.gram.backends.numpy", "NumpyBackend"),
     "numba": ("mercer.gram.backends.numba.backend", "NumbaBackend"),
     "torch": ("mercer.gram.backends.torch", "TorchBackend"),
+    "triton": ("mercer.gram.backends.triton.backend", "TritonBackend"),
 }
 
 
 def make_backend(name: str | None, program: Program, dtype: Any, device: str = "cpu") -> Backend[Any]:
-    """The backend of that name for a program; by default Numba on the CPU and Torch elsewhere.
+    """The backend of that name for a program; by default Numba on the CPU, Triton on CUDA, Torch elsewhere.
+
+    Where Triton is not installed, Torch takes its place.
 
     Where nothing may be compiled (``NUMBA_DISABLE_JIT=1``), NumPy takes Numba's place.
     """
-    if name is None and device != "cpu":
-        name = "torch"
+    name = backend_of(name, device)
     if name in (None, "numba"):
         compiles = _loaded("mercer.runtime.native").compiles()
         if name == "numba" and not compiles:
@@ -42,6 +45,18 @@ def make_backend(name: str | None, program: Program, dtype: Any, device: str = "
     module, attribute = BACKENDS[name]
     backend: Backend[Any] = getattr(_loaded(module), attribute)(program, dtype, device)
     return backend
+
+
+def backend_of(name: str | None, device: str) -> str | None:
+    """The backend that computes on a device; None where Numba does if it may."""
+    if name is None and device != "cpu":
+        return "triton" if device.startswith("cuda") and _is_installed("triton") else "torch"
+    return name
+
+
+@cache
+def _is_installed(library: str) -> bool:
+    return find_spec(library) is not None
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.gram.sides import Side
+from mercer.gram.sides import Side, Sides
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program
 from mercer.runtime.config import memory_budget
@@ -75,6 +75,8 @@ class Backend(ABC, Generic[P]):
     is_parallel = False
     #: rows and columns of the ranges this backend likes to be given
     rows, columns = 1024, 1024
+    #: rows that are multiplied into vectors at a time, where more than in a range are better
+    product_rows = 0
 
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         self.program = program
@@ -105,6 +107,14 @@ class Backend(ABC, Generic[P]):
                     f"{self.dtype.name}: rescale the columns, for example with StandardScaler"
                     + self._or_float64
                 )
+
+    @property
+    def label(self) -> str:
+        """What computes, for people."""
+        return self.name
+
+    def decide(self, sides: Sides) -> None:
+        """Choose what depends on the points of both sides, before any of them is prepared."""
 
     @abstractmethod
     def prepare(self, side: Side) -> P:

@@ -87,8 +87,16 @@ def _value(node: Expression, values: Callable[[Expression], Any], memo: dict[Exp
     return memo[node]
 
 
-def statements(expression: Expression, backend: str, names: Mapping[Expression, str]) -> list[str]:
-    """The tree as assignments, each shared subtree computed once; the last one is ``result = …``."""
+def statements(
+    expression: Expression,
+    backend: str,
+    names: Mapping[Expression, str],
+    special: Callable[[Apply, Callable[[Expression], str]], str | None] = lambda node, write: None,
+) -> list[str]:
+    """The tree as assignments, each shared subtree computed once; the last one is ``result = …``.
+
+    ``special(node, write)`` is asked first for the text of an operation.
+    """
     lines: list[str] = []
     written: dict[Expression, str] = dict(names)
 
@@ -96,9 +104,12 @@ def statements(expression: Expression, backend: str, names: Mapping[Expression, 
         if node not in written:
             if not isinstance(node, Apply):
                 raise KeyError(f"no name for {node!r}")
-            arguments = [write(argument) for argument in node.arguments]
+            text = special(node, write)
+            if text is None:
+                arguments = [write(argument) for argument in node.arguments]
+                text = OPERATIONS[node.operation].printed[backend].format(*arguments)
             name = f"t{len(lines)}"
-            lines.append(f"{name} = {OPERATIONS[node.operation].printed[backend].format(*arguments)}")
+            lines.append(f"{name} = {text}")
             written[node] = name
         return written[node]
 

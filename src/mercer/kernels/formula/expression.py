@@ -187,15 +187,16 @@ class Operation:
 
 
 def _printed(
-    both: str, numpy: str | None = None, torch: str | None = None, latex: str = ""
+    both: str, numpy: str | None = None, torch: str | None = None, triton: str | None = None, latex: str = ""
 ) -> dict[str, str]:
     """Templates by who prints them; arithmetic and powers have none for LaTeX, which lays them out whole."""
-    return {"numba": both, "numpy": numpy or both, "torch": torch or both, "latex": latex}
+    others = {"numpy": numpy or both, "torch": torch or both, "triton": triton or both}
+    return {"numba": both, **others, "latex": latex}
 
 
-def _call(name: str, latex: str = "") -> dict[str, str]:
-    latex = latex or rf"\{name}\left({{0}}\right)"
-    return _printed(f"{name}({{0}})", f"np.{name}({{0}})", f"torch.{name}({{0}})", latex)
+def _call(name: str, triton: str | None = None, latex: str = "") -> dict[str, str]:
+    others = f"np.{name}({{0}})", f"torch.{name}({{0}})", f"{triton or f'tl.{name}'}({{0}})"
+    return _printed(f"{name}({{0}})", *others, latex or rf"\{name}\left({{0}}\right)")
 
 
 ONE: Expression
@@ -233,7 +234,12 @@ OPERATIONS: dict[str, Operation] = {
     "large_power": Operation(  # Numba does not vectorise exponents of 64 and more.
         "({})**{}",
         lambda a, n: np.power(a, int(n)),
-        _printed("large_power({0}, {1})", "np.power({0}, int({1}))", "torch.pow({0}, int({1}))"),
+        _printed(
+            "large_power({0}, {1})",
+            "np.power({0}, int({1}))",
+            "torch.pow({0}, int({1}))",
+            "integer_power({0}, {1})",
+        ),
         lambda a, n: (n * _apply("large_power", a, n - 1), None),
     ),
     "power": Operation(
@@ -242,24 +248,24 @@ OPERATIONS: dict[str, Operation] = {
         _printed("power({0}, {1})", "np.power({0}, {1})", "torch.pow({0}, {1})"),
         lambda a, b: (b * _apply("power", a, b - 1), _apply("power", a, b) * log(a)),
     ),
-    "exp": Operation("exp({})", np.exp, _call("exp"), lambda a: (exp(a),)),
+    "exp": Operation("exp({})", np.exp, _call("exp", "exp"), lambda a: (exp(a),)),
     "log": Operation("log({})", np.log, _call("log"), lambda a: (1 / a,)),
     "sqrt": Operation(
         "sqrt({})",
         np.sqrt,
-        _call("sqrt", r"\sqrt{{{0}}}"),
+        _call("sqrt", latex=r"\sqrt{{{0}}}"),
         lambda a: (_step(a <= 0, 0.0, 0.5 / sqrt(maximum(a, 1e-300))),),
     ),
-    "tanh": Operation("tanh({})", np.tanh, _call("tanh"), lambda a: (1 - tanh(a) * tanh(a),)),
-    "sin": Operation("sin({})", np.sin, _call("sin"), lambda a: (cos(a),)),
-    "cos": Operation("cos({})", np.cos, _call("cos"), lambda a: (-sin(a),)),
+    "tanh": Operation("tanh({})", np.tanh, _call("tanh", "tanh"), lambda a: (1 - tanh(a) * tanh(a),)),
+    "sin": Operation("sin({})", np.sin, _call("sin", "sine"), lambda a: (cos(a),)),
+    "cos": Operation("cos({})", np.cos, _call("cos", "cosine"), lambda a: (-sin(a),)),
     "arccos": Operation(
-        "arccos({})", np.arccos, _call("arccos"), lambda a: (-1 / sqrt(maximum(1 - a * a, 1e-300)),)
+        "arccos({})", np.arccos, _call("arccos", "arccos"), lambda a: (-1 / sqrt(maximum(1 - a * a, 1e-300)),)
     ),
     "absolute": Operation(
         "|{}|",
         np.abs,
-        _call("absolute", r"\left|{0}\right|"),
+        _call("absolute", "tl.abs", r"\left|{0}\right|"),
         lambda a: (_step(a <= 0, -1.0, 1.0),),
     ),
     "minimum": Operation(
@@ -269,6 +275,7 @@ OPERATIONS: dict[str, Operation] = {
             "minimum({0}, {1})",
             "np.minimum({0}, {1})",
             "torch.minimum({0}, {1})",
+            "tl.minimum({0}, {1})",
             r"\min\left({0}, {1}\right)",
         ),
         lambda a, b: (_step(a <= b, 1.0, 0.0), _step(a <= b, 0.0, 1.0)),
@@ -280,6 +287,7 @@ OPERATIONS: dict[str, Operation] = {
             "maximum({0}, {1})",
             "np.maximum({0}, {1})",
             "torch.maximum({0}, {1})",
+            "tl.maximum({0}, {1})",
             r"\max\left({0}, {1}\right)",
         ),
         lambda a, b: (_step(a <= b, 0.0, 1.0), _step(a <= b, 1.0, 0.0)),
@@ -291,6 +299,7 @@ OPERATIONS: dict[str, Operation] = {
             "less_equal({0}, {1})",
             "np.where({0} <= {1}, 1.0, 0.0)",
             "less_equal({0}, {1})",
+            "tl.where({0} <= {1}, 1.0, 0.0)",
             r"\left[{0} \le {1}\right]",
         ),
         lambda a, b: (Number(0.0), Number(0.0)),
@@ -302,6 +311,7 @@ OPERATIONS: dict[str, Operation] = {
             "where({0}, {1}, {2})",
             "np.where({0} > 0, {1}, {2})",
             "where({0}, {1}, {2})",
+            "tl.where({0} > 0, {1}, {2})",
             r"\begin{{cases}} {1} & \text{{if }} {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
         ),
         lambda c, a, b: (Number(0.0), _step(c, 1.0, 0.0), _step(c, 0.0, 1.0)),

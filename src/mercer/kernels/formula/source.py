@@ -1,24 +1,26 @@
-"""Printing a program as code: the same body for NumPy, Numba and Torch, three short frames around it.
+"""Printing a program as code: the same body for NumPy, Numba, Torch and Triton, short frames around it.
 
 The printed functions are called by the backends, which fill the planes they read:
 
 - NumPy, Torch: ``formula(q, l, r, c)`` on whole tiles, and ``term_i(a, b, c)`` for each sum or
   product over coordinates;
 - Numba: one C-callable ``tile`` that loops over a tile, sums its coordinate terms and writes the
-  kernel's values, called by the compiled tile loop (``mercer.gram.backends.numba.loops``).
+  kernel's values, called by the compiled tile loop (``mercer.gram.backends.numba.loops``);
+- Triton: one ``tile`` that a GPU runs, with everything from points to sums (``triton_source``).
 
 A new backend adds a column to the operations' table and a frame here.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from mercer.kernels.formula.calculus import statements
 from mercer.kernels.formula.expression import Expression, Symbol
+from mercer.kernels.formula.lines import indented, marked, names_of
 from mercer.kernels.formula.program import Program
+from mercer.kernels.formula.triton_source import triton_frame
 
 __all__ = ["print_source"]
 
@@ -30,13 +32,9 @@ def print_source(program: Program, backend: str, **options: Any) -> str:
     return FRAMES[backend](program, **options)
 
 
-def _names(expression: Expression) -> dict[Expression, str]:
-    return {leaf: leaf.name for leaf in expression.leaves() if isinstance(leaf, Symbol)}
-
-
 def _body(expression: Expression, backend: str) -> list[str]:
     """Statements that compute ``result`` from the slots q[0], l[0], r[0], c[0], …"""
-    names = _names(expression).items()
+    names = names_of(expression).items()
     slots = {leaf: f"{name[0]}[{name[1:]}]" if name[1:] else name for leaf, name in names}
     return statements(expression, backend, slots)
 
@@ -54,11 +52,7 @@ def _array_frame(backend: str) -> Callable[[Program], str]:
 
 def _returning(lines: list[str]) -> list[str]:
     *head, last = lines
-    return _inside([*head, last.replace("result = ", "return ")])
-
-
-def _inside(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
+    return indented([*head, last.replace("result = ", "return ")])
 
 
 _UNROLL = 4  # coordinates that one pass over a row of the tile takes, which saves loads and stores of the sum
@@ -100,11 +94,11 @@ def _numba_frame(program: Program, real: str = "float64", cache: bool = True, ad
     once += [f"row_{name} = {name[1:]} * cols" for name in used if name[0] == "r"]
     each = [f"{name} = q[row_{name} + j]" for name in used if name[0] == "q"]
     each += [f"{name} = right[row_{name} + j]" for name in used if name[0] == "r"]
-    body = statements(program.body, "numba", _names(program.body))
+    body = statements(program.body, "numba", names_of(program.body))
     body[-1] = body[-1].replace("result = ", "out[row + j] = " + ("out[row + j] + " if adds_rows else ""))
-    row = [*sums, *once, "row = i * stride", "for j in range(cols):", *_inside([*each, *body])]
-    lines = [*constants, "for i in range(rows):", *_inside(row)]
-    return header + "\n".join(_inside(lines)) + "\n"
+    row = [*sums, *once, "row = i * stride", "for j in range(cols):", *indented([*each, *body])]
+    lines = [*constants, "for i in range(rows):", *indented(row)]
+    return header + "\n".join(indented(lines)) + "\n"
 
 
 def _coordinate_loop(plane: int, program: Program) -> list[str]:
@@ -123,20 +117,22 @@ def _coordinate_loop(plane: int, program: Program) -> list[str]:
         "k = 0",
     ]
     begin = ["for j in range(cols):", f"    q[total + j] = {start}"]
-    one = ["while k < width:", *_inside(_pass(term, view, combine, 1))]
-    if len(statements(term, "numba", _names(term))) > _UNROLLED_UP_TO:
+    one = ["while k < width:", *indented(_pass(term, view, combine, 1))]
+    if len(statements(term, "numba", names_of(term))) > _UNROLLED_UP_TO:
         return [*place, *begin, *one]
-    first = [f"if width >= {_UNROLL}:", *_inside(_pass(term, view, combine, _UNROLL, is_first=True))]
-    several = [f"while k + {_UNROLL} <= width:", *_inside(_pass(term, view, combine, _UNROLL))]
-    return [*place, *first, "else:", *_inside(begin), *several, *one]
+    first = [f"if width >= {_UNROLL}:", *indented(_pass(term, view, combine, _UNROLL, is_first=True))]
+    several = [f"while k + {_UNROLL} <= width:", *indented(_pass(term, view, combine, _UNROLL))]
+    return [*place, *first, "else:", *indented(begin), *several, *one]
 
 
 def _pass(term: Expression, view: int, combine: str, unroll: int, is_first: bool = False) -> list[str]:
     """One pass over a row of the tile: the next ``unroll`` coordinates go into the sum."""
     inner = []
     for u in range(unroll):
-        names = {leaf: (f"{name}{u}" if name in ("a", "b") else name) for leaf, name in _names(term).items()}
-        *lines, last = [_suffix(line, u) for line in statements(term, "numba", names)]
+        names = {
+            leaf: (f"{name}{u}" if name in ("a", "b") else name) for leaf, name in names_of(term).items()
+        }
+        *lines, last = [marked(line, u) for line in statements(term, "numba", names)]
         inner += [f"b{u} = yt[b{u}_row + j]", *lines, last.replace("result = ", f"g{u} = ")]
     total = f" {combine} ".join(f"g{u}" for u in range(unroll))
     inner.append(
@@ -146,18 +142,14 @@ def _pass(term: Expression, view: int, combine: str, unroll: int, is_first: bool
         *(f"a{u} = x[x_{view} + k + {u}]" for u in range(unroll)),
         *(f"b{u}_row = y_{view} + (k + {u}) * cols" for u in range(unroll)),
         "for j in range(cols):",
-        *_inside(inner),
+        *indented(inner),
         f"k += {unroll}",
     ]
-
-
-def _suffix(line: str, u: int) -> str:
-    """Temporaries t0, t1, … of one unrolled copy, kept apart from the others'."""
-    return re.sub(r"\bt(\d+)\b", rf"t\1_{u}", line)
 
 
 FRAMES: dict[str, Callable[..., str]] = {
     "numpy": _array_frame("numpy"),
     "torch": _array_frame("torch"),
     "numba": _numba_frame,
+    "triton": triton_frame,
 }

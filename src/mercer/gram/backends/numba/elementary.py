@@ -5,8 +5,7 @@ These are branch-free polynomials on a reduced range, in float64 and float32, ac
 units in the last place over the range that kernels use (``tests/gram/backends/numba/test_elementary.py``
 measures each against NumPy).
 
-The coefficients are near-minimax fits on the reduced range (Chebyshev, 40 digits). Reduction relies on
-the rounding of x + M, so code that calls these must not be compiled with ``reassoc``.
+Reduction relies on the rounding of x + M, so code that calls these must not be compiled with ``reassoc``.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
+from mercer.gram.backends.coefficients import FLOAT32, FLOAT64
 from mercer.runtime.native import INNER, bits, choose, float_of, njit
 
 __all__ = [
@@ -53,8 +53,8 @@ def by_precision(
         raise NotImplementedError(f"{name} is for compiled code")
 
     stub.__name__ = stub.__qualname__ = name
-    single = build(np.float32, _FLOAT32)
-    double = build(np.float64, _FLOAT64)
+    single = build(np.float32, FLOAT32)
+    double = build(np.float64, FLOAT64)
 
     def pick(x: Any, *rest: Any) -> Any:
         return single if x == types.float32 else double
@@ -65,67 +65,6 @@ def by_precision(
     elif arity == 2:
         overload(stub, jit_options=INNER)(lambda x, y: pick(x))
     return stub
-
-
-_FLOAT64: dict[str, Any] = {
-    "magic": 1.5 * 2.0**52,
-    "ln2": (0.6931471803691238, 1.9082149292705877e-10),
-    "exponent_bits": 52,
-    "exp": (
-        0.5000000000000001, 0.16666666666666669, 0.04166666666662413, 0.008333333333330062,
-        0.0013888888917213717, 0.00019841269863053618, 2.4801521295954376e-05, 2.7557268459997064e-06,
-        2.7620088445409746e-07, 2.510038549551032e-08,
-    ),
-    "log": (
-        0.666666666666667, 0.39999999999899444, 0.2857142862600327, 0.22222211130259878,
-        0.18182889455674947, 0.15331710618210773, 0.14616585424888623,
-    ),
-    "pi": (3.141592651605606, 1.9841871583270443e-09, 1.034036596358821e-18),
-    "sin": (
-        -0.16666666666666666, 0.008333333333333316, -0.00019841269841254885, 2.7557319219139183e-06,
-        -2.505210761393476e-08, 1.6058977114074673e-10, -7.643963965925357e-13, 2.731365867494017e-15,
-    ),
-    "tanh": (
-        -0.3333333333333333, 0.13333333333332714, -0.053968253967434016, 0.021869488493666944,
-        -0.008863234397814355, 0.003592110378689024, -0.001455661830100716, 0.0005889360520074057,
-        -0.0002346347410887237, 8.511313685577672e-05, -2.060276537636634e-05,
-    ),
-    "arcsin": (
-        0.16666666666666669, 0.07499999999998425, 0.04464285714637338, 0.030381944137085216,
-        0.022372173002005596, 0.017352391265909227, 0.013971235301124539, 0.011478952690257387,
-        0.010324318288744113, 0.00545087818772055, 0.017419357964884856, -0.014881409392818066,
-        0.02877844261259304,
-    ),
-    "mantissa": 0x000FFFFFFFFFFFFF,
-    "one_bits": 0x3FF0000000000000,
-    "bias": 1023,
-    "integer": np.int64,
-}  # fmt: skip
-
-_FLOAT32: dict[str, Any] = {
-    "magic": 1.5 * 2.0**23,
-    "ln2": (0.693115234375, 3.1946184945309415e-05),
-    "exponent_bits": 23,
-    "exp": (0.5, 0.16666576989698775, 0.041666554617204574, 0.008363179052722578, 0.0013926183587713494),
-    "log": (0.6666668504515603, 0.39988778282162807, 0.2958005304318844),
-    "pi": (3.140625, 0.0009670257568359375, 6.278329573009626e-07),
-    "sin": (
-        -0.16666666663867363, 0.008333332766508383, -0.00019841086016215184, 2.7536422355454945e-06,
-        -2.4079236990903226e-08,
-    ),
-    "tanh": (
-        -0.3333333200797698, 0.1333311372902087, -0.05390942882746055, 0.021309388664443474,
-        -0.006610227831114734,
-    ),
-    "arcsin": (
-        0.16666672427703408, 0.07498852962262084, 0.0450018940882998, 0.026550662963657472,
-        0.038093962148042254,
-    ),
-    "mantissa": 0x007FFFFF,
-    "one_bits": 0x3F800000,
-    "bias": 127,
-    "integer": np.int32,
-}  # fmt: skip
 
 
 def polynomial_of(real: type, coefficients: tuple[float, ...]) -> Callable[[Any], Any]:
