@@ -9,8 +9,10 @@ scheduler, and of workers is recorded after each.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
-import signal
+import subprocess
+import sys
 import threading
 import time
 from itertools import cycle
@@ -35,6 +37,36 @@ def memory(pid: int) -> float:
         return 0.0
 
 
+class Workers:
+    """Processes without a nanny, as a pod or a batch job is: who dies is replaced by a new one."""
+
+    def __init__(self, scheduler: str, count: int) -> None:
+        self._scheduler, self._names = scheduler, (f"worker-{i}" for i in itertools.count())
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        for _ in range(count):
+            self._start()
+
+    def _start(self) -> None:
+        name = next(self._names)
+        command = (sys.executable, "-m", "distributed.cli.dask_worker", self._scheduler, "--no-nanny")
+        options = ("--nthreads", "1", "--host", "127.0.0.1", "--name", name, "--no-dashboard")
+        self.processes[name] = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+
+    def replace(self, name: str) -> None:
+        dead = self.processes.pop(name)
+        dead.kill()
+        dead.wait()
+        self._start()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self.processes.values():
+            process.terminate()
+            process.wait()
+
+
 def main() -> None:
     from dask.distributed import Client, LocalCluster
 
@@ -56,13 +88,14 @@ def main() -> None:
     works = (by_landmarks, by_search)
     expected, over = [work() for work in works], threading.Event()
     deaths = dict.fromkeys((*PHASES, "other"), 0)
-    local = {
-        "n_workers": options.workers,
-        "threads_per_worker": 1,
-        "dashboard_address": "127.0.0.1:0",
-        "host": "127.0.0.1",
-    }
-    with LocalCluster(**local) as cluster, Client(cluster) as client, config(cluster=client):
+    local = {"n_workers": 0, "dashboard_address": "127.0.0.1:0", "host": "127.0.0.1"}
+    with (
+        LocalCluster(**local) as cluster,
+        Client(cluster) as client,
+        Workers(cluster.scheduler_address, options.workers) as own,
+        config(cluster=client),
+    ):
+        client.wait_for_workers(options.workers)
 
         def kill() -> None:
             for phase in cycle(PHASES):
@@ -72,18 +105,15 @@ def main() -> None:
                 while not (busy := at_work(phase)) and time.monotonic() < end:
                     if over.wait(0.005):
                         return
-                # A nanny whose process dies while it starts gives up: only those that have begun are killed.
-                nannies = list(cluster.workers.values())
-                alive = [nanny for nanny in nannies if nanny.worker_address in cluster.scheduler.workers]
-                if len(alive) > 1:
-                    chosen = next((nanny for nanny in alive if nanny.worker_address in busy), alive[0])
-                    os.kill(chosen.pid, signal.SIGKILL)
-                    deaths[phase if chosen.worker_address in busy else "other"] += 1
+                alive = [worker.name for worker in list(cluster.scheduler.workers.values())]
+                if len(alive) > 1:  # Somebody has to be there.
+                    own.replace(next(iter(busy), alive[0]))
+                    deaths[phase if busy else "other"] += 1
 
         def at_work(phase: str) -> set[str]:
             return {
-                address
-                for address, worker in list(cluster.scheduler.workers.items())
+                worker.name
+                for worker in list(cluster.scheduler.workers.values())
                 if any(phase in str(task.key) for task in list(worker.processing))
             }
 
@@ -94,7 +124,7 @@ def main() -> None:
             turn = fits % len(works)
             assert np.array_equal(works[turn](), expected[turn]), f"fit {fits} differs"
             fits += 1
-            workers = [memory(nanny.pid) for nanny in cluster.workers.values() if nanny.pid]
+            workers = [memory(process.pid) for process in list(own.processes.values())]
             held.append((memory(os.getpid()), max(workers, default=0.0), len(cluster.scheduler.tasks)))
             if fits % 10 == 1:
                 client_mib, worker_mib, tasks = held[-1]
