@@ -3,7 +3,9 @@
 import dask.array as da
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+import mercer
 from mercer import (
     DataSource,
     Gaussian,
@@ -15,6 +17,7 @@ from mercer import (
     Landmarks,
     config,
 )
+from mercer.cluster.spread import work
 from mercer.gram.blocks import RowBlocks
 
 
@@ -115,3 +118,13 @@ def test_objects_and_sparse_rows_travel_too(client, rng):
 def test_an_active_client_alone_leaves_arrays_to_our_threads(client, data):
     X, _ = data
     assert RowBlocks(Gaussian(1.0), X, X[:5])._spread is None
+
+
+def test_a_worker_without_a_nanny_has_one_thread_of_blas_too():
+    """A nanny starts its worker with one; two would give products other bits."""
+
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert work(mercer.__version__, threads) == {1}

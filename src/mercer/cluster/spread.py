@@ -33,6 +33,7 @@ from mercer.cluster.rows import DaskRows
 from mercer.data import points as data
 from mercer.errors import ClusterError, InputError
 from mercer.runtime.config import settings, within
+from mercer.runtime.threads import single_threaded_blas
 
 __all__ = ["Run", "Spread", "in_turn", "spread_of"]
 
@@ -83,7 +84,10 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 
 def work(version: str, task: Callable[..., Any], *arguments: Any) -> Any:
-    """What a worker does: a task with one thread, its rows read where they are in a file."""
+    """What a worker does: a task with one thread, of BLAS too, its rows read where they are in a file.
+
+    Dask's nannies start their workers with one thread of BLAS; others do not, and products had other bits.
+    """
     from mercer import __version__
 
     if version != __version__:
@@ -91,7 +95,7 @@ def work(version: str, task: Callable[..., Any], *arguments: Any) -> Any:
             f"this worker has mercer {__version__} and the client {version}: install the same on both"
         )
     given = [value.read() if isinstance(value, _FileRows) else value for value in arguments]
-    with within(threads=1, progress=False):
+    with within(threads=1, progress=False), single_threaded_blas():
         return task(*given)
 
 
