@@ -174,7 +174,8 @@ class TritonBackend(TorchBackend):
         """The backend, and what its products cost in precision where they cost something."""
         if self.product.bits == FLOAT32.bits:
             return self.name
-        return f"{self.name}, products in {self.product.name}: relative error {self.error:.1g}"
+        about = f"relative error about {self.error:.1g}, by some of the pairs"
+        return f"{self.name}, products in {self.product.name}: {about}"
 
     def _prints(self, side: Side) -> bool:
         return self._is_printed and not any(view.is_sparse for view in side.views)
