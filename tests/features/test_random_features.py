@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelRidge, Laplacian, Matern, RandomFeatures, config, load, save
-from mercer.errors import InputError, MemoryBudgetError
+from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 
 
 @parametrize_with_checks(
@@ -109,6 +109,8 @@ def test_what_makes_no_sense_is_refused(X):
     ):
         with pytest.raises(InputError, match=match):
             RandomFeatures(**options).fit(X)
+    with pytest.raises(InputTypeError, match=r"RandomFeatures takes arrays.*, got a table in a file, 'rides"):
+        RandomFeatures().fit("rides.parquet")
     z = RandomFeatures(Gaussian(1e-200), 10).fit(X)
     with pytest.raises(InputError, match="phases overflow"):
         z.transform(1e200 * X)

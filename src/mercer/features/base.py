@@ -14,9 +14,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from mercer.data.points import as_vectors, require_numbers
 from mercer.data.refusals import refuse_too_large
+from mercer.data.sources.door import is_in_file
 from mercer.data.sparse import dense, is_sparse, require_indices
 from mercer.data.types import Points, Targets
-from mercer.errors import InputError
+from mercer.errors import InputError, InputTypeError, shown
 from mercer.runtime.config import require_memory
 
 __all__ = ["FeatureMap", "in_words", "validated"]
@@ -125,6 +126,11 @@ class FeatureMap(TransformerMixin, BaseEstimator):
 
 def validated(estimator: BaseEstimator, X: Points, reset: bool) -> Any:  # (n, columns)
     """X as rows of floats, by scikit-learn's checks and ours; the columns are remembered, or compared."""
+    if is_in_file(X):
+        raise InputTypeError(
+            f"{type(estimator).__name__} takes arrays, sparse matrices and data frames, got a table in a "
+            f"file, {shown(X)}: read it first (mercer.tables.read_table), or take LandmarkFeatures"
+        )
     require_numbers(X)
     if is_sparse(X):
         require_indices(X)

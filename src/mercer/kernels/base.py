@@ -266,7 +266,7 @@ class Kernel(Shown):
         return {name: v for name in self._names() if isinstance(v := vars(self)[name], Kernel)}
 
     def source(self, backend: str = "numba") -> str:
-        """The code printed for a backend: "numpy", "numba" or "torch".
+        """The code printed for a backend: "numpy", "numba", "torch", or "triton" for formulas of vectors.
 
         >>> from mercer import Gaussian
         >>> print(Gaussian(sigma=2.0).source("numpy"))  # doctest: +ELLIPSIS

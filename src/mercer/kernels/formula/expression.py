@@ -199,6 +199,11 @@ def _call(name: str, triton: str | None = None, latex: str = "") -> dict[str, st
     return _printed(f"{name}({{0}})", *others, latex or rf"\{name}\left({{0}}\right)")
 
 
+def _call_of_two(name: str, latex: str) -> dict[str, str]:
+    others = f"np.{name}({{0}}, {{1}})", f"torch.{name}({{0}}, {{1}})", f"tl.{name}({{0}}, {{1}})"
+    return _printed(f"{name}({{0}}, {{1}})", *others, rf"{latex}\left({{0}}, {{1}}\right)")
+
+
 ONE: Expression
 ZERO: Expression
 exp: Callable[..., Any]
@@ -271,25 +276,13 @@ OPERATIONS: dict[str, Operation] = {
     "minimum": Operation(
         "min({}, {})",
         np.minimum,
-        _printed(
-            "minimum({0}, {1})",
-            "np.minimum({0}, {1})",
-            "torch.minimum({0}, {1})",
-            "tl.minimum({0}, {1})",
-            r"\min\left({0}, {1}\right)",
-        ),
+        _call_of_two("minimum", r"\min"),
         lambda a, b: (_step(a <= b, 1.0, 0.0), _step(a <= b, 0.0, 1.0)),
     ),
     "maximum": Operation(
         "max({}, {})",
         np.maximum,
-        _printed(
-            "maximum({0}, {1})",
-            "np.maximum({0}, {1})",
-            "torch.maximum({0}, {1})",
-            "tl.maximum({0}, {1})",
-            r"\max\left({0}, {1}\right)",
-        ),
+        _call_of_two("maximum", r"\max"),
         lambda a, b: (_step(a <= b, 0.0, 1.0), _step(a <= b, 1.0, 0.0)),
     ),
     "less_equal": Operation(

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mercer.errors import InputError
 from mercer.kernels.formula.calculus import statements
 from mercer.kernels.formula.expression import Apply, Expression, Symbol
 from mercer.kernels.formula.lines import indented, marked, names_of
+from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program
 
 __all__ = ["Reading", "exponent_of", "triton_frame"]
@@ -125,6 +127,11 @@ def triton_frame(
     again: bool = False,
 ) -> str:
     """One kernel ``tile``, for views that are read as ``points`` say: by default all in loops."""
+    if any(isinstance(plane, External) for plane in program.planes):
+        raise InputError(
+            "there is no Triton code for a kernel whose values Python computes, of pairs of objects: on a "
+            'GPU PyTorch goes on with them, and kernel.source("torch") shows how'
+        )
     points = points or [Reading()] * len(program.views)
     parts = _Parts()
     parts.before += [f"c{k} = tl.load(constants + {k})" for k in range(len(program.constants))]
