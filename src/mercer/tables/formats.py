@@ -62,8 +62,8 @@ def read_table(
     Parameters
     ----------
     path : CSV, TSV or other delimited text, Parquet, Arrow (Feather), LIBSVM (svmlight), ARFF, .npy, .npz;
-        also packed by gzip, bzip2, xz, zstd or zip. A folder, a pattern such as "rides/*.parquet" and a list
-        of paths are the parts of one table: of one format, with the same columns in any order
+        also packed by gzip, bzip2, xz, zstd or zip. A folder, a pattern (``rides/*.parquet``) and a list of
+        paths are the parts of one table: of one format, with the same columns in any order
     header : whether the first line of a text file names its columns; None looks
     missing : texts that stand for a missing value, beside the usual ones (nothing, NA, NaN, null, ?)
     rows : so many rows, or somewhat fewer, at equal distances. Then a file may be larger than memory, if it
