@@ -126,7 +126,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):
 
 def validated(estimator: BaseEstimator, X: Points, reset: bool) -> Any:  # (n, columns)
     """X as rows of floats, by scikit-learn's checks and ours; the columns are remembered, or compared."""
-    if is_in_file(X):
+    if is_in_file(X) and not isinstance(X, str):  # A text has a sentence of its own.
         raise InputTypeError(
             f"{type(estimator).__name__} takes arrays, sparse matrices and data frames, got a table in a "
             f"file, {shown(X)}: read it first (mercer.tables.read_table), or take LandmarkFeatures"
