@@ -185,6 +185,30 @@ def test_few_landmarks_explain_less(X):
         KernelPCA(20, kernel=Gaussian(1.0), landmarks=12).fit(X)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("size", [4, 15, N])
+def test_what_components_leave_is_certified(rng, X, dtype, count, size):
+    """The least that any components leave is the sum of the other eigenvalues of the centred K."""
+    weight, k = rng.uniform(0.2, 3, N), Gaussian(1.0)
+    with config(dtype=dtype):
+        model = KernelPCA(count, kernel=k, landmarks=X[:size]).fit(X, sample_weight=weight)
+    total, report = weight.sum(), model.report_
+    own, rows = k(X[:size]), k(X[:size], X)
+    mean = np.linalg.lstsq(own, rows @ weight / total)[0]  # φ̄ = Σ mean_j Φ(z_j)
+    distances = 1 - 2 * rows.T @ mean + mean @ own @ mean - (model.transform(X) ** 2).sum(axis=1)
+    rounding = 1e-9 if dtype == "float64" else 1e-4
+    assert report.objective == pytest.approx(weight @ distances / (total - 1), abs=rounding)
+    root = np.sqrt(weight)
+    centre = np.eye(N) - np.outer(root, root) / total
+    values = np.linalg.eigvalsh(centre @ (root[:, None] * k(X) * root) @ centre)
+    least = values[:-count].sum() / (total - 1)
+    assert report.objective - report.bound <= least <= report.objective + report.gap
+    assert report.gap <= report.bound and report.gap < (1e-6 if dtype == "float64" else 0.3)
+    if size == N and dtype == "float64":
+        assert report.bound < 1e-6
+
+
 def test_a_map_back_needs_a_penalty_above_rounding(X):
     with pytest.raises(InputError, match="alpha of the learned map back is below the rounding"):
         KernelPCA(2, landmarks=10, inverse="ridge", alpha=0.0).fit(X)
@@ -216,6 +240,22 @@ def test_few_landmarks_tell_classes_apart(rng):
     model = KernelFisherDiscriminant(landmarks=30).fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) > 0.93
     assert len(model.expansion_) == 30 and hasattr(model, "loo_errors_")
+
+
+@pytest.mark.parametrize("size", [4, 15, N])
+def test_the_regression_behind_discriminants_is_certified(rng, X, labels, size):
+    """Of two classes the target is the indicator of one, centred, with Σ w y² = 1: ridge on all points."""
+    y, weight = labels == "a", rng.uniform(0.5, 2, N)
+    model = KernelFisherDiscriminant(Gaussian(1.0), alpha=0.02, landmarks=X[:size]).fit(X, y, weight)
+    share, total = weight @ y / weight.sum(), weight.sum()
+    target = (y - share) / np.sqrt(total * share * (1 - share))
+    ridge = KernelRidge(0.02 * total, kernel=Gaussian(1.0)).fit(X, target, weight)
+    report, least = model.report_, ridge.report_.objective
+    assert report.objective - report.bound <= least <= report.objective + report.gap
+    assert report.gap <= 1e-8 * report.objective and report.gap <= report.bound
+    if size == N:
+        assert report.objective == pytest.approx(least, rel=1e-9)
+        assert report.bound <= 1e-6 * report.objective
 
 
 def test_points_that_do_not_vary_are_refused_with_landmarks_too():

@@ -71,7 +71,8 @@ class KernelFisherDiscriminant(
     explained_variance_ratio_ : (components,) their shares, as in LDA
     means_, covariance_, priors_ : (classes, components), (components, components) and (classes,), of the
         Gaussians
-    kernel_, report_, n_features_in_, feature_names_in_
+    kernel_, report_, n_features_in_, feature_names_in_ ; with landmarks ``report_.gap`` and ``report_.bound``
+        are those of the ridge regression on the classes that the directions come from
 
     Examples
     --------
@@ -138,14 +139,14 @@ class KernelFisherDiscriminant(
         plan.require_memory("use landmarks, or fewer points")
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
         learn = self._on_landmarks if plan.method is Method.LANDMARKS else self._on_points
-        points, origin, result = learn(X, codes, weight, copies, alpha, journal)
+        points, origin, result, facts = learn(X, codes, weight, copies, alpha, journal)
         if alpha is not None and result.alpha > alpha:
             journal.warn(
                 f"alpha={alpha!r} is below the rounding of the kernel matrix: {result.alpha:.3g} is used; "
                 "take a larger alpha, or centre the data if their mean is far from zero"
             )
         self._keep(points, result, codes, weight, origin)
-        self.report_ = journal.report(plan)
+        self.report_ = journal.report(plan, **facts)
         return self
 
     def transform(self, X: Points) -> np.ndarray:  # (n, components)
@@ -182,7 +183,7 @@ class KernelFisherDiscriminant(
         copies: np.ndarray,
         alpha: float | None,
         journal: Journal,
-    ) -> tuple[Points, np.ndarray | None, FisherResult]:
+    ) -> tuple[Points, np.ndarray | None, FisherResult, dict[str, Any]]:
         """The functions on all points, these as they were moved, and by what."""
         self._require_definite(X if weight.all() else data.take(X, np.flatnonzero(weight)), centred=True)
         origin = origin_of(self.kernel_, X, is_free=True)
@@ -198,7 +199,7 @@ class KernelFisherDiscriminant(
             clip=self._must_clip(X),
         )
         self._meet(result.lowest, X, journal)
-        return points, origin, result
+        return points, origin, result, {}
 
     def _on_landmarks(
         self,
@@ -208,16 +209,20 @@ class KernelFisherDiscriminant(
         copies: np.ndarray,
         alpha: float | None,
         journal: Journal,
-    ) -> tuple[Points, None, FisherResult]:
-        """The functions on landmarks, from all points."""
+    ) -> tuple[Points, None, FisherResult, dict[str, Any]]:
+        """The functions on landmarks, from all points, and what is known of their distance from the best."""
         Z = self._landmark_points(X, weight, squared=True)
         self._require_definite(Z, centred=True)
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
         problem = Restricted(self.kernel_, X, Z, fit_intercept=True)
         size = float(problem.diagonal.max())
         classes = len(self.classes_)
-        result = restricted_fisher(problem.features, codes, classes, weight, copies, size, alpha=alpha)
-        return problem.points, None, result
+        result, minimum = restricted_fisher(
+            problem.features, codes, classes, weight, copies, size, alpha=alpha, accuracy=problem.accuracy
+        )
+        bound = problem.bound(minimum, 2 * float(weight.sum()) * result.alpha)
+        facts = {"objective": minimum.objective, "gap": minimum.gap, "bound": bound}
+        return problem.points, None, result, facts
 
     def _check_priors(self, share: np.ndarray) -> np.ndarray:  # (classes,)
         if self.priors is None:

@@ -98,7 +98,9 @@ class KernelPCA(
     explained_variance_ratio_ : (components,) the share of the total variance in feature space, of which
         landmarks may explain a part only
     expansion_ : the functions f_c, a column of ``coef`` each; ``expansion_(X)`` is ``transform(X)``
-    kernel_, report_, n_iter_, n_features_in_, feature_names_in_
+    kernel_, report_, n_iter_, n_features_in_, feature_names_in_ ; with landmarks ``report_.objective`` is the
+        variance that the components leave, ``gap`` bounds its distance to the least on these landmarks, and
+        ``bound`` that to the least without landmarks
 
     Examples
     --------
@@ -272,13 +274,24 @@ class KernelPCA(
         if self._is_learned():
             self._learn_restricted_inverse(X, weight)
         self.n_iter_ = 1
-        self.report_ = journal.report(plan)
+        unit = self._unit(float(weight.sum()))
+        gap = found.gap(kept, problem.accuracy)
+        self.report_ = journal.report(
+            plan,
+            objective=unit * (total - float(found.values[:kept].sum())),
+            gap=unit * gap,
+            bound=unit * (gap + max(total - found.trace, 0.0)),
+        )
+
+    @staticmethod
+    def _unit(n: float) -> float:
+        """What turns a sum of squares of n scores into their variance."""
+        return 1.0 / (n - 1 if n > 1 else n)
 
     def _keep_values(self, values: np.ndarray, total: float, zero: float, weight: np.ndarray) -> None:
         """What is known from the eigenvalues that are kept, and the sum of all of them."""
-        n = float(weight.sum())
         self.eigenvalues_ = values
-        self.explained_variance_ = values / (n - 1 if n > 1 else n)
+        self.explained_variance_ = values * self._unit(float(weight.sum()))
         self.explained_variance_ratio_ = values / total if total > zero else np.zeros(len(values))
 
     def _keep(

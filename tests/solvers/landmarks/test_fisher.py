@@ -32,7 +32,7 @@ def test_directions_maximise_the_quotient_of_scatters(problem, alpha):
     inside = Phi - means[codes]
     within = (inside.T * weight) @ inside / weight.sum() + alpha * np.eye(8)
     ratios, V = eigh(between, within)
-    result = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0, alpha=alpha)
+    result = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0, alpha=alpha)[0]
     assert result.alpha == alpha
     assert result.ratios == pytest.approx(ratios[:-3:-1], rel=1e-8)
     w = features.basis.T @ result.coef
@@ -43,14 +43,14 @@ def test_directions_maximise_the_quotient_of_scatters(problem, alpha):
 
 def test_the_penalty_of_least_error_left_out_is_chosen(problem):
     features, codes, weight, _ = problem
-    found = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0)
+    found = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0)[0]
     assert found.alpha == found.path[found.errors.argmin()]
-    again = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0, alpha=found.alpha)
+    again = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0, alpha=found.alpha)[0]
     np.testing.assert_array_equal(again.left_out, found.left_out)
     assert not len(again.path)
 
 
 def test_a_penalty_below_rounding_is_raised(problem):
     features, codes, weight, _ = problem
-    found = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0, alpha=1e-30)
+    found = restricted_fisher(features, codes, 3, weight, np.ones(45), 1.0, alpha=1e-30)[0]
     assert found.alpha == 4 * 2.0**-52

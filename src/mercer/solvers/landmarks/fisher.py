@@ -7,13 +7,14 @@ indicators, W the coefficients Tβ and R the residuals of their fits,
     H = Rᵀ diag(w) R + nα WᵀW   with eigenvectors θ and eigenvalues h in (0, 1],   ratios (1 - h) / h
 
 and f = Wθ, scaled so that its variance within the classes, and the penalty, are 1. What a point gets from the
-others, and the error that α is chosen by, are those of the path.
+others, and the error that α is chosen by, are those of the path; so is how far W is from its minimum at most.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.spectral.fisher import (
@@ -37,8 +38,12 @@ def restricted_fisher(
     size: float,
     *,
     alpha: float | None = None,
-) -> FisherResult:
-    """Solve the problem; ``size`` is the largest k(x, x), alpha=None chooses α by the errors left out."""
+    accuracy: Accuracy | None = None,
+) -> tuple[FisherResult, RestrictedMinimum]:
+    """The directions, and the minimum that W is; ``size`` is the largest k(x, x).
+
+    alpha=None chooses α by the errors left out. ``accuracy`` is what is known of the rounding of K.
+    """
     eps = float(np.finfo(features.K.dtype).eps)
     root = np.sqrt(weight)[:, None]
     Z = class_targets(codes, n_classes, weight)
@@ -62,7 +67,7 @@ def restricted_fisher(
     def functions(values: np.ndarray) -> np.ndarray:
         return ((values @ theta) * factor)[:, kept]
 
-    return FisherResult(
+    result = FisherResult(
         coef=functions(coef),
         intercept=functions(intercept[None])[0],
         ratios=ratios,
@@ -73,3 +78,4 @@ def restricted_fisher(
         errors=errors,
         lowest=0.0,
     )
+    return result, path.certified(total * alpha, Accuracy() if accuracy is None else accuracy)
