@@ -19,7 +19,7 @@ from mercer.gram.blocks import RowBlocks, groups_of
 from mercer.solvers.landmarks.inner import Weighted
 
 ROWS, COLUMNS, LANDMARKS = int(os.environ.get("ROWS", "2000000")), 10, 2000
-REPEATS = int(os.environ.get("REPEATS", "2"))
+REPEATS = int(os.environ.get("REPEATS", "5"))
 
 
 def timed(work: Callable[[], object]) -> tuple[float, int]:

@@ -277,11 +277,10 @@ class Run:
                 delayed = dask_module("dask").delayed
                 made = [delayed(work, pure=False)(*calls[g], dask_key_name=names[g]) for g in groups]
                 futures = dict(zip(groups, self.client.compute(made, retries=retries), strict=True))
-            else:
-                futures = {
-                    g: self.client.submit(work, *calls[g], key=names[g], retries=retries, pure=False)
-                    for g in groups
-                }
+            else:  # One graph: of many, the scheduler takes several milliseconds for each.
+                given = list(zip(*calls.values(), strict=True))
+                sent = self.client.map(work, *given, key=list(names.values()), retries=retries, pure=False)
+                futures = dict(zip(groups, sent, strict=True))
         self.under_way |= futures
         for g, future in futures.items():
             future.add_done_callback(lambda done, g=g: self.done.put((g, done)))

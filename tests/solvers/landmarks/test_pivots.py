@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from mercer import Gaussian, Gram, Linear, Precomputed, Sigmoid, Spectrum, config
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.solvers.landmarks import pivots
-from mercer.solvers.landmarks.pivots import pivoted_cholesky
+from mercer.solvers.landmarks.pivots import accept, pivoted_cholesky
 from mercer.solvers.linear import strips
 
 
@@ -247,3 +247,30 @@ def test_a_run_that_is_stopped_says_so(rng):
     count = len(found.pivots)
     assert 0 < count < 40
     np.testing.assert_array_equal(found.factor, whole.factor[:, :count])
+
+
+@pytest.mark.parametrize("size", [1, 5, 33, 150])
+@pytest.mark.parametrize("most", [1, 40, 1000])
+def test_points_are_accepted_as_if_one_after_the_other(rng, size, most):
+    """The definition, one point at a time; a copy of a third of the proposals is proposed again."""
+    X = rng.normal(size=(size, 2))
+    again = np.r_[np.arange(size), rng.integers(0, size, size // 3)]
+    H = Gaussian(1.0)(X)[np.ix_(again, again)]
+
+    def residual(points, chosen):  # what those chosen leave of the points
+        known = H[np.ix_(chosen, points)]
+        return H[points, points] - (known * np.linalg.solve(H[np.ix_(chosen, chosen)], known)).sum(axis=0)
+
+    offered, rounding = rng.uniform(1.0, 1.5, len(H)), np.full(len(H), 1e-9)
+    luck = offered * rng.random(len(H))
+    chosen: list[int] = []
+    for j in range(len(H)):
+        if len(chosen) < most and residual([j], chosen)[0] > max(rounding[j], luck[j]):
+            chosen.append(j)
+    accepted, L, left = accept(H, offered, rounding, most, luck)
+    assert accepted.tolist() == chosen
+    assert (np.triu(L, 1) == 0).all()
+    np.testing.assert_allclose(L @ L.T, H[np.ix_(chosen, chosen)], atol=1e-12)
+    # A bound on every residual; no pivot leaves anything of itself.
+    assert (left >= residual(np.arange(len(H)), chosen) - 1e-9).all() and (left <= 1).all()
+    assert not left[chosen].any()

@@ -55,6 +55,7 @@ NOTHING_LEFT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}
 _FIRST_BLOCK = 10  # The first block proposes a tenth of the pivots that are wanted.
 _LARGEST_BLOCK = 3  # No block proposes more than a third of them.
 _SMALLEST_BLOCK = 10  # points: fewer do not fill a matrix product
+_PANEL = 32  # points that are accepted one by one before the others hear of it, all of them together
 _REJECTION_SHARE = 0.25  # of a block's cost may be spent on proposals, accepted or not
 
 
@@ -263,23 +264,52 @@ def accept(
     Returns their places in the block, the Cholesky factor of their part of H, and what is left of each of
     the b points by those accepted before it; of an accepted one nothing.
     """
-    left = np.minimum(offered, np.diagonal(H))
-    columns = np.zeros((len(H), min(len(H), most)), order="F")
-    accepted: list[int] = []
-    for j in range(len(H)):
-        if left[j] <= rounding[j] or luck[j] >= left[j]:
-            continue
-        count = len(accepted)
-        column = (H[j:, j] - columns[j:, :count] @ columns[j, :count]) / math.sqrt(left[j])
-        column[0] = math.sqrt(left[j])
-        columns[j:, count] = column
-        left[j:] -= np.square(column, out=column)
-        left[j] = 0.0  # Where the same point was proposed again it is rejected.
-        accepted.append(j)
-        if len(accepted) == columns.shape[1]:
+    left, bar = np.minimum(offered, np.diagonal(H)), np.maximum(rounding, luck)
+    most = min(len(H), most)
+    rows, accepted = (
+        np.zeros((most, len(H))),
+        np.empty(0, np.int64),
+    )  # Lᵀ, and below each pivot of it all points
+    start = 0
+    while start < len(H) and len(accepted) < most:
+        # Whose residual is below the bar already is rejected in its turn, for residuals only fall.
+        panel = start + np.flatnonzero(left[start:] > bar[start:])[:_PANEL]
+        if not len(panel):
             break
-    chosen = np.array(accepted, dtype=np.int64)
-    return chosen, columns[chosen, : len(chosen)], left
+        done, at = len(accepted), panel[0]
+        found = H[panel, at:] - rows[:done, panel].T @ rows[:done, at:]
+        places, L = _accept_in_turn(found[:, panel - at], left[panel], bar[panel], most - done)
+        new = found[places]
+        solve_triangle(L, new.T, side="right", transpose=True)
+        accepted = np.concatenate([accepted, panel[places]])
+        rows[done : len(accepted), at:] = new
+        left[at:] -= np.square(new).sum(axis=0)
+        left[panel[places]] = 0.0  # Where the same point was proposed again it is rejected.
+        start = panel[-1] + 1
+    return accepted, np.tril(rows[: len(accepted), accepted].T), left
+
+
+def _accept_in_turn(
+    H: np.ndarray,  # (p, p), overwritten
+    left: np.ndarray,  # (p,), overwritten
+    bar: np.ndarray,  # (p,)
+    most: int,
+) -> tuple[np.ndarray, np.ndarray]:  # (a,), (a, a)
+    """Places of those whose residual is above the bar in their turn, and the Cholesky factor of these."""
+    columns, accepted = np.zeros((len(H), len(H)), order="F"), []
+    for i in range(len(H)):
+        if left[i] <= bar[i]:
+            continue
+        column = H[i:, i] / math.sqrt(left[i])
+        column[0] = math.sqrt(left[i])
+        columns[i:, len(accepted)] = column
+        accepted.append(i)
+        if len(accepted) == most:
+            break
+        later = column[1:]
+        left[i + 1 :] -= later * later
+        H[i + 1 :, i + 1 :] -= later[:, None] * later
+    return np.array(accepted, dtype=np.int64), np.asfortranarray(columns[accepted, : len(accepted)])
 
 
 def rounding_share(dtype: np.dtype[Any], pivots: int) -> float:
