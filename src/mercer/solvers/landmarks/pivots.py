@@ -266,11 +266,8 @@ def accept(
     """
     left, bar = np.minimum(offered, np.diagonal(H)), np.maximum(rounding, luck)
     most = min(len(H), most)
-    rows, accepted = (
-        np.zeros((most, len(H))),
-        np.empty(0, np.int64),
-    )  # Lᵀ, and below each pivot of it all points
-    start = 0
+    rows = np.zeros((most, len(H)))  # Lᵀ, with a column for every point of the block, accepted or not
+    accepted, start = np.empty(0, np.int64), 0
     while start < len(H) and len(accepted) < most:
         # Whose residual is below the bar already is rejected in its turn, for residuals only fall.
         panel = start + np.flatnonzero(left[start:] > bar[start:])[:_PANEL]
@@ -296,7 +293,8 @@ def _accept_in_turn(
     most: int,
 ) -> tuple[np.ndarray, np.ndarray]:  # (a,), (a, a)
     """Places of those whose residual is above the bar in their turn, and the Cholesky factor of these."""
-    columns, accepted = np.zeros((len(H), len(H)), order="F"), []
+    columns = np.zeros((len(H), len(H)), order="F")
+    accepted: list[int] = []
     for i in range(len(H)):
         if left[i] <= bar[i]:
             continue
