@@ -288,26 +288,24 @@ def accept(
 
 def _accept_in_turn(
     H: np.ndarray,  # (p, p), overwritten
-    left: np.ndarray,  # (p,), overwritten
+    left: np.ndarray,  # (p,), in place of the diagonal of H
     bar: np.ndarray,  # (p,)
     most: int,
 ) -> tuple[np.ndarray, np.ndarray]:  # (a,), (a, a)
     """Places of those whose residual is above the bar in their turn, and the Cholesky factor of these."""
-    columns = np.zeros((len(H), len(H)), order="F")
+    np.fill_diagonal(H, left)
     accepted: list[int] = []
-    for i in range(len(H)):
-        if left[i] <= bar[i]:
+    for i, least in enumerate(bar.tolist()):
+        if (residual := H[i, i]) <= least:
             continue
-        column = H[i:, i] / math.sqrt(left[i])
-        column[0] = math.sqrt(left[i])
-        columns[i:, len(accepted)] = column
+        H[i, i] = math.sqrt(residual)
+        column = H[i + 1 :, i]
+        column /= H[i, i]
         accepted.append(i)
         if len(accepted) == most:
             break
-        later = column[1:]
-        left[i + 1 :] -= later * later
-        H[i + 1 :, i + 1 :] -= later[:, None] * later
-    return np.array(accepted, dtype=np.int64), np.asfortranarray(columns[accepted, : len(accepted)])
+        H[i + 1 :, i + 1 :] -= column[:, None] * column
+    return np.array(accepted, dtype=np.int64), np.asfortranarray(np.tril(H[np.ix_(accepted, accepted)]))
 
 
 def rounding_share(dtype: np.dtype[Any], pivots: int) -> float:

@@ -41,7 +41,7 @@ from mercer.solvers.matrix import BlockMatrix
 
 __all__ = ["random_pivots", "random_pivots_memory"]
 
-_SMALLEST_BLOCK, _LARGEST_BLOCK = 16, 1024  # points that are proposed at once
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 16, 1536  # points that are proposed at once
 _FIRST_BLOCK = 64  # pivots are hoped for in the first block, where nothing sifts the proposals
 _MOST_PROPOSALS = 4  # for each pivot that is wanted in all, so that few pivots take little memory
 _STRIP = 128  # points whose systems are solved together, by one thread
@@ -137,8 +137,8 @@ class _Run:
         """
         left, C = self._diagonal[points], np.empty((0, len(points)), order="F")
         for start, stop in pairwise(_stages(len(self._pivots))):
-            C = self._with_rows(C, start, stop, points)
-            left = left - np.square(C[start:]).sum(axis=0)
+            C, gone = self._with_rows(C, start, stop, points)
+            left = left - gone
             self._lower(points, left, stop)
             lucky = luck < left
             points, luck, left, C = points[lucky], luck[lucky], left[lucky], C.T[lucky].T
@@ -146,20 +146,23 @@ class _Run:
                 break
         return points, luck, C
 
-    def _with_rows(self, C: np.ndarray, start: int, stop: int, points: np.ndarray) -> np.ndarray:
-        """C of the first pivots, up to ``start``, and under it the rows of those up to ``stop``."""
+    def _with_rows(
+        self, C: np.ndarray, start: int, stop: int, points: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:  # (stop, b), (b,)
+        """C, below it the rows of more pivots up to ``stop``, and for each point the sum of their squares."""
         new = np.array(self._pivots[start:stop], dtype=np.int64)
-        C = np.asfortranarray(np.concatenate([C, self._K.block(points, new).T]), dtype=np.float64)
         before, triangle = self._triangle[start:stop, :start], self._triangle[start:stop, start:stop]
+        grown = np.empty((len(points), stop)).T
+        grown[:start], grown[start:] = C, self._K.block(points, new).T
 
         def task(part: slice) -> None:
-            rows = C[start:, part]
-            subtract_product(rows, before, C[:start, part])
+            rows = grown[start:, part]
+            subtract_product(rows, before, grown[:start, part])
             solve_triangle(triangle, rows)
 
         cuts = np.linspace(0, len(points), math.ceil(len(points) / _STRIP) + 1).astype(int)
         run(task, [slice(first, last) for first, last in pairwise(cuts.tolist())])
-        return C
+        return grown, np.einsum("ij,ij->j", grown[start:], grown[start:])
 
 
 def _stages(pivots: int) -> list[int]:
