@@ -172,6 +172,26 @@ def test_resume_without_a_file_starts_from_the_beginning(tmp_path):
     assert (tmp_path / "state").exists()
 
 
+def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_EVERY", 0.0)
+    path = tmp_path / "state"
+    with Control(checkpoint=path) as control:
+        halve(control, 3)
+
+    def full(*arguments, **keywords):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.warns(
+        UserWarning, match=r"could not be written \(No space left on device\): the fit goes on"
+    ):
+        with Control(checkpoint=path, resume=True) as control:
+            assert np.array_equal(halve(control), halve(Control()))
+    assert [p.name for p in tmp_path.iterdir()] == ["state"]
+    with Control(checkpoint=path, resume=True) as control:
+        assert control.restored["k"] == 3
+
+
 def test_an_error_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_EVERY", 0.0)
     with pytest.raises(ZeroDivisionError), Control(checkpoint=tmp_path / "state") as control:

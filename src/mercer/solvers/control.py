@@ -27,6 +27,7 @@ import signal
 import threading
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
@@ -35,7 +36,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data.types import Checkpoint, ProgressMode
-from mercer.errors import InputError
+from mercer.errors import InputError, warn_user
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
 from mercer.runtime.progress import Progress
@@ -186,8 +187,15 @@ class Control:
             with aside.open("wb") as file:
                 np.savez(file, allow_pickle=False, **facts, **self._state())
             aside.replace(self._path)
+        except OSError as error:  # What was learned by now is worth more than the file.
+            warn_user(
+                f"checkpoint={str(self._path)!r} could not be written ({error.strerror or error}): the fit goes "
+                "on without it, and the one before stays; make room for it",
+                UserWarning,
+            )
         finally:
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
         self._state = None
         self._saved_at = perf_counter()
 
