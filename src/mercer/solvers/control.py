@@ -189,8 +189,8 @@ class Control:
             aside.replace(self._path)
         except OSError as error:  # What was learned by now is worth more than the file.
             warn_user(
-                f"checkpoint={str(self._path)!r} could not be written ({error.strerror or error}): the fit goes "
-                "on without it, and the one before stays; make room for it",
+                f"checkpoint={str(self._path)!r} could not be written ({error.strerror or error}): the fit "
+                "goes on without it, and the one before stays; make room for it",
                 UserWarning,
             )
         finally:
