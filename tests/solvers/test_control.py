@@ -31,6 +31,15 @@ def test_it_counts_without_being_entered():
     assert (control.iterations, control.stopped, control.restored) == (10, None, None)
 
 
+def test_the_total_is_what_is_expected_within_what_is_allowed():
+    events = []
+    with Control("steps", 100, progress=events.append) as control:
+        for expected in (7.2, 1e9, 0):
+            control.step(expected=expected)
+        control.step()
+    assert [event["total"] for event in events] == [100, 8, 100, 3, 100]
+
+
 def test_progress_events(capsys):
     events = []
     with Control("halving", 10, progress=events.append) as control:

@@ -423,6 +423,17 @@ def test_ctrl_c_gives_a_model_and_a_warning(data, learner, options):
     assert model.report_.objective - model.report_.gap <= whole.objective * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(("learner", "tol"), [(ridge, 1e-20), (logistic, 1e-12)])
+def test_progress_foresees_the_end(data, learner, tol):
+    """By its middle a run tells how long it takes, to a factor of three, and not how long it may take."""
+    X, y = data
+    events = []
+    learner(landmarks=8, tol=tol, progress=events.append).fit(X, labels(learner, y))
+    last = events[-1]["done"]
+    assert last >= 3 and events[0]["total"] >= 100
+    assert last == events[-1]["total"] and events[last // 2 + 1]["total"] <= 3 * last
+
+
 @pytest.mark.parametrize(("learner", "options"), LONG)
 def test_max_time_gives_a_model_and_a_warning(data, learner, options, hand_clock):
     X, y = data
