@@ -23,6 +23,11 @@ def test_a_plan_beyond_the_budget_is_refused():
         pytest.raises(MemoryBudgetError, match="Newton on 5,000 points needs 191MiB"),
     ):
         plan.require_memory("use fewer points")
+    with (
+        config(memory="100MiB"),
+        pytest.raises(MemoryBudgetError, match=r"191MiB.*: take fewer landmarks, or"),
+    ):
+        replace(plan, landmarks=3000).require_memory("use fewer points")
     with config(memory="1GiB"):
         plan.require_memory("use fewer points")
 

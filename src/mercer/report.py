@@ -130,6 +130,7 @@ class Plan(Shown):
     def require_memory(self, remedy: str) -> None:
         """Refuse a plan that does not fit the memory budget, before anything is allocated."""
         budget = memory_budget()
+        remedy = "take fewer landmarks" if self.landmarks else remedy
         if self.memory > budget:
             raise MemoryBudgetError(
                 f"{self.solver} on {self.points:,} points needs {format_bytes(self.memory)}, more than the "

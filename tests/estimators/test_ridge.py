@@ -648,3 +648,18 @@ def test_other_kernels_have_no_weights(rng):
     assert not hasattr(KernelRidge(), "coef_")
     with pytest.raises(AttributeError, match="coef_ is there after the fit of a linear kernel alone"):
         _ = KernelRidge().fit(X, y).coef_
+
+
+def test_a_small_budget_means_many_products_and_then_landmarks(rng):
+    """A factor of a low rank leaves more iterations: they are planned, and "auto" takes landmarks instead."""
+    X = rng.normal(size=(30_000, 4))
+    seconds = []
+    for memory in ("50MiB", "200MiB", "1GiB"):
+        with config(memory=memory, threads=2):
+            plan = KernelRidge(kernel=Gaussian(1.0)).plan(X)
+            seconds.append(plan.seconds)
+            assert plan.method == "lazy"
+            assert (KernelRidge(kernel=Gaussian(1.0), landmarks="auto").plan(X).landmarks > 0) == (
+                plan.seconds > 60
+            )
+    assert seconds[0] > 2 * seconds[1] > 2 * seconds[2]

@@ -31,6 +31,15 @@ def test_it_counts_without_being_entered():
     assert (control.iterations, control.stopped, control.restored) == (10, None, None)
 
 
+def test_the_total_is_what_is_expected_within_what_is_allowed():
+    events = []
+    with Control("steps", 100, progress=events.append) as control:
+        for expected in (7.2, 1e9, 0):
+            control.step(expected=expected)
+        control.step()
+    assert [event["total"] for event in events] == [100, 8, 100, 3, 100]
+
+
 def test_progress_events(capsys):
     events = []
     with Control("halving", 10, progress=events.append) as control:
@@ -170,6 +179,26 @@ def test_resume_without_a_file_starts_from_the_beginning(tmp_path):
         assert control.restored is None
         halve(control)
     assert (tmp_path / "state").exists()
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_EVERY", 0.0)
+    path = tmp_path / "state"
+    with Control(checkpoint=path) as control:
+        halve(control, 3)
+
+    def full(*arguments, **keywords):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with (
+        pytest.warns(UserWarning, match=r"could not be written \(No space left on device\): the fit goes on"),
+        Control(checkpoint=path, resume=True) as control,
+    ):
+        assert np.array_equal(halve(control), halve(Control()))
+    assert [p.name for p in tmp_path.iterdir()] == ["state"]
+    with Control(checkpoint=path, resume=True) as control:
+        assert control.restored["k"] == 3
 
 
 def test_an_error_leaves_the_last_checkpoint(tmp_path, monkeypatch):

@@ -347,13 +347,14 @@ class KernelRidge(
     def _plans(self, X: Points, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
         """What each solver would take."""
         product = 1.0 * n * n * (20 + 2 * n_outputs)
+        computed = product + 1.0 * n * n * (20 + (data.n_columns(X) or 20))  # and the values of half of K
         vectors = 8 * n * (n_outputs + 1) * 10
         tiles = 2**21 * min(thread_count(), -(-n // _ROWS))
         plans = {
             "cholesky": dense_plan(
                 Method.CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
-            "cg": lazy_plan(n, vectors + tiles, product, self.rank, penalties),
+            "cg": lazy_plan(n, vectors + tiles, computed, self.rank, penalties),
             "sketch": block_plan(n, vectors + tiles, product, penalties, n_outputs),
             "mixed": Plan(
                 WORDS[Method.MIXED],

@@ -125,8 +125,10 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
             return model.fit(X, y)
         landmarks = self._affordable_landmarks(X, y, exact, clock)
         if 2 * exact < n and landmarks >= _LEAST_LANDMARKS:
-            journal.notes.append(f"the last fit is on {landmarks:,} landmarks, and from all {n:,} points")
-            return model.set_params(landmarks=Landmarks(landmarks, "pivoted")).fit(X, y)
+            model.set_params(landmarks=Landmarks(landmarks, "pivoted")).fit(X, y)
+            used = len(model.expansion_)  # Fewer, where pivots end or some depend on others.
+            journal.notes.append(f"the last fit is on {used:,} landmarks, and from all {n:,} points")
+            return model
         which = np.sort(order[:exact])
         self._tell_of_fewer(exact, n, journal)
         return model.fit(data.take(X, which), y[which])

@@ -22,11 +22,13 @@ Ctrl-C sets ``stopped`` and lets the iteration finish; pressed again, it raises 
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
@@ -35,13 +37,13 @@ from typing import Any, Self
 import numpy as np
 
 from mercer.data.types import Checkpoint, ProgressMode
-from mercer.errors import InputError
+from mercer.errors import InputError, warn_user
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
 from mercer.runtime.progress import Progress
 from mercer.solvers.result import Stop
 
-__all__ = ["Control", "State"]
+__all__ = ["Control", "State", "expected"]
 
 State = dict[str, Any]
 
@@ -81,6 +83,7 @@ class Control:
         self._resume = resume
         self._identity = identity
         mode = settings().progress if progress is None else progress
+        self._most = total
         self._bar = Progress(total, label, mode, limit=max_time)
         self._is_open = False
         self._interrupted = False
@@ -153,11 +156,20 @@ class Control:
         """Time since the start, and before the checkpoint this run went on from."""
         return self._earlier + self.seconds
 
-    def step(self, state: Callable[[], State] | None = None, steps: int = 1, **facts: Any) -> None:
-        """One more iteration (or ``steps`` of whatever the total counts) is done."""
+    def step(
+        self,
+        state: Callable[[], State] | None = None,
+        steps: int = 1,
+        *,
+        expected: float = math.inf,
+        **facts: Any,
+    ) -> None:
+        """One more iteration (or ``steps`` of whatever the total counts) is done, of so many ``expected``."""
         self.iterations += steps
         if not self._is_open:
             return
+        if self._most is not None:
+            self._bar.total = max(self.iterations, math.ceil(min(expected, self._most)))
         try:
             self._bar.advance(steps, **facts)
         except KeyboardInterrupt:  # a user's callback may ask to stop so
@@ -186,8 +198,15 @@ class Control:
             with aside.open("wb") as file:
                 np.savez(file, allow_pickle=False, **facts, **self._state())
             aside.replace(self._path)
+        except OSError as error:  # What was learned by now is worth more than the file.
+            warn_user(
+                f"checkpoint={str(self._path)!r} could not be written ({error.strerror or error}): the fit "
+                "goes on without it, and the one before stays; make room for it",
+                UserWarning,
+            )
         finally:
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
         self._state = None
         self._saved_at = perf_counter()
 
@@ -209,6 +228,17 @@ class Control:
         self.iterations = int(state.pop("_iterations"))
         self._earlier = float(state.pop("_seconds"))
         return state
+
+
+def expected(done: int, first: float, now: float, aim: float) -> float:
+    """How many iterations bring an error from ``first`` to ``aim``, if each takes off as large a part of it.
+
+    >>> expected(2, 1.0, 1e-2, 1e-6), expected(2, 1.0, 1e-7, 1e-6), expected(2, 1.0, 1.0, 1e-6)
+    (6.0, 2.0, inf)
+    """
+    if not math.inf > first > now > 0 or not aim > 0:
+        return math.inf
+    return done * max(1.0, math.log(first / aim) / math.log(first / now))
 
 
 class Inner(Control):

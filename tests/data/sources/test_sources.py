@@ -29,6 +29,7 @@ from mercer import (
     KernelPerceptron,
     KernelRidge,
     Spectrum,
+    config,
 )
 from mercer.data.sources import cache as caches
 from mercer.data.sources import convert as converting
@@ -183,6 +184,17 @@ def test_text_is_cut_between_lines_wherever_it_is_cut(notes, size):
         patch.setattr(delimited, "_READ_BYTES", size)
         table = DataSource(path, folder=Path(folder, "cache")).open("note")
         assert table.points[:, 0].tolist() == list(range(len(notes))) and table.targets.tolist() == notes
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+def test_blank_lines_at_the_end_of_text_are_no_rows(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(delimited, "_READ_BYTES", size)
+    for text in ("a,b\n1,2\n3,4\n\n\n", "a,b\r\n1,2\r\n3,4\r\n\r\n"):
+        (tmp_path / "t.csv").write_bytes(text.encode())
+        assert DataSource(tmp_path / "t.csv").open().points.tolist() == [[1, 2], [3, 4]]
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n\n\n3,4\n", "utf-8")
+    with pytest.raises(InputError, match=r"row 1 \(from 0\) of column 'a' .* is missing"):
+        DataSource(tmp_path / "t.csv").open()
 
 
 def test_text_without_a_header_has_no_names(tmp_path):
@@ -378,6 +390,19 @@ def test_text_that_ends_early(tmp_path):
         DataSource(tmp_path / "t.csv").open()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**70])
+def test_identifiers_in_text_are_refused(tmp_path, value, dtype):
+    (tmp_path / "t.csv").write_text(f"a,b\n1,7\n2,{value}\n", "utf-8")
+    with (
+        config(dtype=dtype),
+        pytest.raises(InputError, match=r"row 1 .* is about -?\d+, which float64 would"),
+    ):
+        DataSource(tmp_path / "t.csv").open()
+    (tmp_path / "t.csv").write_text("a,b\n1,7\n2,1e20\n", "utf-8")
+    assert DataSource(tmp_path / "t.csv").open().points[1, 1] == 1e20
+
+
 def test_text_with_too_many_fields(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4,5\n", "utf-8")
     with pytest.raises(InputError, match=r"t\.csv is damaged or cut off: it cannot be read as CSV"):
@@ -443,6 +468,7 @@ def test_arrays_that_are_no_tables_of_numbers(tmp_path):
 def test_paths_that_are_no_tables(frame, tmp_path):
     (tmp_path / "empty.csv").touch()
     (tmp_path / "header.csv").write_text("a,b", "utf-8")
+    (tmp_path / "line.csv").write_text("a,b\n\n", "utf-8")
     (tmp_path / "header2.csv").write_text("a,b\n", "utf-8")
     (tmp_path / "packed.csv.gz").write_bytes(b"\x1f\x8b\x08rest")
     (tmp_path / "noise").write_bytes(b"\1\0\2\0")
@@ -455,6 +481,7 @@ def test_paths_that_are_no_tables(frame, tmp_path):
         "folder": "has no files: pass a folder whose files are the parts of one table",
         "empty.csv": "is empty: pass a file with at least one row",
         "header.csv": "has a header and no rows",
+        "line.csv": "has a header and no rows",
         "header2.csv": "header2.csv .*no rows|header2.csv",
         "packed.csv.gz": "is packed by gzip: unpack it first",
         "noise": "is no .npy, Parquet, Arrow or CSV file",

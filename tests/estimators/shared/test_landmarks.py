@@ -33,6 +33,7 @@ from mercer import (
     config,
 )
 from mercer.errors import InputError, InputTypeError
+from mercer.estimators.shared import landmarks as shared
 from mercer.estimators.shared.landmarks import Landmarks
 from mercer.report import Method
 from mercer.solvers import control as control_module
@@ -296,6 +297,17 @@ def test_several_classes(data, learner):
     assert values(model, X).shape == (120, 3)
 
 
+def test_the_bound_is_for_few_objects(rng, monkeypatch):
+    """One product with all of K takes a second of 20,000 points, or of 2,000 strings."""
+    monkeypatch.setattr(shared, "_BOUND_OBJECTS", 10)
+    words, y = ["ab", "abc", "b", "cab"] * 3, rng.normal(size=12)
+    for some, is_known in ((10, True), (12, False)):
+        model = KernelRidge(kernel=Spectrum(1), landmarks=3).fit(words[:some], y[:some])
+        assert (model.report_.bound is not None) == is_known
+    assert "comparing two objects" in str(model.plan(words))
+    assert KernelRidge(landmarks=3).fit(rng.normal(size=(12, 2)), y).report_.bound is not None
+
+
 def test_strings_graphs_and_matrices(rng):
     words = ["".join(rng.choice(list("abc"), size=rng.integers(3, 9))) for _ in range(40)]
     is_a = np.array([word.count("a") > word.count("b") for word in words])
@@ -406,8 +418,20 @@ def test_ctrl_c_gives_a_model_and_a_warning(data, learner, options):
     with pytest.warns(ConvergenceWarning, match="was interrupted after"):
         model = learner(**options, progress=interrupt).fit(X, labels(learner, y))
     assert model.report_.stopped == "interrupted" and np.isfinite(values(model, X)).all()
+    assert model.report_.bound is None  # Nobody waits for a product with all of K.
     whole = learner(**options).fit(X, labels(learner, y)).report_
     assert model.report_.objective - model.report_.gap <= whole.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("learner", "tol"), [(ridge, 1e-20), (logistic, 1e-12)])
+def test_progress_foresees_the_end(data, learner, tol):
+    """By its middle a run tells how long it takes, to a factor of three, and not how long it may take."""
+    X, y = data
+    events = []
+    learner(landmarks=8, tol=tol, progress=events.append).fit(X, labels(learner, y))
+    last = events[-1]["done"]
+    assert last >= 3 and events[0]["total"] >= 100
+    assert last == events[-1]["total"] and events[last // 2 + 1]["total"] <= 3 * last
 
 
 @pytest.mark.parametrize(("learner", "options"), LONG)
@@ -418,6 +442,7 @@ def test_max_time_gives_a_model_and_a_warning(data, learner, options, hand_clock
             X, labels(learner, y)
         )
     assert model.report_.stopped == "max_time" and np.isfinite(values(model, X)).all()
+    assert model.report_.bound is None
 
 
 SCRIPT = """

@@ -226,6 +226,8 @@ def test_what_does_not_fit_is_refused():
         pivoted_cholesky(K, 100)
     with pytest.raises(InputError, match="at least 1, got 0"):
         pivoted_cholesky(K, 0)
+    with pytest.raises(InputError, match="rank must be a whole number"):
+        pivoted_cholesky(K, 2.5)
 
 
 def test_blocks_follow_the_share_of_accepted_points(rng):

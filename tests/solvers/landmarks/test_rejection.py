@@ -72,8 +72,9 @@ def test_it_ends_where_nothing_is_left(dtype: str) -> None:
 
 def test_a_rank_that_makes_no_sense_is_refused() -> None:
     K = Gram(Gaussian(sigma=1.0), np.zeros((3, 1)))
-    with pytest.raises(InputError, match="rank"):
-        random_pivots(K, 0)
+    for rank in (0, 1.5):
+        with pytest.raises(InputError, match="rank must be a whole number"):
+            random_pivots(K, rank)
 
 
 def test_the_budget_is_asked_for_what_a_run_takes() -> None:

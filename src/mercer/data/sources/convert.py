@@ -147,8 +147,9 @@ class _Writer:
             return
         rows = np.empty((len(columns[0]), len(columns)), self.dtype)
         for j, (values, name) in enumerate(zip(columns, self.part.names, strict=True)):
-            if self.dtype == np.float64:
-                require_exact(values, name, start, self.source)
+            if self.part.role == "points" or self.dtype == np.float64:
+                is_rounded = self.part.role == "points" and self.reader.may_be_whole[self.part.columns[j]]
+                require_exact(values, name, start, self.source, is_rounded=is_rounded)
             if self.dtype.kind != "f" and values.dtype.kind == "f":  # Something is missing, which is NaN.
                 require_finite(values[:, None], self.part.names, start, self.source)
             with np.errstate(over="ignore", invalid="ignore"):
@@ -205,17 +206,20 @@ def require_same(before: tuple[Stamp, ...], after: tuple[Stamp, ...], source: st
         raise InputError(f"{source} was changed while it was read: read it again when it is complete")
 
 
-def require_exact(values: np.ndarray, name: str, start: int, source: str) -> None:
-    """Refuse whole numbers that float64 would round."""
-    if values.dtype.kind not in "iu" or values.dtype.itemsize < 8 or values.size == 0:
+def require_exact(values: np.ndarray, name: str, start: int, source: str, *, is_rounded: bool) -> None:
+    """Refuse whole numbers that float64 would round; ``is_rounded``: read from text, it may have done so."""
+    if values.dtype.itemsize < 8 or not (is_rounded or values.dtype.kind in "iu"):
         return
-    if int(values.max()) <= _EXACT_WHOLE and int(values.min()) >= -_EXACT_WHOLE:
-        return
-    row = int(np.flatnonzero((values > _EXACT_WHOLE) | (values < -_EXACT_WHOLE))[0])
-    raise InputError(
-        f"row {start + row} (from 0) of {name} of {source} is {values[row]}, which float64 would round: "
-        "leave the column out (is it an identifier?), or divide it"
-    )
+    most = _EXACT_WHOLE - is_rounded
+    too_large = (values > most) | (values < -most)
+    if is_rounded:
+        too_large &= np.isfinite(values)
+    if too_large.any():
+        row = int(too_large.argmax())
+        raise InputError(
+            f"row {start + row} (from 0) of {name} of {source} is {'about ' * is_rounded}{int(values[row])}, "
+            "which float64 would round: leave the column out (is it an identifier?), or divide it"
+        )
 
 
 def require_finite(rows: np.ndarray, names: Sequence[str], start: int, source: str) -> None:

@@ -45,7 +45,7 @@ class DelimitedFiles(Reader):
             require_same_columns(first.names, header.names, files[0], file)
         self.names = first.names if first.is_named else None
         kinds = [column_type(dtype) for dtype in first.schema.values()]
-        self.may_be_whole = [isinstance(kind, np.dtype) and kind.kind in "iu" for kind in kinds]
+        self.may_be_whole = [dtype.is_integer() for dtype in first.schema.values()]
         self.types = [
             np.dtype(np.float64) if isinstance(kind, np.dtype) and kind.kind in "iuf" else kind
             for kind in kinds
@@ -92,7 +92,7 @@ class _Header:
         if self.is_named:
             self.line = line
             self.begin += max(end, len(line))
-            if end < 0:
+            if end < 0 or (is_all and not sample[end:].strip()):
                 raise InputError(f"{file} has a header and no rows: pass at least one row")
         else:
             self.line = self.separator.join(f"column_{j}" for j in range(len(cells))).encode()
@@ -134,7 +134,9 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
     while more := stream.read(_READ_BYTES):
         kept += more
         end = _end_of_lines(kept)
-        if end > 0:
+        # Blank lines wait for what comes after them: at the end of a file they are no rows.
+        if end > 0 and (rows := kept[:end].rstrip(b"\r\n")):
+            end = kept.index(b"\n", len(rows)) + 1
             yield kept[:end]
             kept = kept[end:]
         elif len(kept) > _LINE_BYTES:

@@ -16,6 +16,7 @@ minimum, ``report_.bound`` that to the minimum without landmarks, where it is af
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -42,6 +43,7 @@ from mercer.solvers.landmarks.basis import independent
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features, sample_size
 from mercer.solvers.landmarks.rejection import random_pivots
+from mercer.solvers.result import Stop
 
 __all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "LandmarksLike", "Restricted"]
 
@@ -57,11 +59,13 @@ _MOST_SQUARED = 4_000
 #: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
 _MATRICES, _MATRICES_SQUARED = 3, 6
 #: Points up to which one product with the matrix of all of them is a second's work, and gives the bound.
-_BOUND_POINTS = 20_000
+#: Comparing two objects may take as long as comparing a hundred pairs of vectors.
+_BOUND_POINTS, _BOUND_OBJECTS = 20_000, 2_000
+#: Ends of a fit after which nobody waits for the bound.
+_CUT_SHORT = Stop.MAX_TIME, Stop.INTERRUPTED
 #: Candidates per landmark among which pivots are chosen.
 _CANDIDATES = 10
-#: Landmarks, and rows, on which a plan tries what they leave of K: a tenth of a second's work. Comparing two
-#: objects may take as long as comparing a hundred pairs of vectors.
+#: Landmarks, and rows, on which a plan tries what they leave of K: a tenth of a second's work.
 _TRIED, _TRIED_OBJECTS = 500, 100
 
 
@@ -277,6 +281,8 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
         flops += squares * n * float(M) ** 2
     how = "eigenvalues of the features" if squares else "conjugate gradients"
     why_so.append(f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored")
+    if data.n_columns(X) is None:
+        why_so.append("the time is that of vectors: comparing two objects may take a hundred times as long")
     elsewhere = on_cluster(X, M, n_outputs)
     return Plan(
         f"{how} on {M:,} landmarks",
@@ -375,12 +381,22 @@ class Restricted:
         return float(weight @ self.diagonal) - total * float(mean @ mean)
 
     def bound(self, result: RestrictedMinimum, penalty: float) -> float | None:
-        """How far above the minimum over all functions, for few points: by one product with all of K."""
-        n = len(self.diagonal)
-        if n > _BOUND_POINTS:
-            return None
+        """How far above the minimum over all functions it is at most; None where that takes too long."""
+        return self.bounds([result], penalty)[0]
+
+    def bounds(self, results: Sequence[RestrictedMinimum], penalty: float) -> list[float | None]:
+        """The same of several functions by one product with all of K, of few points."""
+        most = _BOUND_OBJECTS if self.kernel.domain is Domain.OBJECTS else _BOUND_POINTS
+        if len(self.diagonal) > most or any(one.stopped in _CUT_SHORT for one in results):
+            return [None] * len(results)
         with config(dtype="float64"):
-            Ks = Gram(self.kernel, data.take(self.X, slice(None)), cache=0) @ result.dual
+            K = Gram(self.kernel, data.take(self.X, slice(None)), cache=0)
+            products = K @ np.hstack([one.dual for one in results])
+        cuts = np.cumsum([one.dual.shape[1] for one in results])[:-1]
+        parts = np.split(products, cuts, axis=1)
+        return [self._bound(one, Ks, penalty) for one, Ks in zip(results, parts, strict=True)]
+
+    def _bound(self, result: RestrictedMinimum, Ks: np.ndarray, penalty: float) -> float:
         square = float((result.dual * Ks).sum())
         sizes = np.sqrt(np.maximum(self.diagonal, 0.0)) @ np.abs(result.dual)
         rounding = self.accuracy.values * float((sizes**2).sum())

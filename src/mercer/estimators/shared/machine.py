@@ -151,7 +151,7 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
             coef, intercept = coef[:, 0], intercept[0]
         self.expansion_ = Expansion(self.kernel_, problem.points, coef, intercept)
         self.n_iter_ = max(result.iterations for result in results)
-        bounds = [problem.bound(result, 2 * factor) for result in results]
+        bounds = problem.bounds(results, 2 * factor)
         self._tell(journal, plan, results, float(weight.sum()), control.total_seconds, bounds)
 
     def _keep(self, points: Points, results: list[Minimiser], origin: np.ndarray | None) -> None:

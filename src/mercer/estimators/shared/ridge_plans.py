@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from mercer.solvers.linear.sketch_project import BLOCK_RANK, block_size
 
 __all__ = ["WORDS", "block_plan", "dense_plan", "lazy_plan"]
 
-#: of K with vectors, until the residual is 1e-10 of y: what α and the spectrum of K make of it
-_TYPICAL_PRODUCTS = 60
+#: of K with vectors, until the residual is 1e-10 of y: what α and the spectrum of K make of it, with a factor
+#: of the usual rank; with one of a lower rank they are more, about as the root of that
+_TYPICAL_PRODUCTS, _MOST_MORE = 60, 100.0
 #: of block sketch-and-project, for the two or three digits that a prediction needs
 _TYPICAL_PASSES = 50
 WORDS: dict[Method | None, str] = {
@@ -55,7 +58,8 @@ def lazy_plan(n: int, memory: int, product: float, chosen_rank: Any, penalties: 
         rank = usual_rank(n, (memory_budget() - memory) // 2, item, systems=penalties)
     else:
         rank = min(int(chosen_rank), n)
-    why, flops = ["K is computed anew in each iteration"], _TYPICAL_PRODUCTS * product
+    more = math.sqrt(min(max(1.0, usual_rank(n, sys.maxsize, item) / max(rank, 1)), _MOST_MORE))
+    why, flops = ["K is computed anew in each iteration"], more * _TYPICAL_PRODUCTS * product
     if rank:
         memory += factor_memory(n, rank, item, systems=penalties)
         flops += (1.0 + penalties) * n * rank**2 + penalties / 3 * float(rank) ** 3

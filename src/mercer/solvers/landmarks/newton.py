@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.solvers.control import Control, State
+from mercer.solvers.control import Control, State, expected
 from mercer.solvers.landmarks.certificate import Accuracy, DualPoint, RestrictedMinimum, certify
 from mercer.solvers.landmarks.features import SLACK, SLACK_OF_SYSTEM, Features, Sample
 from mercer.solvers.landmarks.inner import RiskCurvature, RiskGradient, Weighted
@@ -143,6 +143,7 @@ class _Run:
             raise InputError("the objective is not finite at the start: scale the data, or the targets")
         # What rounding leaves where f goes through every target; R at zero says how large they are.
         nothing = EPS**2 * abs(float(self.risk.value(self.given(np.zeros_like(point.F)))))
+        first = point.gap if self.iterations == 0 else math.inf
         while True:
             if point.gap <= max(tol * abs(point.objective), nothing) or self.is_stuck:
                 point = self.refreshed(point)
@@ -158,7 +159,13 @@ class _Run:
             if following is not None:
                 point = following
                 self.iterations += 1
-                self.control.step(self.snapshot(point), gap=point.gap, objective=point.objective)
+                aim = max(tol * abs(point.objective), nothing)
+                self.control.step(
+                    self.snapshot(point),
+                    expected=expected(self.iterations, first, point.gap, aim),
+                    gap=point.gap,
+                    objective=point.objective,
+                )
 
     def result(self, point: _Point, stopped: Stop, tol: float) -> RestrictedMinimum:
         """What is known of a point."""

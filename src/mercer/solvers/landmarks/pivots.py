@@ -106,7 +106,7 @@ def pivoted_cholesky(
     True
     """
     n = K.shape[0]
-    if not rank >= 1:
+    if not (rank >= 1 and rank == int(rank)):
         raise InputError(f"the rank must be a whole number of at least 1, got {rank!r}")
     rank = min(int(rank), n)
     # beside F a block needs its own entries of K and of F

@@ -56,7 +56,7 @@ def random_pivots(K: BlockMatrix, rank: int, *, random_state: Any = None) -> np.
     >>> len(random_pivots(K, 5)), len(random_pivots(K, 50)) < 20
     (5, True)
     """
-    if not rank >= 1:
+    if not (rank >= 1 and rank == int(rank)):
         raise InputError(f"the rank must be a whole number of at least 1, got {rank!r}")
     n = K.shape[0]
     rank = min(int(rank), n)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.solvers.control import Control, State
+from mercer.solvers.control import Control, State, expected
 from mercer.solvers.linear.strips import multiply
 from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Result, Stop
@@ -106,7 +106,8 @@ def conjugate_gradient(
         system.begin(np.zeros_like(y) if start is None else np.array(start, np.float64).reshape(y.shape))
     size = np.linalg.norm(y, axis=0)
     scale = np.where(size > 0, size, 1.0)
-    nothing = _NOTHING * system.lengths(y)
+    first = system.lengths(y)
+    nothing = _NOTHING * first
     stopped: Stop | None = None
     while not stopped:
         limit = tol * size if enough is None else enough(system.X, system.R)
@@ -120,8 +121,12 @@ def conjugate_gradient(
             stopped = control.stopped or Stop.MAX_ITER
         else:
             system.step(np.flatnonzero(~(done | system.rounded)))
+            ways = np.column_stack([first, system.now, np.maximum(limit, nothing)])
+            ways = ways[ways[:, 1] > ways[:, 2]]
             control.step(
-                system.snapshot(facts or {}), residual=float((np.linalg.norm(system.R, axis=0) / scale).max())
+                system.snapshot(facts or {}),
+                expected=max((expected(system.iterations, *way) for way in ways.tolist()), default=0),
+                residual=float((np.linalg.norm(system.R, axis=0) / scale).max()),
             )
     residual = system.true_residual()
     return ConjugateResult(
