@@ -7,7 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR
@@ -60,8 +62,37 @@ def test_of_a_sample_every_nth_item_always_runs(plugin):
     assert not any(item.marks for item in others)
 
 
-def test_random_examples_are_fewer_unless_all_is_asked_for(request):
-    assert settings().max_examples == (100 if request.config.option.full else 40)
+@pytest.fixture(scope="module")
+def tried(request):
+    """The examples of the next test: counted when it is over."""
+    numbers = []
+    yield numbers
+    assert len(numbers) == (40 if request.config.option.full else 10)
+
+
+@settings(max_examples=40, database=None)
+@given(number=st.integers())
+def test_random_examples_are_fewer_unless_all_is_asked_for(tried, number):
+    tried.append(number)
+
+
+def test_every_kind_of_hypothesis_test_has_its_settings_found():
+    class Machine(RuleBasedStateMachine):
+        @rule()
+        def step(self): ...
+
+    spec = importlib.util.spec_from_file_location("tests_conftest", ROOT / "tests" / "conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function, case = given(st.integers())(lambda number: None), Machine.TestCase
+    items = [
+        SimpleNamespace(obj=function, cls=None),
+        SimpleNamespace(obj=case().runTest, cls=case),
+        SimpleNamespace(obj=len),
+        SimpleNamespace(),  # as of a doctest
+    ]
+    homes = [module.home_of_settings(item) for item in items]
+    assert homes == [(function, "_hypothesis_internal_use_settings"), (case, "settings"), None, None]
 
 
 def clocks_read(source):

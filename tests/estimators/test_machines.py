@@ -171,7 +171,7 @@ def test_absolute_loss_ignores_outliers(wave):
     assert np.abs(robust - good).mean() < 0.3 < 3 < np.abs(squared - good).mean()
 
 
-@settings(max_examples=10)
+@settings(max_examples=20)
 @given(
     st.sampled_from(LABELS),
     st.floats(1e-3, 1e3),

@@ -134,7 +134,7 @@ def test_the_report_tells_the_objective(rng, problem, fit_intercept):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=15)
+@settings(max_examples=30)
 def test_no_other_function_does_better(seed):
     """The representer theorem: neither a change on the span nor one orthogonal to it lowers the objective."""
     rng = np.random.default_rng(seed)

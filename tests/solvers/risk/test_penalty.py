@@ -135,7 +135,7 @@ def test_zero_is_the_answer_where_the_norm_is_dear(rng):
     assert dear.gap <= 1e-6 * dear.objective
 
 
-@settings(max_examples=12)
+@settings(max_examples=25)
 @given(
     st.sampled_from(LOSSES),
     st.sampled_from([np.sqrt, np.log1p, np.square, lambda s: s**0.75, lambda s: s + np.sin(s)]),

@@ -188,7 +188,7 @@ NAMES = ["C-SVC", "nu-SVC", "SVR", "nu-SVR", "one-class"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12)
+@settings(max_examples=25)
 @given(seed=SEEDS, n=st.integers(3, 60), separation=st.sampled_from([0.0, 1.0, 3.0]))
 def test_libsvm_finds_the_same_minimum(name, seed, n, separation):
     K, program, expected = problem(name, np.random.default_rng(seed), n, separation=separation)

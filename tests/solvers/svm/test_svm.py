@@ -68,7 +68,7 @@ def primal(kind, machine, K, y, target, upper, nu, epsilon=0.1):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10**6),
     log_c=st.floats(-2, 3),
@@ -279,7 +279,7 @@ def test_another_nu_or_c_is_a_warm_start():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), nu=st.floats(0.01, 1.0), log_c=st.floats(-3, 3), flips=st.integers(0, 20))
 def test_every_warm_start_is_feasible(kind, seed, nu, log_c, flips):
     """Whatever γ came before: between the bounds, with the sums of the task's own start."""
