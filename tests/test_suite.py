@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import re
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,10 +57,36 @@ def test_one_configuration_of_each_class_is_checked_always(plugin):
 
 
 def test_of_a_sample_every_nth_item_always_runs(plugin):
-    items, others = [Item(sample=3) for _ in range(8)], [Item() for _ in range(5)]
-    plugin.mark_full([*items, *others])
+    items, others = [Item(sample=3, case=case) for case in range(8)], [Item(case=case) for case in range(5)]
+    plugin.mark_full(items)
+    plugin.mark_full(others)
     assert [bool(item.marks) for item in items] == [False, True, True] * 2 + [False, True]
     assert not any(item.marks for item in others)
+
+
+def test_of_many_cases_some_always_run_and_each_value_is_among_them(plugin):
+    values = product(["a", "b"], [None, 0.5, 1.5], range(10))
+    items = [Item(letter=letter, number=number, k=k) for letter, number, k in values]
+    plugin.mark_full(items)
+    always = [item.callspec.params for item in items if not item.marks]
+    assert len(always) in (8, 9)  # of 60: 6 has a factor in common with 2 and 3, and 7 has none
+    assert {(case["letter"], case["number"]) for case in always} == set(product(["a", "b"], [None, 0.5, 1.5]))
+    few = [Item(k=k) for k in range(19)]
+    plugin.mark_full(few)
+    assert not any(item.marks for item in few)
+
+
+@pytest.mark.parametrize(
+    ("full", "arguments", "is_all"),
+    [
+        (True, ["tests"], True),
+        (False, ["tests", "tests/a.py::test_b"], False),
+        (False, ["tests/a.py::test_b[1]"], True),
+    ],
+)
+def test_a_test_that_is_named_runs_whole(plugin, full, arguments, is_all):
+    config = SimpleNamespace(option=SimpleNamespace(full=full), args=arguments)
+    assert plugin.is_all_asked_for(config) is is_all
 
 
 @pytest.fixture(scope="module")

@@ -229,6 +229,7 @@ def test_a_small_budget_changes_the_plan(rng):
     assert lean.report_.objective == pytest.approx(full.report_.objective, rel=1e-6)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_factor_of_low_rank_makes_small_penalties_practical(rng, weighted):
     X = rng.normal(size=(800, 3))

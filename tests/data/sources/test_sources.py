@@ -511,6 +511,7 @@ def test_a_conversion_holds_a_batch_and_no_more(tmp_path):
     assert table.points.shape == (10**6, 3) and peak < 4e6
 
 
+@pytest.mark.sample(3)
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
 @pytest.mark.parametrize("format_", ["parquet", "arrow", "csv"])

@@ -338,6 +338,7 @@ def test_narrow_margins_are_found(distance):
     assert machine.stopped == "converged" and machine.gap <= 1e-3 * machine.objective
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [6, 60, 300])
 def test_what_is_not_separable_is_said_soon(n, rng, within_cpu):
     X, y = rng.normal(size=(n, 2)), np.where(np.arange(n) % 2, 1.0, -1.0)
