@@ -1,11 +1,12 @@
 """Before any test: what is compiled once for all, and which tests are left out and why."""
 
 import gc
+import math
 import os
 import re
 import subprocess
 import sys
-from collections import Counter
+import zlib
 from importlib.util import find_spec
 
 import pytest
@@ -23,6 +24,9 @@ HOMES = {
     "polars": ["src/mercer/tables"],
     "typer": ["src/mercer/cli"],
 }
+
+#: So many cases of a test run without --full, unless a mark says otherwise.
+CASES = 10
 
 collect_ignore = [path for library, paths in HOMES.items() if find_spec(library) is None for path in paths]
 
@@ -42,9 +46,7 @@ def pytest_collection():  # type: ignore[no-untyped-def]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--full", action="store_true", help="run the tests marked full, too, as .ci/run does once"
-    )
+    parser.addoption("--full", action="store_true", help="run every case and example, as .ci/run does once")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,8 +67,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if find_spec("playwright") is None:
         leave_out("browser", config, items)
     mark_full(items)
-    if not config.option.full:
+    if not is_all_asked_for(config):
         leave_out("full", config, items)
+
+
+def is_all_asked_for(config: pytest.Config) -> bool:
+    """With ``--full``, and where the command line names tests, as in ``tests/test_install.py::test_show``."""
+    return config.option.full or all("::" in argument for argument in config.args)
 
 
 def leave_out(mark: str, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -100,18 +107,38 @@ def mark_full(items: list[pytest.Item]) -> None:
 
 
 def mark_samples(items: list[pytest.Item]) -> None:
-    """Of a test that carries ``sample(n)`` every n-th item always runs, the others are ``full``.
+    """Of a test with many cases some always run, the others are ``full``.
 
-    Where n has no factor in common with the numbers of its parameters, every value of each is in the sample.
+    Those are every n-th with a mark ``sample(n)``, and about `CASES` without it; for scikit-learn's checks
+    see `mark_configurations`.
     """
-    met: Counter[str] = Counter()
+    cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        mark = item.get_closest_marker("sample")
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, each in cases.items():
+        mark = each[0].get_closest_marker("sample")
         if mark is not None:
-            test = item.nodeid.partition("[")[0]
-            if met[test] % mark.args[0]:
+            step, begin = mark.args[0], 0
+        elif parameters(each[0]).keys() >= {"estimator", "check"}:
+            continue
+        else:
+            step = spread([parameters(item) for item in each])
+            begin = zlib.crc32(name.encode()) % min(step, len(each))  # other kernels, say, for other tests
+        for place, item in enumerate(each):
+            if place % step != begin:
                 item.add_marker("full")
-            met[test] += 1
+
+
+def spread(cases: list[dict[str, object]]) -> int:
+    """The n for which every n-th case makes about `CASES`, and meets the values of each parameter alike.
+
+    That is so where n has no factor in common with the number of values that a parameter has.
+    """
+    step = max(1, len(cases) // CASES)
+    numbers = [len({id(case.get(name)) for case in cases}) for name in cases[0]] if step > 1 else []
+    while any(1 < number < len(cases) and math.gcd(step, number) > 1 for number in numbers):
+        step += 1
+    return step
 
 
 def mark_configurations(items: list[pytest.Item]) -> None:

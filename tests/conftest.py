@@ -15,17 +15,32 @@ from hypothesis import settings
 os.environ.setdefault("MPLBACKEND", "Agg")  # before matplotlib is imported: no test opens a window
 
 # The first call of a kernel compiles it, which no deadline allows for. In CI every run has the same examples.
-settings.register_profile("mercer", deadline=None, derandomize=bool(os.environ.get("CI")), max_examples=40)
-settings.register_profile("full", settings.get_profile("mercer"), max_examples=100)
+settings.register_profile("mercer", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("mercer")
+
+#: A test states how many random examples it has with --full; without, it has one in so many of them.
+EXAMPLES_PER_QUICK_ONE = 4
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """More examples where all is asked for; before the tests are imported, which take over what they find."""
-    if config.option.full:
-        settings.load_profile("full")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fewer random examples for every test of Hypothesis, unless all is asked for."""
+    if not config.option.full:
+        for holder, name in {home for item in items if (home := home_of_settings(item))}:
+            stated = getattr(holder, name)
+            number = -(-stated.max_examples // EXAMPLES_PER_QUICK_ONE)
+            setattr(holder, name, settings(stated, max_examples=number))
+
+
+def home_of_settings(item: pytest.Item) -> tuple[object, str] | None:
+    """Where Hypothesis looks for the settings of a test: an object and an attribute of it.
+
+    The cases of one test share it, and so do the steps of a machine that has states.
+    """
+    function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+    homes = ((getattr(item, "cls", None), "settings"), (function, "_hypothesis_internal_use_settings"))
+    return next((home for home in homes if isinstance(getattr(*home, None), settings)), None)
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ APART = {
 }
 
 
+@cache
 def declared(*extras):
     """Names of the distributions that `pip install mercer[extras]` asks for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -74,6 +74,7 @@ def test_a_second_process_finds_what_the_first_compiled(tmp_path):
     assert run(COUNT, MERCER_CACHE_DIR=str(tmp_path)).split() == [folder, "1"]
 
 
+@pytest.mark.full
 def test_the_folder_of_numba_is_used_where_it_is_named(tmp_path):
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     folder = run(COUNT, MERCER_CACHE_DIR=str(ours), NUMBA_CACHE_DIR=str(theirs)).split()[0]
@@ -89,12 +90,14 @@ def test_without_a_folder_that_can_be_written_code_stays_in_memory(tmp_path, nam
     assert run(COUNT, **unusable) == "None 0"
 
 
+@pytest.mark.full
 def test_a_folder_that_others_may_write_is_not_read_either(tmp_path):
     tmp_path.chmod(0o777)
     assert run(COUNT, MERCER_CACHE_DIR=str(tmp_path)) == "None 0"
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.full
 def test_a_disk_that_fills_up_costs_only_time(tmp_path):
     script = """
         import os
@@ -180,6 +183,7 @@ FAMILIES = """
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("searches", ["", pytest.param("too", marks=pytest.mark.full)])
 def test_it_works_without_compiling(searches):
     told, *lines = run(FAMILIES.replace("{searches}", searches), NUMBA_DISABLE_JIT="1").splitlines()
@@ -273,6 +277,7 @@ def test_show_versions(capsys, project):
         assert name == "mercer" or name in lines
 
 
+@pytest.mark.full
 def test_show_versions_tells_where_code_is_kept(tmp_path):
     script = "import mercer; mercer.show_versions()"
     assert f"compiled code: kept in {tmp_path}, which can be written" in run(

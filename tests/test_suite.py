@@ -3,11 +3,14 @@
 import ast
 import importlib.util
 import re
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR
@@ -54,14 +57,69 @@ def test_one_configuration_of_each_class_is_checked_always(plugin):
 
 
 def test_of_a_sample_every_nth_item_always_runs(plugin):
-    items, others = [Item(sample=3) for _ in range(8)], [Item() for _ in range(5)]
-    plugin.mark_full([*items, *others])
+    items, others = [Item(sample=3, case=case) for case in range(8)], [Item(case=case) for case in range(5)]
+    plugin.mark_full(items)
+    plugin.mark_full(others)
     assert [bool(item.marks) for item in items] == [False, True, True] * 2 + [False, True]
     assert not any(item.marks for item in others)
 
 
-def test_random_examples_are_fewer_unless_all_is_asked_for(request):
-    assert settings().max_examples == (100 if request.config.option.full else 40)
+def test_of_many_cases_some_always_run_and_each_value_is_among_them(plugin):
+    values = product(["a", "b"], [None, 0.5, 1.5], range(10))
+    items = [Item(letter=letter, number=number, k=k) for letter, number, k in values]
+    plugin.mark_full(items)
+    always = [item.callspec.params for item in items if not item.marks]
+    assert len(always) in (8, 9)  # of 60: 6 has a factor in common with 2 and 3, and 7 has none
+    assert {(case["letter"], case["number"]) for case in always} == set(product(["a", "b"], [None, 0.5, 1.5]))
+    few = [Item(k=k) for k in range(19)]
+    plugin.mark_full(few)
+    assert not any(item.marks for item in few)
+
+
+@pytest.mark.parametrize(
+    ("full", "arguments", "is_all"),
+    [
+        (True, ["tests"], True),
+        (False, ["tests", "tests/a.py::test_b"], False),
+        (False, ["tests/a.py::test_b[1]"], True),
+    ],
+)
+def test_a_test_that_is_named_runs_whole(plugin, full, arguments, is_all):
+    config = SimpleNamespace(option=SimpleNamespace(full=full), args=arguments)
+    assert plugin.is_all_asked_for(config) is is_all
+
+
+@pytest.fixture(scope="module")
+def tried(request):
+    """The examples of the next test: counted when it is over."""
+    numbers = []
+    yield numbers
+    assert len(numbers) == (40 if request.config.option.full else 10)
+
+
+@settings(max_examples=40, database=None)
+@given(number=st.integers())
+def test_random_examples_are_fewer_unless_all_is_asked_for(tried, number):
+    tried.append(number)
+
+
+def test_every_kind_of_hypothesis_test_has_its_settings_found():
+    class Machine(RuleBasedStateMachine):
+        @rule()
+        def step(self): ...
+
+    spec = importlib.util.spec_from_file_location("tests_conftest", ROOT / "tests" / "conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function, case = given(st.integers())(lambda number: None), Machine.TestCase
+    items = [
+        SimpleNamespace(obj=function, cls=None),
+        SimpleNamespace(obj=case().runTest, cls=case),
+        SimpleNamespace(obj=len),
+        SimpleNamespace(),  # as of a doctest
+    ]
+    homes = [module.home_of_settings(item) for item in items]
+    assert homes == [(function, "_hypothesis_internal_use_settings"), (case, "settings"), None, None]
 
 
 def clocks_read(source):

@@ -58,6 +58,7 @@ for line in {LINES!r}:
     assert run(program).split() == ["proved"] * len(LINES)
 
 
+@pytest.mark.full
 def test_modules_are_there_after_import_mercer_and_not_before_they_are_asked_for():
     program = """
 import sys, mercer

@@ -80,6 +80,7 @@ def density(rates, weights, kind, dim, omega):
     return (c * a ** (-dim / 2) * np.exp(-(w**2) / (4 * a))).sum(axis=0)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["exponentials", "Gaussians"])
 def test_sums_that_are_proved_have_densities_that_are_not_negative(kind):
     random = np.random.default_rng(7)
@@ -122,7 +123,7 @@ def test_dimensions_of_differences():
 # --- truncated powers and waves on a line --------------------------------------------------------
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("power", "largest"), [(1, 1), (1.5, 2), (1.7, 2), (2, 3), (4, 7)])
 def test_truncated_powers_hold_up_to_a_dimension_and_no_further(power, largest):
     hat = Formula(lambda pair: maximum(1 - sqrt(pair.sqdist), 0) ** power)

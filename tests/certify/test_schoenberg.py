@@ -37,7 +37,7 @@ def hat(power):
     return Formula(lambda pair: maximum(1 - sqrt(pair.sqdist), 0) ** power)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("kernel", "largest"),
     [
@@ -74,6 +74,7 @@ def test_largest_dimension_is_asked_of_vectors():
         largest_dimension(FromFunction(len))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("kernel", "dim"), [(Wendland(dim=3), 5), (hat(1), 2), (hat(2), 5)])
 def test_a_negative_frequency_by_an_independent_integral(kernel, dim):
     found = negative_frequency(kernel, dim)
@@ -108,6 +109,7 @@ def test_the_hat_in_the_plane():
     assert c @ K @ c < -1e-3 and certificate.eigenvalues[-1] == pytest.approx(c @ K @ c)
 
 
+@pytest.mark.full
 def test_points_on_a_lattice_for_a_faint_frequency():
     certificate = certify(Wendland(smoothness=1, dim=1), dim=2)
     X, c = certificate.points, certificate.vector
@@ -118,6 +120,7 @@ def test_points_on_a_lattice_for_a_faint_frequency():
     assert len(lines) < 30 and lines[-1] == f"… and {len(X) - 24} more"
 
 
+@pytest.mark.full
 def test_waves_of_spheres_fail_in_the_next_dimension():
     certificate = certify(Radial([1.0, 3.0], dim=3), dim=4)
     X, c = certificate.points, certificate.vector

@@ -38,7 +38,7 @@ from mercer.kernels.formula.expression import absolute, cos, exp, log, maximum, 
 from mercer.kernels.formula.pair import A, B, Pair
 
 slow_generation = settings(
-    max_examples=120, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 positive = st.floats(0.25, 4.0)
@@ -197,7 +197,7 @@ def pair_formulas():
     return (st.recursive(simple, wild, max_leaves=4) | likely | likely).map(wrap)
 
 
-@settings(slow_generation, max_examples=80)
+@settings(slow_generation, max_examples=200)
 @given(pair_formulas(), st.booleans(), st.sampled_from([1, 2, 3]), st.integers(0, 2**32 - 1))
 def test_a_proved_formula_has_no_witness(formula, nonnegative, d, seed):
     prover = Prover(Space(nonnegative, d))

@@ -130,6 +130,7 @@ def test_fewer_folds_than_asked_for_are_said(mercer, tmp_path):
     assert json.loads(out)["error_from"].startswith("3 folds")
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_model(mercer, sine):
     first, second = (mercer("train", sine, "-t", "y", *QUICK, "--json")[1] for _ in range(2))
     drop = re.compile(r'"seconds": [\d.]+')
@@ -314,6 +315,7 @@ def test_a_kernel_with_a_scale_per_column(mercer, tmp_path):
     assert min(facts["scales"]["sigma"], key=facts["scales"]["sigma"].get) == "b"
 
 
+@pytest.mark.full  # tests/reporting look at the page
 @pytest.mark.slow
 def test_a_real_report(mercer, flowers, tmp_path):
     pytest.importorskip("matplotlib")

@@ -42,7 +42,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("arguments", [[], ["3"], ["raise", "--help"]], ids=["ends", "exits", "raises"])
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("arguments", [["raise", "--help"], [], ["3"]], ids=["raises", "ends", "exits"])
 def test_a_script_runs_as_python_runs_it(folder, arguments):
     script = os.path.join("jobs", "fit.py")
     plain = python(script, *arguments, cwd=folder)
@@ -61,6 +62,7 @@ def test_a_module_runs_from_the_current_folder(folder):
     assert done.stdout.splitlines()[1] == f"{folder / 'jobs'} True True"
 
 
+@pytest.mark.full
 def test_a_script_that_python_cannot_read(folder):
     (folder / "bad.py").write_text("x = (\n")
     plain, done = python("bad.py", cwd=folder), python("-m", "mercer", "patched", "bad.py", cwd=folder)

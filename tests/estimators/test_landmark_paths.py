@@ -50,6 +50,7 @@ def labels(y, X):
 # --- ridge ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_the_whole_path_is_refitting_on_the_same_landmarks(rng, X, y, fit_intercept, weighted):

@@ -301,7 +301,7 @@ def test_plan(rng):
     assert model.fit(X, y).report_.plan == plan
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore:the perceptron did not separate")
 @pytest.mark.parametrize("learner", [Perceptron, KernelPerceptron])
 @pytest.mark.parametrize("prediction", ["last", "averaged"])

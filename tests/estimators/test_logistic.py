@@ -235,6 +235,7 @@ def test_report_and_plan(moons):
         KernelLogisticRegression().fit(X, y)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_kernel_matrix_that_does_not_fit_takes_few_products_with_a_factor(rng, classes, monkeypatch):
     X = rng.normal(size=(600, 2))

@@ -171,7 +171,7 @@ def test_absolute_loss_ignores_outliers(wave):
     assert np.abs(robust - good).mean() < 0.3 < 3 < np.abs(squared - good).mean()
 
 
-@settings(max_examples=10)
+@settings(max_examples=20)
 @given(
     st.sampled_from(LABELS),
     st.floats(1e-3, 1e3),
@@ -212,6 +212,7 @@ def test_own_losses(wave):
         assert own.predict(X) == pytest.approx(known.predict(X), abs=1e-4)
 
 
+@pytest.mark.full  # as in tests/solvers/risk/test_multipliers.py
 def test_an_own_loss_with_a_kink(moons):
     X, y = moons
     known = KernelMachineClassifier(Gaussian(sigma=0.7), loss="hinge", alpha=0.3).fit(X, y)
@@ -488,6 +489,7 @@ def test_ctrl_c(wave):
     assert model.report_.objective - model.report_.gap <= whole.report_.objective * (1 + 1e-9)
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(("loss", "penalty"), [("absolute", None), ("absolute", np.sqrt), ("huber", None)])
 @pytest.mark.parametrize("stop", [2, *(pytest.param(stop, marks=pytest.mark.full) for stop in (1, 3))])
 def test_resumed_equals_uninterrupted(wave, tmp_path, monkeypatch, stop, loss, penalty):

@@ -452,6 +452,7 @@ def test_a_budget_takes_every_kind_of_data(ring, strategy):
     assert thin.decision_function(sparse.csr_array(X)) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.full
 def test_memory_with_a_budget_does_not_grow_with_the_rows(rng):
     X = rng.normal(size=(20_000, 3))
     y = X[:, 0] * X[:, 1] > 0
@@ -702,6 +703,7 @@ def test_plan_and_report(ring):
         KernelPerceptron().fit(np.ones((50_000, 2)), np.arange(50_000) % 2)
 
 
+@pytest.mark.full
 def test_memory_stays_within_the_plan(rng):
     X = rng.normal(size=(2000, 3))
     y = np.where(rng.uniform(size=2000) < 0.2, X[:, 0] < 0, X[:, 0] > 0)

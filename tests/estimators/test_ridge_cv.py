@@ -30,6 +30,7 @@ def problem(rng):
     return X, np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=30) + 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_the_whole_path_is_refitting(rng, problem, fit_intercept, weighted):

@@ -16,6 +16,7 @@ def problem(rng):
     return X, np.sin(8 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=600)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize(
     "kernel",

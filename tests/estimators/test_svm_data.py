@@ -205,7 +205,7 @@ def fitted(load, kind, folder):
     return model, PEER[kind](cache_size=500, **chosen).fit(X, y)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(("load", "kind"), EVERY)
 def test_optimal_and_as_good_as_libsvm(load, kind, folder):
     X, y, _, K, _ = table(load, folder)
@@ -233,6 +233,7 @@ def test_optimal_and_as_good_as_libsvm(load, kind, folder):
         assert exact <= 1e-4 * abs(dual)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("load", "kind"), EVERY)
 def test_predictions_are_those_of_libsvm(load, kind, folder):
     X_new = table(load, folder)[2]

@@ -14,6 +14,7 @@ from benchmarks.svm_random import SLOW, WORSE, measure
 from mercer import SVC
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("first", [0, 20, 40, 60])
 def test_no_random_problem_is_slow_or_worse_than_libsvm(first):
     for number in range(first, first + 20):
@@ -22,6 +23,7 @@ def test_no_random_problem_is_slow_or_worse_than_libsvm(first):
         assert not outcome.refused or "nu" in outcome.refused
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("number", [59, 81, 251, 459, 527, 585])
 def test_problems_that_were_worse(number):
     """One row times 10⁵, columns of 10⁹ beside 1, powers beyond 10⁴⁰: steps were too short, or lost."""
@@ -29,7 +31,7 @@ def test_problems_that_were_worse(number):
     assert outcome.worse <= WORSE and outcome.seconds <= SLOW
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(13)
 @pytest.mark.parametrize(
     ("seed", "number"),
     [

@@ -103,7 +103,7 @@ def test_a_dense_matrix_into_memory_that_is_there(backend, rng):
             K.dense(wrong if wrong.shape != (30, 30) or wrong.dtype != float else np.empty((30, 60))[:, ::2])
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(
     "n", [2999, 3008, 4096]
@@ -174,6 +174,7 @@ def test_a_product_of_centred_points_is_shifted_back(backend, rng):
     np.testing.assert_allclose(K, np.exp(-cdist(X, Y, "sqeuclidean") / 18) * (X @ Y.T), rtol=1e-9)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_change_nothing(backend, threads, rng):
     if backend == "triton":

@@ -79,7 +79,7 @@ POINTS = st.lists(st.tuples(*[st.integers(-8, 8)] * 2), min_size=1, max_size=40)
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=60)
 @given(kernel=KERNELS, X=POINTS, Y=st.none() | POINTS)
 def test_any_algebra_of_compact_kernels(kernel, X, Y):
     with patch.object(neighbours, "_CELL_POINTS", 4), config(backend="numpy"):

@@ -110,7 +110,7 @@ def test_derivative(kernel, names, backend):
         check_derivative(kernel, name, X, Y)
 
 
-@pytest.mark.sample(4)  # each derivative compiles code of its own
+@pytest.mark.sample(13)  # each derivative compiles code of its own
 @pytest.mark.parametrize(
     ("kernel", "name"),
     [(k, name) for k, names in CASES for name in names],

@@ -174,7 +174,7 @@ kernels = st.recursive(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=200)
 @given(kernels)
 def test_random_expressions_are_read_back(kernel):
     back = parse_kernel(repr(kernel))
@@ -302,7 +302,7 @@ PIECES += " ( ) [ ] { } + - * ** / @ . , : = ~ < # \\ 1 0.5 9e99 'a' \" __class_
 pieces = st.sampled_from([*PIECES.split(), "\n", "\t", " "])
 
 
-@settings(max_examples=150)
+@settings(max_examples=400)
 @given(st.one_of(st.lists(pieces, max_size=15).map("".join), st.text(max_size=40)))
 def test_any_text_gives_a_kernel_or_one_kind_of_error(text):
     with warnings.catch_warnings():

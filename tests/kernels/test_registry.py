@@ -51,6 +51,7 @@ def test_the_kernels_of_the_package_are_registered_once():
     assert len(kinds) == len(set(kinds)) >= 31
 
 
+@pytest.mark.sample(1)  # of all that the others show, each kernel always has this
 @every_kernel
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_battery(kernel, backend):
@@ -58,7 +59,6 @@ def test_battery(kernel, backend):
     check_kernel(kernel, *few_points(kernel), backend=backend, dtype="float64")
 
 
-@pytest.mark.sample(3)  # the code is that of float64, with another word for the numbers
 @every_kernel
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_battery_in_single_precision(kernel, backend):

@@ -81,7 +81,7 @@ def assert_same(a, b):
         assert str(a) == str(b) or isinstance(a, set | frozenset)  # 0.0 and -0.0, 1 and True
 
 
-@settings(max_examples=80)
+@settings(max_examples=200)
 @given(data)
 def test_plain_data_come_back(value):
     packed = encode(value, refuse)

@@ -402,6 +402,7 @@ def test_relevance_takes_tables_of_any_kind(ax):
         RelevanceDisplay.from_estimator(SVC(kernel=Spectrum(1)).fit(["a", "b"], [0, 1]), ["a", "b"], ax=ax)
 
 
+@pytest.mark.full
 def test_pictures_need_no_certain_precision(moons, ax):
     X, y, _ = moons
     with config(dtype="float32"):

@@ -101,6 +101,7 @@ def test_what_never_happened_has_the_colour_of_the_paper(ax):
     assert written == {(0, 0): "98", (0, 1): "1", (1, 1): "1", (2, 2): "1"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("classes", [10, 15, 26, 100])
 def test_names_of_many_classes_do_not_touch(classes):
     y = np.arange(classes)

@@ -33,6 +33,7 @@ def mails():
     return messages, y, MailClassifier().fit(messages, y)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ham", ["ham", "spam"], ids=["ham first", "ham second"])
 def test_a_filter_is_a_kernel_machine_on_rows(mails, ham):
     """f by rows is the filter's own, with either label as the wanted one; so are the probabilities."""
@@ -91,6 +92,7 @@ def test_the_report_of_a_filter(mails, tmp_path):
     assert f"{len(model.support_)} of 32" in said
 
 
+@pytest.mark.full
 def test_messages_that_are_new_to_the_filter(mails, tmp_path):
     messages, y, model = mails
     other = [message.replace(b"noon", b"ten") for message in messages]
@@ -103,6 +105,7 @@ def test_messages_that_are_new_to_the_filter(mails, tmp_path):
     assert "not among the messages of this report" in text and "could not be made" not in text
 
 
+@pytest.mark.full
 def test_the_command_writes_it(mails, tmp_path, capsys):
     messages, y, _ = mails
     for label in ("spam", "ham"):

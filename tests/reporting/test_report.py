@@ -114,6 +114,7 @@ def digits():
 # --- whole reports -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.full  # the others of this file look at parts of the same page
 def test_digits(digits, tmp_path):
     X, y, model = digits
     page, text = report(tmp_path, model, X, y, title="Digits & <others>")
@@ -175,6 +176,7 @@ def test_a_table_behind_a_pipeline(tmp_path, monkeypatch):
     assert len(heights & set(cells)) >= 3
 
 
+@pytest.mark.full  # so has the table of test_table_report.py
 def test_mixed_columns_with_gaps(tmp_path):
     import pandas as pd
 
@@ -200,7 +202,7 @@ def test_a_perceptron_tells_its_mistakes_and_their_bound(tmp_path, monkeypatch):
     assert f"this is {model.bound_:.4g}, and {model.mistakes_} mistakes were made" in page.said()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "case", ["one class", "precomputed", "several targets", "graphs", "two points", "new data"]
 )
@@ -249,6 +251,7 @@ def test_predictions_of_a_nested_evaluation_are_used(digits, tmp_path, monkeypat
     assert "50.0 % (40.0 % to 60.0 %)" in page.said() and "Predicted in 3 folds" in page.said()
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_page(tmp_path, monkeypatch):
     only(monkeypatch, "data", "error", "matrix")
     x = np.linspace(0, 6, 50)[:, None]

@@ -54,6 +54,7 @@ def written(folder, model, table, y, **options):
     return page, text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_every_section_of_a_mixed_table_is_there(task, tmp_path):
     table, y = mixed()
@@ -69,6 +70,7 @@ def test_every_section_of_a_mixed_table_is_there(task, tmp_path):
     assert "features, kernel and penalty stay" in page.said()
 
 
+@pytest.mark.full
 def test_texts_too(tmp_path):
     table, y = mixed(60, text=True)
     model = TableModel(AutoKernelClassifier(Linear())).fit(table, y)
@@ -170,6 +172,7 @@ def test_the_table_is_transformed_for_all_sections_at_once(tmp_path, monkeypatch
     assert sorted(seen) == [2, 90, 90]  # two rows tell whether the model takes the table; all; to shuffle
 
 
+@pytest.mark.full
 def test_the_kernel_of_each_column_names_the_columns_of_the_table(tmp_path, monkeypatch):
     only(monkeypatch, "choice")
     table, y = mixed(text=True)

@@ -125,6 +125,7 @@ def test_blas_has_one_thread_inside_and_its_own_number_after(kind, several, monk
     assert limits() == {3}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", [SVC, KernelRidge, KernelLogisticRegression], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("rows, threads_of_blas", [(1, 3), (20_000, 1)])
 def test_values_of_f_limit_blas_where_their_products_are_large(
@@ -198,6 +199,7 @@ def cpu(work, repeats=3):
     return min(spent)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_more_work_than_on_one_thread(name, several, rng):
     """Threads that spin are work: of BLAS's own, 400 points with an absolute loss took nine times as much."""
@@ -209,6 +211,7 @@ def test_no_more_work_than_on_one_thread(name, several, rng):
     assert cpu(lambda: FAMILIES[name](X, y)) < 1.5 * alone + 0.02
 
 
+@pytest.mark.full
 def test_fits_side_by_side_cost_no_more_than_one_after_the_other(several, rng):
     X = rng.normal(size=(200, 3))
     targets = [np.sin(X[:, 0]) + 0.3 * rng.normal(size=200) for _ in range(8)]
@@ -229,6 +232,7 @@ def test_fits_side_by_side_cost_no_more_than_one_after_the_other(several, rng):
 # --- the same numbers ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "evidence"])
 def test_the_same_to_the_last_bit_for_any_number_of_threads(name, rng):
     X = rng.normal(size=(900, 3))

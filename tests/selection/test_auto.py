@@ -158,6 +158,7 @@ def test_progress_is_told(wave):
 # --- numbers of any size, few points, little time ------------------------------------------------------
 
 
+@pytest.mark.full  # six searches
 @pytest.mark.parametrize("size", [1e300, pytest.param(1e-300, marks=pytest.mark.full)])
 def test_the_scale_of_the_numbers_does_not_matter(wave, size):
     """The squares of such numbers are zero, or none; the predictions are the same to rounding."""
@@ -201,6 +202,7 @@ def test_the_best_score_is_that_of_the_kernel_that_was_chosen():
         assert model.best_score_ in same
 
 
+@pytest.mark.full
 def test_a_sum_of_kernels_without_noise(wave):
     X = wave[0][:80, :3]
     y = np.sin(2 * X[:, 0])
@@ -236,6 +238,7 @@ def test_little_memory_takes_fewer_points(rng):
     assert 100 < len(model.expansion_.coef) < 2000
 
 
+@pytest.mark.full  # fewer points: test_landmarks.py
 def test_many_points_are_learned_from_on_landmarks(rng):
     """Where memory has no room for the exact solution, all points count, and the report says how."""
     X = rng.normal(size=(12_000, 3))
@@ -249,6 +252,7 @@ def test_many_points_are_learned_from_on_landmarks(rng):
     assert model.score(X, y) > 0.9
 
 
+@pytest.mark.full  # 30,000 of them
 def test_little_time_takes_fewer_points(rng, cpu_clock):
     """Whole machines of fewer points, and not one of all that is cut short."""
     X = rng.normal(size=(30_000, 6))

@@ -23,6 +23,7 @@ def targets(kind, X):
     return (X[:, 0] > 0).astype(int) if kind is AutoKernelClassifier else np.sin(2 * X[:, 0])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize(
     "kernel",
@@ -53,6 +54,7 @@ def test_a_matrix_beside_one_of_its_own(points):
     np.testing.assert_array_equal(plain.matrix, K)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", BOTH)
 def test_scikit_learn_cuts_the_matrix_on_both_sides(points, kind):
     X, _ = points
@@ -71,6 +73,7 @@ def test_a_matrix_and_points_cannot_be_mixed(points):
             AutoKernelRegressor(["precomputed", "rbf"]).fit(data, X[:, 0])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "kernel",
     [

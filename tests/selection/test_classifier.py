@@ -7,6 +7,7 @@ from mercer import Gaussian
 from mercer.selection import AutoKernelClassifier
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:the last fit takes")
 def test_many_classes_are_set_against_the_rest_where_time_is_short(cpu_clock):
     rng = np.random.default_rng(0)

@@ -32,6 +32,7 @@ def rival_of(X, y, points=300):
     return SVC(kernel=Gaussian(sigma=1.5), C=1.0).fit(X[:points], y[:points])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.usefixtures("in_little_time")
 @pytest.mark.parametrize("cuts", [[0.0], [-0.7, 0.7]], ids=["two classes", "three classes"])
 def test_all_points_count(points, cuts):
@@ -52,6 +53,7 @@ def test_all_points_count(points, cuts):
         np.testing.assert_array_equal(model.expansion_.coef, again.expansion_.coef)
 
 
+@pytest.mark.full
 def test_no_neighbouring_penalty_is_better_on_the_points_held_out(points, hand_clock):
     """Fits from scratch, to a tolerance of 1e-6: they may differ from those of a path in few points."""
     X, y = points[0][:2000], points[1][:2000] > 0
@@ -66,6 +68,7 @@ def test_no_neighbouring_penalty_is_better_on_the_points_held_out(points, hand_c
     assert own <= min(others) + 1
 
 
+@pytest.mark.full
 def test_a_better_rival_is_kept(points, hand_clock):
     X, f = points
     y, order = f > 0, np.arange(N)
@@ -87,6 +90,7 @@ def test_there_must_be_time_and_a_positive_definite_kernel(points, hand_clock, m
     assert len(on_landmarks(X, y, rival, order, Clock(77.0), 0)[0].expansion_) <= 560
 
 
+@pytest.mark.full  # other searches end so in less time
 @pytest.mark.usefixtures("in_little_time")
 def test_ctrl_c_ends_the_choice_of_the_penalty(points, monkeypatch):
     """No other C is tried, and the best so far is fitted to all points."""

@@ -169,6 +169,7 @@ def test_weights_of_any_size(mails):
         assert model.weights_ == models[0].weights_ and model.weights_["words"] == 0.5
 
 
+@pytest.mark.full
 def test_labels_of_any_kind_and_either_order(mails):
     X, y = mails
     numbers = np.where(y == "spam", 0, 1)
@@ -179,6 +180,7 @@ def test_labels_of_any_kind_and_either_order(mails):
     np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X)[:, ::-1])
 
 
+@pytest.mark.full
 def test_fits_repeat(mails):
     X, y = mails
     first, second = (MailClassifier(random_state=3).fit(X[:60], y[:60]) for _ in range(2))

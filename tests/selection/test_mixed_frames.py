@@ -40,6 +40,7 @@ def test_the_names_are_public():
     assert {"AutoKernelClassifier", "AutoKernelRegressor"} <= set(dir(mercer))
 
 
+@pytest.mark.sample(2)
 def test_a_regressor_takes_them(columns, frame_of):
     X, y = frame_of(columns), target(columns)
     model = mercer.AutoKernelRegressor(max_time=20).fit(X, y)
@@ -49,6 +50,7 @@ def test_a_regressor_takes_them(columns, frame_of):
     assert np.allclose(model.predict(new), model.predict(X)[:2])
 
 
+@pytest.mark.sample(2)
 def test_a_classifier_takes_them_with_gaps_and_texts(columns, frame_of):
     texts = [
         ("good and cheap" if big else "bad and dear") + f" number {i}"
@@ -69,12 +71,14 @@ def test_numbers_alone_stay_as_they_are(columns, frame_of):
     assert not hasattr(model, "features_")
 
 
+@pytest.mark.sample(2)
 def test_a_column_that_is_missing_is_named(columns, frame_of):
     model = mercer.AutoKernelRegressor(max_time=2).fit(frame_of(columns), target(columns))
     with pytest.raises(ValueError, match="the table has no column 'city'"):
         model.predict(frame_of({name: columns[name] for name in ("size", "when")}))
 
 
+@pytest.mark.sample(2)
 def test_a_model_file_keeps_the_features(columns, frame_of, tmp_path):
     pytest.importorskip("skops")
     X = frame_of(columns)

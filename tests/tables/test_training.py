@@ -104,6 +104,7 @@ def test_a_long_file_is_read_in_part_where_time_is_short(tmp_path, monkeypatch):
     assert readable_bytes(11.0) == 40 * readable_bytes(1.0)  # the start of a process takes its part
 
 
+@pytest.mark.full  # of arrays: tests/selection/test_landmarks.py
 def test_classes_of_many_rows_are_learned_from_all_of_them_on_landmarks(tmp_path, monkeypatch, hand_clock):
     """Where there is no time for more than 300 rows exactly: the model, its file and its report."""
     monkeypatch.setattr(classifier, "_growth", lambda clock, seconds: 0.0)

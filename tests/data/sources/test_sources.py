@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -173,7 +173,6 @@ def test_quoted_texts_with_line_breaks_and_other_columns(tmp_path, monkeypatch):
     assert table.targets.tolist() == ["a\nb", 'say "c;d"', "e"]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.text('ab,"\n\u00e9', min_size=1), min_size=1, max_size=20), st.integers(1, 40))
 def test_text_is_cut_between_lines_wherever_it_is_cut(notes, size):
     """Against what Python's csv writes: quotes, commas and line breaks inside of fields."""
@@ -539,6 +538,7 @@ def test_a_conversion_holds_a_batch_and_no_more(tmp_path):
     assert table.points.shape == (10**6, 3) and peak < 4e6
 
 
+@pytest.mark.sample(3)
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
 @pytest.mark.parametrize("format_", ["parquet", "arrow", "csv"])

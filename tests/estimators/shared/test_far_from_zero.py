@@ -144,6 +144,7 @@ def test_ridge_in_features_keeps_small_columns_beside_large_ones(rng):
     assert model.coef_ == pytest.approx(np.full(2, s_c @ r_c / (s_c @ s_c + 2)), rel=0.02)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "model",
     [

@@ -75,6 +75,7 @@ def values(model, X):
 # --- naming landmarks ----------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_points_and_their_positions_are_the_same(data, learner):
     X, y = data
@@ -329,6 +330,7 @@ def test_strings_graphs_and_matrices(rng):
         KernelRidge(kernel="precomputed", landmarks=K[:3]).fit(K, y)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_float32_and_threads(data, learner):
@@ -348,6 +350,7 @@ def test_float32_and_threads(data, learner):
 # --- scikit-learn --------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_clone_pickle_and_search(data, learner):
     X, y = data
@@ -370,6 +373,7 @@ LONG = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("learner", "options"), LONG)
 def test_resumed_equals_uninterrupted(data, learner, options, tmp_path, monkeypatch):
     monkeypatch.setattr(control_module, "_EVERY", 0.0)

@@ -104,6 +104,7 @@ def test_several_classes_probabilities_and_files(tmp_path, kind):
     assert again.fit_intercept is False and np.array_equal(again.predict_proba(X), P)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("shrinking", [True, False])
 def test_many_points(shrinking):
     X, y = make_blobs(1500, centers=2, cluster_std=2.5, random_state=0)

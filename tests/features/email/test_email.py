@@ -421,7 +421,7 @@ def check(mail):
         assert all(isinstance(key, str) and 0 < value < np.inf for key, value in bag.items())
 
 
-@settings(max_examples=120)
+@settings(max_examples=300)
 @given(st.one_of(st.binary(max_size=400), st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join)))
 @example(b"Content-Type: multipart/mixed; boundary=\n\n--\n\n----\n")
 @example(b"Received: from . by .; \n\n")
@@ -429,7 +429,7 @@ def test_any_bytes_are_read(raw):
     check(read(raw))
 
 
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(st.text(max_size=300))
 def test_any_text_is_read(text):
     check(read(text))

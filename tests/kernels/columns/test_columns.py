@@ -84,6 +84,7 @@ def parts(X=slice(None), Y=slice(None)):
     return [np.array(part, float) for part in (a, c, d, t)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("frame", [pandas_frame, polars_frame, object_table])
 def test_sums_and_products_of_columns(backend, frame):
     X = frame()
@@ -407,6 +408,7 @@ def people(n, rng):
     return {"age": age, "city": city, "day": day, "tags": tags}, score
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_learning_in_pipelines_and_searches(library, rng):
     frame = pytest.importorskip(library).DataFrame

@@ -39,6 +39,7 @@ def test_a_text_means_what_it_says(text):
     assert eval(phi.source, names, {"r": Symbol("r")}) == phi(Symbol("r"))  # the source is Python for it
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", MEANT)
 def test_the_kernel_of_a_text_has_its_values(text):
     kernel = as_typed(f"{text} + 0*r")

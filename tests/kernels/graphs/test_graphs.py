@@ -71,7 +71,7 @@ def distances(A):
     return D
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(some_graphs, st.integers(0, 3))
 def test_weisfeiler_lehman_counts_refined_labels(X, iterations):
     rounds = range(iterations + 1)
@@ -79,7 +79,7 @@ def test_weisfeiler_lehman_counts_refined_labels(X, iterations):
     np.testing.assert_array_equal(WeisfeilerLehman(iterations)(X), inner(counters))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(some_graphs, st.integers(0, 3))
 def test_nodes_are_assigned_to_each_other(X, iterations):
     """The best one-to-one assignment of nodes, a pair worth as many rounds as its labels stay equal."""
@@ -96,7 +96,7 @@ def test_nodes_are_assigned_to_each_other(X, iterations):
     assert worth[linear_sum_assignment(-worth)].sum() == wanted[0][-1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(some_graphs)
 def test_shortest_paths_are_counted(X):
     counters = []
@@ -107,7 +107,7 @@ def test_shortest_paths_are_counted(X):
     np.testing.assert_array_equal(ShortestPath()(X), inner(counters))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(some_graphs, st.integers(0, 3))
 def test_random_walks_are_counted(X, length):
     def walks(A, labels, j):
@@ -120,7 +120,7 @@ def test_random_walks_are_counted(X, length):
     np.testing.assert_allclose(RandomWalk(length, decay=0.3)(X), wanted, rtol=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(some_graphs)
 def test_they_are_positive_semidefinite(X):
     for kernel in (

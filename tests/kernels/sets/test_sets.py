@@ -63,7 +63,7 @@ def smallest(K):
 BASES = [(Gaussian(sigma=1.0), gauss), (Linear(), dot), (Polynomial(2), lambda a, b: (dot(a, b) + 1) ** 2)]
 
 
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(some_sets)
 def test_sums_over_all_pairs(X):
     for base, k in BASES:
@@ -254,7 +254,7 @@ def intersection(A, B):
     return sum(min(A[x], B[x]) for x in set(A) & set(B))
 
 
-@settings(max_examples=25)
+@settings(max_examples=60)
 @given(some_bags)
 def test_intersections_are_counted(X):
     wanted = np.array([[intersection(A, B) for B in X] for A in X], float)
@@ -317,7 +317,7 @@ def test_sides_of_different_kinds():
         Intersection()(np.ones((2, 3)), np.ones((2, 4)))
 
 
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(some_bags)
 def test_elements_with_a_kernel_and_counts_with_a_kernel(X):
     def k(x, y):
@@ -341,7 +341,7 @@ def _ords(elements):
 LETTERS = "abcd"
 
 
-@settings(max_examples=12)
+@settings(max_examples=30)
 @given(st.lists(st.dictionaries(st.sampled_from(LETTERS), st.integers(0, 3)), min_size=1, max_size=4))
 def test_the_sum_over_a_universe(bags):
     """The double sum over all of 𝒳, by loops; it differs from that over what is there where k̄(0, ·) ≠ 0."""

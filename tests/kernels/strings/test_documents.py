@@ -75,7 +75,7 @@ def test_weights_of_points_count_as_copies():
     assert weighted != kernel.resolve(TEXTS[:2])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(sentences, min_size=1, max_size=5), st.integers(1, 3))
 def test_runs_of_words(X, n):
     def runs(text):

@@ -56,7 +56,7 @@ def test_spectrum_counts_words(X, k):
     np.testing.assert_array_equal(Spectrum(k)(X), inner([Counter(runs(x, k)) for x in X]))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(some_texts, some_texts, st.integers(1, 4))
 def test_spectrum_of_two_sets(X, Y, k):
     wanted = inner(*([Counter(runs(x, k)) for x in side] for side in (X, Y)))
@@ -252,7 +252,7 @@ def test_shifts_of_long_strings_keep_to_the_memory():
 # --- all of them ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(some_texts)
 def test_certified_kernels_are_positive(X):
     for kernel in COUNTING:

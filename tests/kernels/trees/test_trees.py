@@ -93,14 +93,14 @@ def inner(counters):
 # --- the truth -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(some_trees, weights)
 def test_subtrees_are_counted(X, decay):
     counters = [weighted((s, decay ** (size(s) / 2)) for s in nodes(tree)) for tree in X]
     np.testing.assert_allclose(SubtreeKernel(decay)(X), inner(counters), rtol=1e-13)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(some_trees, weights, st.booleans())
 def test_subset_trees_are_counted(X, decay, leaves):
     counters = []
@@ -113,7 +113,7 @@ def test_subset_trees_are_counted(X, decay, leaves):
     np.testing.assert_allclose(SubsetTree(decay, leaves)(X), inner(counters), rtol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(some_trees, weights, weights)
 def test_partial_trees_are_counted(X, decay, gap):
     counters = [weighted(all_partial_fragments(tree, decay, gap)) for tree in X]
@@ -127,7 +127,7 @@ def likeness(a, b):
 
 
 @slow_is_fine
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(trees, min_size=1, max_size=3), weights, weights)
 def test_partial_trees_with_similar_labels(X, decay, gap):
     def alike(f, g):
@@ -159,7 +159,7 @@ def test_vectors_as_labels():
 
 
 @slow_is_fine
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(some_trees)
 def test_they_are_positive_semidefinite(X):
     for kernel in (SubtreeKernel(0.5), SubsetTree(0.5, leaves=True), PartialTree(0.6, 0.7)):
@@ -181,7 +181,7 @@ KERNELS = [SubtreeKernel(0.8), SubsetTree(0.6), SubsetTree(0.6, leaves=True), Pa
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(X=some_trees)
 def test_what_does_not_matter(kernel, X):
     """Other names for the labels, and left and right exchanged in all trees."""

@@ -404,7 +404,7 @@ claimed = cache(is_claimed)  # Some proofs take a while, and every example asks.
     [k for k in example_kernels() if k.domain in ("vectors", "nonnegative") and k.is_resolved()],
     ids=lambda k: repr(k)[:60],
 )
-@settings(max_examples=8)
+@settings(max_examples=15)
 @given(X=arrays(float, (4, 3), elements=st.floats(-8, 8, width=16)))
 def test_cauchy_schwarz_and_positive_semidefiniteness(kernel, X):
     """|k(x, y)| ≤ √(k(x,x) k(y,y)), and no eigenvalue below zero, up to rounding."""

@@ -128,7 +128,7 @@ def test_the_true_gap_lies_below_the_stated_one(seed):
     assert 0 <= result.gap <= bound
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("seed", range(200, 260))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_in_float32_too(seed):
@@ -281,6 +281,7 @@ def test_targets_far_from_zero_against_fractions(count, place):
     )
 
 
+@pytest.mark.sample(18)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
 @pytest.mark.parametrize("place", [0.0, 1 / 3, 1e6])

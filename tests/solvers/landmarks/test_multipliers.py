@@ -58,6 +58,7 @@ def test_smooth_losses_go_to_newton(data, features_of, gaussian, loss):
     assert found.objective == pytest.approx(exact.objective, rel=2e-9)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", KINKS)
 def test_the_number_of_passes_is_small(rng, features_of, gaussian, loss):
     """What kinks cost: some 10 to 20 Newton steps for each of a few σ, about two passes each."""

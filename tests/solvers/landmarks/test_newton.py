@@ -117,6 +117,7 @@ def many(rng):
     return X, X[:, 0] - X[:, 1] ** 2 + 0.5 * rng.normal(size=1000)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n_functions", [None, 3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_many_rows_start_from_a_sample(many, features_of, gaussian, n_functions, fit_intercept):
@@ -150,6 +151,7 @@ def test_the_stated_gap_is_near_the_true_one(many, features_of, gaussian):
     assert float((gradient**2).sum()) / (2 * 1e-2) > 2 * found.gap
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n_functions", [None, 3])
 @pytest.mark.parametrize("rows", ["data", "many"])
 def test_resumed_equals_uninterrupted(

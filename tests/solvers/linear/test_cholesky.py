@@ -55,6 +55,7 @@ def test_nothing_to_factorise():
     assert L.shape == (0, 0) and cholesky.solve(L, np.empty((0, 2))).shape == (0, 2)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_factor_is_the_same_for_any_number_of_threads(rng, dtype):
     n = 1500

@@ -27,6 +27,7 @@ def problem(rng):
     return Gram(Gaussian(1.0), X, cache=0), Y, np.array([0.5, 2.0]), rng.uniform(0.2, 3.0, 150)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_it_is_the_solution_of_the_factorisation(problem, fit_intercept):
     K, Y, alphas, weight = problem

@@ -104,6 +104,7 @@ def test_nothing_to_learn():
     assert result.intercept == pytest.approx(np.log(3))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("accelerate", [False, True])
 def test_a_stopped_run_resumes(problem, tmp_path, monkeypatch, accelerate):
     monkeypatch.setattr(control_module, "_EVERY", 0)

@@ -149,7 +149,7 @@ def test_the_representer_theorem(name, rng):
         assert inside @ K @ inside <= c @ k(Z) @ c + 1e-9
 
 
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(st.sampled_from(NAMES), st.floats(1e-3, 1e3), st.integers(0, 10**6), st.booleans())
 def test_the_certificate_holds(name, penalty, seed, fit_intercept):
     """gap ≥ 0, and no function found in any way is below objective - gap."""
@@ -242,6 +242,7 @@ def test_float32(rng):
     assert single.objective == pytest.approx(double.objective, rel=3e-5)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("with_derivative", [True, False])
 def test_own_losses(with_derivative, rng):
     K, y = problem(rng, "hinge")
@@ -253,6 +254,7 @@ def test_own_losses(with_derivative, rng):
     assert result.objective == pytest.approx(known.objective, rel=2e-6)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["absolute", "quantile", "epsilon_insensitive", "hinge"])
 def test_few_points_of_very_unequal_weight(name):
     """Most points sit at an end of L's slopes, b is hardly unique, and repeated points share a value."""

@@ -68,7 +68,7 @@ def test_a_step_ends_at_the_first_bound():
     assert block.gamma[0] == 1.0  # exactly
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 30), st.booleans())
 def test_a_step_never_raises_the_objective(seed, n, indefinite):
     rng = np.random.default_rng(seed)

@@ -188,7 +188,7 @@ NAMES = ["C-SVC", "nu-SVC", "SVR", "nu-SVR", "one-class"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=12)
+@settings(max_examples=25)
 @given(seed=SEEDS, n=st.integers(3, 60), separation=st.sampled_from([0.0, 1.0, 3.0]))
 def test_libsvm_finds_the_same_minimum(name, seed, n, separation):
     K, program, expected = problem(name, np.random.default_rng(seed), n, separation=separation)
@@ -211,7 +211,7 @@ def test_working_sets(name, n, rng):
     assert solution.objective == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", NAMES)
 def test_more_variables_than_a_block_has(name, rng):
     K, program, expected = problem(name, rng, 1100 if "SVR" in name else 2200, C=2.0)
@@ -220,7 +220,7 @@ def test_more_variables_than_a_block_has(name, rng):
     assert solution.objective == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("rows, n", [(2, 60), (3, 60), (10, 100), (50, 400), (300, 600)])
 def test_a_small_store_changes_nothing_but_time(name, rows, n, rng):
@@ -271,6 +271,7 @@ def test_shrinking_changes_nothing_but_time(small_sets, rng):
     assert abs(solution.objective - whole.objective) <= max(solution.gap, whole.gap)
 
 
+@pytest.mark.full
 def test_steps_of_a_shrunken_problem_count(small_sets, rng):
     K, program = easy(rng, 400)
     steps = run(program, K, tol=1e-4).iterations
@@ -289,6 +290,7 @@ def test_shrinking_with_two_variables_per_point(small_sets, rng):
     assert small_sets
 
 
+@pytest.mark.full
 def test_a_checkpoint_of_a_problem_that_shrinks(small_sets, rng, tmp_path):
     K, program = easy(rng, 400)
     expected = run(program, K, tol=1e-4)
@@ -357,6 +359,7 @@ def test_the_gap_of_regression(rng):
     assert s.gap == pytest.approx(primal + s.objective, abs=1e-10 * primal)
 
 
+@pytest.mark.full
 def test_levels_are_intercepts(rng):
     """b of LIBSVM's models, by the formulas for each problem."""
     X = rng.normal(size=(60, 2))

@@ -37,6 +37,7 @@ def _value(X, program, gamma):
     return float(sum(v * v for v in w) / 2 - gain)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", ["c_svc", "without b", "nu_svc", "svr", "nu_svr", "one_class"])
 def test_a_column_of_a_hundred_million(rng, kind):
     """⟨x, x'⟩ = 10¹⁶ + what matters, of the size of 1: float64 knows nothing of it."""

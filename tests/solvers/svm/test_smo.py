@@ -85,7 +85,7 @@ def lowest(B, c, start, lo, hi, split):
 # --- small blocks ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@settings(max_examples=60)
 @given(SEEDS, st.integers(1, 5), st.data())
 def test_the_minimum_of_a_small_block(seed, q, data):
     rng = np.random.default_rng(seed)
@@ -184,7 +184,7 @@ def test_points_whose_kernel_values_are_all_zero():
     assert gamma == pytest.approx(np.array([-1.0, 1.0, 1.0, -1.0]), abs=0)
 
 
-@settings(max_examples=25)
+@settings(max_examples=60)
 @given(SEEDS, st.integers(2, 30))
 def test_a_group_that_was_done_goes_on_when_the_other_disturbs_it(seed, q):
     """Groups share B: a step in one changes the slopes of the other."""
@@ -196,7 +196,7 @@ def test_a_group_that_was_done_goes_on_when_the_other_disturbs_it(seed, q):
     assert violation(B, c, gamma, -bound, bound, q) <= 1e-8 + 1e-10
 
 
-@settings(max_examples=25)
+@settings(max_examples=60)
 @given(SEEDS, st.integers(2, 40), st.booleans())
 def test_an_indefinite_block_ends_where_no_pair_improves(seed, q, two):
     rng = np.random.default_rng(seed)

@@ -68,7 +68,7 @@ def primal(kind, machine, K, y, target, upper, nu, epsilon=0.1):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=12)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10**6),
     log_c=st.floats(-2, 3),
@@ -279,7 +279,7 @@ def test_another_nu_or_c_is_a_warm_start():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), nu=st.floats(0.01, 1.0), log_c=st.floats(-3, 3), flips=st.integers(0, 20))
 def test_every_warm_start_is_feasible(kind, seed, nu, log_c, flips):
     """Whatever γ came before: between the bounds, with the sums of the task's own start."""
@@ -338,6 +338,7 @@ def test_narrow_margins_are_found(distance):
     assert machine.stopped == "converged" and machine.gap <= 1e-3 * machine.objective
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [6, 60, 300])
 def test_what_is_not_separable_is_said_soon(n, rng, within_cpu):
     X, y = rng.normal(size=(n, 2)), np.where(np.arange(n) % 2, 1.0, -1.0)

@@ -34,7 +34,7 @@ def select(c, gamma, lo, hi, split, size, kept=()):
     return out[:count], worst
 
 
-@settings(max_examples=40)
+@settings(max_examples=100)
 @given(SEEDS, st.integers(2, 200), st.data())
 def test_the_worst_pair_is_chosen(seed, l, data):
     """Both ends of the violation, up to 1/1024 of it; with few places, of the group that violates more."""

@@ -60,6 +60,7 @@ def test_files_are_for_the_user_alone(folder):
     assert not list(folder.glob("*.tmp"))
 
 
+@pytest.mark.full  # threads take turns in the same way
 @pytest.mark.slow
 def test_two_processes_at_once(tmp_path):
     script = textwrap.dedent(USE.format(sigma=1.0))

@@ -98,6 +98,7 @@ def places(name, real):
     return np.clip(np.concatenate([rng.uniform(low, high, 20_000), small]), low, high)
 
 
+@pytest.mark.sample(3)
 @PRECISIONS
 @pytest.mark.parametrize("name", RANGES)
 def test_accuracy_in_ulps(name, real, functions):
