@@ -347,14 +347,14 @@ class KernelRidge(
     def _plans(self, X: Points, n: int, n_outputs: int, penalties: int) -> dict[str, Plan]:
         """What each solver would take."""
         product = 1.0 * n * n * (20 + 2 * n_outputs)
-        computed = product + 1.0 * n * n * (20 + (data.n_columns(X) or 20))  # and the values of half of K
+        width = data.n_columns(X)
         vectors = 8 * n * (n_outputs + 1) * 10
         tiles = 2**21 * min(thread_count(), -(-n // _ROWS))
         plans = {
             "cholesky": dense_plan(
                 Method.CHOLESKY, n, 2 / 3 * penalties, ("K fits the memory budget",), 1.0, n_outputs
             ),
-            "cg": lazy_plan(n, vectors + tiles, computed, self.rank, penalties),
+            "cg": lazy_plan(n, vectors + tiles, product, self.rank, penalties, width or 20),
             "sketch": block_plan(n, vectors + tiles, product, penalties, n_outputs),
             "mixed": Plan(
                 WORDS[Method.MIXED],
@@ -369,7 +369,6 @@ class KernelRidge(
         }
         if self.kernel_.support is not None and (n >= POINTS_WORTH_A_LOOK or self.solver == "sparse"):
             plans["sparse"] = sparse_plan(self.kernel_, X, n_outputs)
-        width = data.n_columns(X)
         p = None if width is None else explicit_size(self.kernel_, width)
         if p is not None:
             memory = 8 * ((3 if self.kernel_ == Linear() else 4) * n * p + 4 * p * p + 8 * n * n_outputs)

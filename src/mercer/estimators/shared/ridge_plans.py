@@ -48,11 +48,13 @@ def dense_plan(
     return Plan(WORDS.get(method, str(how)), n, memory, cubes * float(n) ** 3, why, method=method)
 
 
-def lazy_plan(n: int, memory: int, product: float, chosen_rank: Any, penalties: int) -> Plan:
+def lazy_plan(n: int, memory: int, product: float, chosen_rank: Any, penalties: int, width: int) -> Plan:
     """Conjugate gradients, which share the memory with the factor that makes them quick.
 
-    ``memory`` is what they take by themselves, ``product`` the work of a product with K.
+    ``memory`` is what they take by themselves, ``product`` the work of a product with K, to which that of the
+    values of half of K is added; ``width`` is the number of columns.
     """
+    product += 1.0 * n * n * (20 + width)
     item = np.dtype(settings().dtype).itemsize
     if chosen_rank == "auto":
         rank = usual_rank(n, (memory_budget() - memory) // 2, item, systems=penalties)
