@@ -1,8 +1,8 @@
 """Support vector machines on a GPU: Fashion-MNIST, two classes and ten, against our own CPU code in one run.
 
 Run with ``python -m benchmarks.gpu_svm`` in an environment with ``mercer[gpu]``, on a machine with a CUDA
-device, with the images in ``device_data/``, in ``$MERCER_DATA/images`` or in ``../shared/data/images``. A fit of
-few points warms up each side; then each is timed on either side, from NumPy arrays to the fitted model.
+device, with the images in ``device_data``, ``$MERCER_DATA/images`` or ``../shared/data/images``. A fit of few
+points warms up each side; then each is timed on either side, from NumPy arrays to the fitted model.
 Objectives and gaps are stated, so that equal objectives are seen to be.
 """
 
@@ -90,8 +90,9 @@ def fits(table: Table, X: np.ndarray, y: np.ndarray, device: Side, name: str, **
 def classifiers(classes: int, sizes: list[int], device: Side, clock: Clock) -> Table:
     name = "odd or even" if classes == 2 else "ten classes"
     table = Table(
-        f"SVC on Fashion-MNIST, {name}, C = 10, seconds", "fit", "CPU", device["device"], "the same again", "CPU ÷ GPU",
-        "objective, CPU", "objective, GPU", "objectives", "support vectors", "stopped",
+        f"SVC on Fashion-MNIST, {name}, C = 10, seconds", "fit", "CPU", device["device"],
+        "the same again", "CPU ÷ GPU", "objective, CPU", "objective, GPU", "objectives",
+        "support vectors", "stopped",
     )  # fmt: skip
     X, y = images()
     y = y % 2 if classes == 2 else y

@@ -318,9 +318,8 @@ class _Run:
         run(advance, together)
         moved = [(p, p.points[p.program.position[variables]], change) for p, variables, change in found]
         points = np.unique(np.concatenate([own for _, own, _ in moved]))
-        size = min(_TOGETHER, self.rows.slots)
-        for start in range(0, len(points), size):
-            part = points[start : start + size]
+        for start in range(0, len(points), self.rows.slots):
+            part = points[start : start + self.rows.slots]
             self.rows.fetch(part)
             for problem, own, change in moved:
                 here = (own >= part[0]) & (own <= part[-1])

@@ -25,6 +25,8 @@ from mercer.solvers.svm.working_set import BINS, shared
 __all__ = ["DeviceIterate", "DeviceStore"]
 
 _AT_ONCE = 2**26  # numbers of rows that are added up at a time: half a gigabyte in float64
+#: The first working sets of small problems have so many variables; of large ones, one of so many variables.
+_FIRST_OF_SMALL, _VARIABLES_OF_ONE = 1024, 16
 _LAST = 2**62  # what no variable comes after
 _GOLDEN = 0.6180339887498949
 
@@ -47,7 +49,7 @@ class DeviceStore(KeptRows):
 class DeviceIterate(Iterate):
     """A program on its way, on a device; γ is on the host as well, where it moves."""
 
-    first = 2048  # A round costs the same for any working set, and its K is no work for a device.
+    first = 2048  # A large problem takes fewer rounds so, and K of a working set is no work for a device.
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class DeviceIterate(Iterate):
     ) -> None:
         self.device, self.torch = device, device.torch
         super().__init__(program, bounds, diag, sizes, exact)
+        self.first = min(self.first, max(_FIRST_OF_SMALL, self.size // _VARIABLES_OF_ONE))
         p = self.program
         self._c, self._lo, self._hi = (device.tensor(vector) for vector in (p.c, p.lo, p.hi))
         self._position, self._gamma = device.tensor(p.position), device.tensor(self.gamma)
