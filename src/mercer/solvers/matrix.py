@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["BlockMatrix", "Exact", "KernelMatrix", "SquareMatrix", "WritableRows"]
+__all__ = ["BlockMatrix", "DeviceMatrix", "Exact", "KernelMatrix", "SquareMatrix", "WritableRows"]
 
 #: K of some points as the sum of two float64 matrices (``twofold``), or None where nobody knows it so well
 Exact = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray] | None]
@@ -65,3 +66,28 @@ class WritableRows(KernelMatrix, Protocol):
 
     def restrict(self, index: np.ndarray) -> WritableRows:
         """The matrix of some of the points with each other."""
+
+
+class DeviceMatrix(Protocol):
+    """K whose rows are tensors on a device; with it comes PyTorch, which solvers do not import."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    torch: Any
+    #: about how far values are off, relative to K as a whole, because of how products are computed
+    error: float
+
+    def session(self) -> AbstractContextManager[None]:
+        """Entered around all work."""
+
+    def tensor(self, array: np.ndarray) -> Any:
+        """A copy on the device."""
+
+    def empty(self, *shape: int) -> Any:
+        """Memory on the device, for numbers of K's precision."""
+
+    def write_rows(self, index: np.ndarray, columns: tuple[int, int], out: Any, places: np.ndarray) -> None:
+        """K[index, start:stop] into out[places, start:stop], a tensor."""
+
+    def block(self, index: np.ndarray) -> np.ndarray:  # (m, m)
+        """K of some points with each other, on the host."""

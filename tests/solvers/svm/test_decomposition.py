@@ -1,5 +1,8 @@
 """The quadratic programs of the five support vector machines: against LIBSVM and their own conditions."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +16,7 @@ from mercer.solvers.result import Stop
 from mercer.solvers.svm import decomposition
 from mercer.solvers.svm import program as program_module
 from mercer.solvers.svm.decomposition import QuadraticProgram, solve
+from mercer.solvers.svm.on_device import DeviceIterate
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -246,7 +250,7 @@ def small_sets(monkeypatch):
     """Small working sets, so that a problem of a few hundred points takes many rounds and shrinks."""
     monkeypatch.setattr(decomposition, "WHOLE", 16)
     monkeypatch.setattr(program_module, "WHOLE", 16)
-    monkeypatch.setattr(program_module, "_FIRST_WORKING_SET", 16)
+    monkeypatch.setattr(program_module.Iterate, "first", 16)
     monkeypatch.setattr(decomposition.smo, "LARGEST_BLOCK", 24)
     monkeypatch.setattr(decomposition, "_LOOK", 3)
     shrunk = []
@@ -698,3 +702,119 @@ def test_values_that_are_not_finite():
     K = Gram(Polynomial(5), np.array([[1.0], [1e90]]))
     with pytest.raises(InputError, match=r"k\(x, x\) is not finite for point 1: rescale the data"):
         solve(K, [c_svc(np.array([1.0, -1.0]))])
+
+
+# --- on a device -------------------------------------------------------------------------------------
+
+
+class Tensors:
+    """A matrix that is there, as tensors: what a Gram is on a device."""
+
+    error = 0.0
+
+    def __init__(self, K):
+        self.torch = pytest.importorskip("torch")
+        self.K, self.shape, self.dtype = self.torch.tensor(K), K.shape, K.dtype
+        self.asked = 0
+
+    def session(self):
+        return nullcontext()
+
+    def tensor(self, array):
+        return self.torch.tensor(array)
+
+    def empty(self, *shape):
+        return self.torch.full(shape, np.nan, dtype=self.K.dtype)
+
+    def write_rows(self, index, columns, out, places):
+        self.asked += len(index)
+        out[places, slice(*columns)] = self.K[index, slice(*columns)]
+
+    def block(self, index):
+        return self.K[index][:, index].numpy()
+
+
+def run_on_torch(program, K, **options):
+    return run(program, K, device=Tensors(K), **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vectors_in_torch_lead_to_the_same_minimum(name, rng):
+    K, program, expected = problem(name, rng, 700, C=20.0)
+    for tol in (1e-3, 1e-6):
+        solution = run_on_torch(program, K, tol=tol)
+        check(K, program, solution, tol)
+        slack = 1e-6 * abs(expected) + 1e-9
+        assert expected - slack <= solution.objective <= expected + solution.gap + slack
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_working_sets_in_torch(small_sets, name, rng, monkeypatch):
+    """Many rounds, few rows that are kept, and nothing that shrinks."""
+    monkeypatch.setattr(DeviceIterate, "first", 16)
+    K, program, expected = problem(name, rng, 150, C=2.0)
+    solution = run_on_torch(program, K, tol=1e-5, cache=20 * 1216)
+    check(K, program, solution, 1e-5)
+    assert not small_sets
+    assert solution.objective <= expected + solution.gap + 1e-9 * abs(expected)
+
+
+def test_torch_without_an_intercept(rng):
+    K, program, _ = problem("C-SVC", rng, 700, C=5.0)
+    program = replace(program, balanced=False)
+    here, there = run(program, K, tol=1e-6), run_on_torch(program, K, tol=1e-6)
+    assert there.violation <= 1e-6
+    assert there.objective == pytest.approx(here.objective, abs=here.gap + there.gap)
+
+
+def test_several_problems_in_torch_share_rows(rng):
+    """Pairs of three classes, one of which is one working set by itself."""
+    sizes = [40, 700, 600]
+    bounds = np.concatenate([[0], np.cumsum(sizes)])
+    X = rng.normal(size=(bounds[-1], 3)) + np.repeat(np.eye(3), sizes, axis=0)
+    K = dense(X, 1.0)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    programs = [c_svc(np.repeat([1.0, -1.0], [sizes[i], sizes[j]]), 5.0, (i, j)) for i, j in pairs]
+    programs.append(c_svc(np.repeat([1.0, -1.0], [sizes[0], 30]), 5.0, (0, 3)))
+    bounds = np.append(bounds, bounds[-1] + 30)
+    K = dense(np.vstack([X, rng.normal(size=(30, 3))]), 1.0)
+    device = Tensors(K)
+    found = solve(Gram(Precomputed(K), np.arange(len(K))), programs, bounds=bounds, tol=1e-5, device=device)
+    for program, solution in zip(programs, found, strict=True):
+        points = np.concatenate([np.arange(bounds[s], bounds[s + 1]) for s in program.segments])
+        check(K[np.ix_(points, points)], program, solution, 1e-5)
+    assert device.asked <= len(K)
+
+
+def test_a_checkpoint_of_vectors_in_torch(small_sets, rng, tmp_path, monkeypatch):
+    monkeypatch.setattr(DeviceIterate, "first", 16)
+    K, program = easy(rng, 200)
+    expected = run_on_torch(program, K, tol=1e-4)
+
+    def press(event):
+        if event["done"] == 4:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "rounds.npz"
+    with Control(progress=press, checkpoint=path) as control:
+        assert run_on_torch(program, K, tol=1e-4, control=control).stopped == "interrupted"
+    with Control(checkpoint=path, resume=True) as control:
+        resumed = run_on_torch(program, K, tol=1e-4, control=control)
+    np.testing.assert_array_equal(resumed.gamma, expected.gamma)
+
+
+@pytest.mark.parametrize("split", [0, 30, 200])
+def test_torch_selects_by_the_same_bins(split, rng):
+    """As ``fill`` does, from as many of each bin; of those in the last bin, which is free."""
+    K = np.eye(200)
+    lo, hi = np.zeros(200), rng.choice([1.0, 2.0], 200)
+    start = np.minimum(rng.choice([0.0, 0.5, 1.0], 200), hi)
+    slopes = np.round(rng.normal(size=200), 1)
+    program = QuadraticProgram(slopes, lo, hi, start, np.arange(200), split)
+    args = np.array([0, 200]), np.ones(200), np.ones(200), None
+    here, there = program_module.Iterate(program, *args), DeviceIterate(program, *args, Tensors(K))
+    kept = rng.choice(200, 10, replace=False)
+    (mine, worst), (theirs, same) = here._select(60, kept), there._select(60, kept)
+    assert worst == same
+    assert len(np.unique(theirs)) == len(theirs) <= 60 and set(kept) <= set(theirs)
+    np.testing.assert_array_equal(np.sort(slopes[mine]), np.sort(slopes[theirs]))

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from mercer import Gaussian, Gram
-from mercer.solvers.svm import rows as module
 from mercer.solvers.svm.rows import KeptRows
 
 
@@ -164,7 +163,7 @@ def test_capacity_is_in_bytes(capacity):
 
 
 def test_the_store_grows_only_when_it_gave_up_too_much(monkeypatch):
-    monkeypatch.setattr(module, "_FIRST", 8 * row_bytes(64))
+    monkeypatch.setattr(KeptRows, "first", 8 * row_bytes(64))
     K, kept = store(64, 40)
     assert (kept.slots, kept.limit) == (40, 8)
     for point in range(64):  # each once: new memory would not help
@@ -180,7 +179,7 @@ def test_the_store_grows_only_when_it_gave_up_too_much(monkeypatch):
 
 
 def test_the_store_grows_at_once_for_a_request_that_is_larger(monkeypatch):
-    monkeypatch.setattr(module, "_FIRST", 4 * row_bytes(64))
+    monkeypatch.setattr(KeptRows, "first", 4 * row_bytes(64))
     K, kept = store(64, 40)
     kept.fetch(np.arange(3))
     kept.fetch(np.arange(2, 33))
@@ -189,7 +188,7 @@ def test_the_store_grows_at_once_for_a_request_that_is_larger(monkeypatch):
 
 
 def test_memory_is_touched_only_up_to_the_limit(monkeypatch):
-    monkeypatch.setattr(module, "_FIRST", 8 * row_bytes(64))
+    monkeypatch.setattr(KeptRows, "first", 8 * row_bytes(64))
     _, kept = store(64, 40)
     kept.values[:] = np.nan
     for point in range(64):
@@ -209,11 +208,11 @@ class Machine(RuleBasedStateMachine):
         dtype=st.sampled_from([np.float64, np.float32]),
     )
     def make(self, n, slots, first, cuts, dtype):
-        previous, module._FIRST = module._FIRST, first * row_bytes(n, dtype)
+        previous, KeptRows.first = KeptRows.first, first * row_bytes(n, dtype)
         try:
             self.K, self.kept = store(n, slots, sorted(min(cut, n) for cut in cuts), dtype)
         finally:
-            module._FIRST = previous
+            KeptRows.first = previous
         self.n, self.most = n, min(n, slots)
         self.order = []  # least recently used first, a list of points per request
         assert self.kept.slots == self.most

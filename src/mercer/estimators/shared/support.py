@@ -7,7 +7,7 @@ of up to n terms γᵢ k(xᵢ, x), so that C max k(x, x) 2⁻²⁴ √n ≤ tol 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import isinf
 from typing import Any, Self
@@ -26,10 +26,12 @@ from mercer.estimators.shared.origin import moved, origin_of, rounding_of
 from mercer.estimators.shared.support_parameters import COEF0
 from mercer.expansion import Expansion
 from mercer.gram import Gram
+from mercer.gram.backends import backend_of
 from mercer.gram.exact import exact_values
+from mercer.gram.on_device import device_room, device_rows, holds_points
 from mercer.kernels.objects import Precomputed
 from mercer.report import Plan
-from mercer.runtime.config import config, memory_budget, settings, thread_count
+from mercer.runtime.config import config, memory_budget, settings, thread_count, within
 from mercer.solvers.control import Control
 from mercer.solvers.svm.decomposition import SHRUNK
 from mercer.solvers.svm.problems import Task
@@ -37,12 +39,16 @@ from mercer.solvers.svm.program import WHOLE
 from mercer.solvers.svm.smo import LARGEST_BLOCK
 from mercer.solvers.svm.warm import warm
 
-__all__ = ["Dual", "Setup", "SupportMixin", "unit_of", "unit_penalty"]
+__all__ = ["FEWEST_ON_DEVICE", "Dual", "Place", "Setup", "SupportMixin", "unit_of", "unit_penalty"]
 
 #: The number of points up to which kernel values in float64, 8 MB at most, cost little more than in float32.
 _FLOAT64_IS_CHEAP_BELOW = 1000
 #: Rows that the store of a solver holds at least, however small the budget.
 _FEWEST_ROWS = 8
+#: Points from which on a device is faster than the CPU, and what rows it has to have room for.
+FEWEST_ON_DEVICE, _FEWEST_DEVICE_ROWS = 4000, 64
+#: Bytes on a device for every number of the points: as they come, centred, in parts for products.
+_ON_DEVICE = 48
 #: Points from which on the exact solution takes minutes or hours, with the square of their number and more.
 _MANY_POINTS = 100_000
 _LONG_WAY = (
@@ -80,6 +86,19 @@ class Dual:
     def is_hard(self) -> bool:
         """Whether no errors are allowed: C = ∞."""
         return self.C is not None and isinf(self.C)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a problem is solved."""
+
+    #: of the vectors and rows of the solver; none where they are on the host
+    device: str = ""
+    #: bytes that rows may take there
+    room: int = 0
+    why: tuple[str, ...] = ()
+    #: those of the Gram that differ from the ones in force
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +209,34 @@ class SupportMixin(IterativeMixin, KernelMixin):
 
     def _set_up(self, points: Points, dual: Dual) -> Setup:
         """The Gram in the precision it needs, the plan, and what the solver is told."""
+        place = self._place(points, dual)
+        with within(**place.settings):
+            return self._set_up_there(points, dual, place)
+
+    def _place(self, points: Points, dual: Dual) -> Place:
+        """Whether the device solves the problem, or the CPU in its place, which is said then."""
+        now, n, width = settings(), data.n_points(points), data.n_columns(points) or 1
+        if backend_of(now.backend, now.device) not in ("torch", "triton"):
+            return Place()
+        room, why = device_room(now.device), ""
+        if not room:
+            why = "it has no float64"
+        elif self._pairwise or not holds_points(self.kernel_, points):
+            why = "it holds no sparse points, objects or given kernel values"
+        elif n < FEWEST_ON_DEVICE or dual.variables < dual.problems * 2 * WHOLE:
+            why = "so small a problem is no work for it"
+        else:
+            room -= _ON_DEVICE * n * width + 8 * _NUMBERS_PER_VARIABLE * dual.variables
+            if room < _FEWEST_DEVICE_ROWS * 8 * n:
+                why = f"its free memory does not hold the points and {_FEWEST_DEVICE_ROWS} rows of K"
+        if not why:
+            return Place(now.device, room, (f"rows of K, slopes and selection are on {now.device!r}",))
+        if now.device == "cpu":  # PyTorch was asked for, as a backend.
+            return Place()
+        cpu = {"device": "cpu", "backend": None}
+        return Place(why=(f"the CPU solves it, not {now.device!r}: {why}",), settings=cpu)
+
+    def _set_up_there(self, points: Points, dual: Dual, place: Place) -> Setup:
         n = data.n_points(points)
         dtype, why = self._precision(points, n, dual)
         self._centre = origin_of(self.kernel_, points, is_free=dual.sums_to_zero)
@@ -200,23 +247,28 @@ class SupportMixin(IterativeMixin, KernelMixin):
                 raise
             dtype, why = "float64", "float64 kernel values: those of float32 overflow"
             gram = self._gram(points, dtype)
-        plan, limits = self._plan_memory(points, dtype, why, dual)
+        device = device_rows(gram) if place.device else None
+        plan, limits = self._plan_memory(points, dtype, why, dual, place)
         if dtype == "float32" and self.precision == "auto":
             with np.errstate(over="ignore"):
                 peak = float(np.abs(gram.diag()).max(initial=0.0))
-            error = dual.largest * peak * 2.0**-24 * np.sqrt(n)
+            unit = max(2.0**-24, 0.0 if device is None else device.error)
+            error = dual.largest * peak * unit * np.sqrt(n)
             if settings().dtype != "float32" and not (peak < 1e30 and error <= self.tol):
                 why = f"float64 kernel values: those of float32 would move slopes by {error:.1g} > tol"
-                plan, limits = self._plan_memory(points, "float64", why, dual)
+                plan, limits = self._plan_memory(points, "float64", why, dual, place)
                 gram = self._gram(points, "float64")
+                device = device_rows(gram) if place.device else None
         self._dtype = gram.dtype.name
+        rounding = rounding_of(self.kernel_, points, self._dtype)
         options = {
             **limits,
             "tol": float(self.tol),
             "max_iter": int(self.max_iter),
             "shrinking": bool(self.shrinking),
-            "rounding": rounding_of(self.kernel_, points, self._dtype),
+            "rounding": rounding if device is None else max(rounding, device.error),
             "exact": partial(exact_values, self.kernel_, points),
+            "device": device,
         }
         return Setup(dual, gram, plan, options)
 
@@ -248,16 +300,20 @@ class SupportMixin(IterativeMixin, KernelMixin):
             return "float64", "float64 kernel values: the data would overflow in float32"
         return "float32", "float32 kernel values: their rounding is below tol"
 
-    def _plan_memory(self, points: Any, dtype: str, why: str, dual: Dual) -> tuple[Plan, dict[str, int]]:
+    def _plan_memory(
+        self, points: Any, dtype: str, why: str, dual: Dual, place: Place
+    ) -> tuple[Plan, dict[str, int]]:
         """The plan, and the limits of the solver: the bytes of rows to keep, the largest working set."""
         n, item, budget = data.n_points(points), np.dtype(dtype).itemsize, memory_budget()
         row = -(-n * item // 64) * 64
-        limit = budget // 4
+        limit = place.room or budget // 4
         if self.cache_size != "auto":
             limit = int(min(limit, self.cache_size * 2**20))
-        least = min(_FEWEST_ROWS, n)
+        least = min(_FEWEST_DEVICE_ROWS if place.device else _FEWEST_ROWS, n)
         rows = max(least, min(n, limit // row))
-        largest, blocks = self._working_sets(n, item, rows, dual, budget // 4)
+        # rows of what has moved are enough on a device: working sets need none there
+        most = n if place.device else rows
+        largest, blocks = self._working_sets(n, item, most, dual, budget // 4)
         width = data.n_columns(points) or 1
         numbers = points.nnz if sparse.issparse(points) else n * width
         # the Gram's centred points, those of a batch of rows, X sorted by class
@@ -265,16 +321,17 @@ class SupportMixin(IterativeMixin, KernelMixin):
         own = numbers * (each if sparse.issparse(points) else item)
         prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (dual.problems > 1)
         prepared += 0 if self._centre is None else 8 * numbers
-        solver = rows * row + blocks + 8 * _NUMBERS_PER_VARIABLE * dual.variables
+        on_host = 0 if place.device else rows * row
+        solver = on_host + blocks + 8 * _NUMBERS_PER_VARIABLE * dual.variables
         memory = max(solver, dual.afterwards) + prepared
         name = "decomposition"
         if dual.problems > 1:
             name += f" of {dual.problems} problems that share rows"
         kept = f"room for {rows:,} of {n:,} rows of the kernel matrix"
         flops = (2.0 * width + _WORK_OF_A_PAIR) * n * n / 2
-        reasons = (why, kept, *([_LONG_WAY] if n >= _MANY_POINTS else []))
+        reasons = (why, kept, *place.why, *([_LONG_WAY] if n >= _MANY_POINTS else []))
         plan = Plan(name, n, memory, flops, reasons, iterative=True, dtype=dtype)
-        if rows * row > budget // 2 and rows == least:
+        if on_host > budget // 2 and rows == least:
             raise MemoryBudgetError(
                 f"{least} rows of the kernel matrix of {n:,} points need more than half of the memory "
                 "budget: use fewer points, or raise the budget with mercer.config(memory=…)"

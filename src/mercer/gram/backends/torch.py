@@ -25,7 +25,7 @@ from mercer.runtime.config import thread_count
 
 torch = require("torch", "torch")
 
-__all__ = ["TorchBackend"]
+__all__ = ["PreparedTensors", "TorchBackend", "usable"]
 
 #: Numbers of differences that are on the device at a time when distances are repaired: 128 MB in float64.
 _DIFFERENCES = 2**24
@@ -51,14 +51,7 @@ class TorchBackend(Backend[PreparedTensors]):
 
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         super().__init__(program, dtype, device)
-        try:
-            self.where = torch.device(device)
-            torch.empty(1, device=self.where)
-        except (RuntimeError, AssertionError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(
-                f"device {device!r} cannot be used ({reason}): pass one that torch has, such as 'cpu'"
-            ) from error
+        self.where = usable(device)
         on_gpu = self.where.type != "cpu"
         self.rows, self.columns = (8192, 16384) if on_gpu else (1024, 2048)
         self.real = getattr(torch, self.dtype.name)
@@ -99,7 +92,10 @@ class TorchBackend(Backend[PreparedTensors]):
         )
 
     def _tensor(self, array: np.ndarray, real: Any = None) -> Any:
-        return torch.as_tensor(np.ascontiguousarray(array)).to(device=self.where, dtype=real or self.real)
+        tensor, real = torch.as_tensor(np.ascontiguousarray(array)), real or self.real
+        if tensor.element_size() < real.itemsize:
+            tensor = tensor.to(self.where)  # the device widens it: fewer bytes travel
+        return tensor.to(device=self.where, dtype=real)
 
     def _rows(self, prepared: PreparedTensors, v: int, part: slice) -> tuple[Any, Any]:
         """The rows of a view, in the wanted precision and in float64."""
@@ -107,6 +103,27 @@ class TorchBackend(Backend[PreparedTensors]):
             return prepared.views[v][part], prepared.exact[v][part]
         exact = self._tensor(prepared.side.views[v].matrix[part].toarray(), self.double)
         return exact.to(self.real), exact
+
+    def holds(self, prepared: Any) -> bool:
+        """Whether all that the points of a side say is on the device."""
+        return (
+            isinstance(prepared, PreparedTensors)
+            and all(view is not None for view in prepared.views)
+            and not any(isinstance(plane, External) for plane in self.program.planes)
+        )
+
+    def some(self, prepared: Any, index: Any) -> Any:
+        """Some points of a side that is held, gathered on the device; ``side`` has their number alone."""
+
+        def gathered(tensor: Any) -> Any:
+            return tensor[index] if len(tensor) else tensor
+
+        views, exact, norms, shift = (
+            tuple(map(gathered, tensors))
+            for tensors in (prepared.views, prepared.exact, prepared.norms, prepared.shift)
+        )
+        side = prepared.side._replace(n=len(index))
+        return PreparedTensors(side, views, exact, norms, shift, prepared.values[:, index])
 
     # --- work ----------------------------------------------------------------------------------------
 
@@ -173,6 +190,19 @@ class TorchBackend(Backend[PreparedTensors]):
             g = term(X[:, k, None], Y[None, :, k], self.params)
             total = total * g if plane.kind == "product" else total + g
         return total
+
+
+def usable(device: str) -> Any:
+    """The device of that name, or an error that says why there is none."""
+    try:
+        where = torch.device(device)
+        torch.empty(1, device=where)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"device {device!r} cannot be used ({reason}): pass one that torch has, such as 'cpu'"
+        ) from error
+    return where
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:

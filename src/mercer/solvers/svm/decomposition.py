@@ -20,6 +20,9 @@ Several problems over parts of the same points (all pairs of classes, each class
 the rounds together: a row is computed once for all of them, in the segments that are needed, and the small
 problems are solved on all threads.
 
+Where K has rows on a device, so have the vectors of all points (``on_device``): only working sets come to the
+host. Rows cost little there, and nothing shrinks.
+
 A large problem shrinks: once most variables rest firmly at a bound, the rest is solved as a problem of its
 own, with shorter rows, and the whole is looked at again afterwards; nothing is dropped for good.
 
@@ -31,6 +34,7 @@ convergence, also for K that are not positive semi-definite.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,10 +44,11 @@ from mercer.errors import InputError
 from mercer.runtime.config import config, thread_count
 from mercer.runtime.threads import run
 from mercer.solvers.control import Control, State
-from mercer.solvers.matrix import Exact, WritableRows
+from mercer.solvers.matrix import DeviceMatrix, Exact, WritableRows
 from mercer.solvers.result import Stop
 from mercer.solvers.rounding import sizes
 from mercer.solvers.svm import smo
+from mercer.solvers.svm.on_device import DeviceIterate, DeviceStore
 from mercer.solvers.svm.program import WHOLE, Iterate, QuadraticProgram, Solution
 from mercer.solvers.svm.rows import KeptRows
 
@@ -71,6 +76,7 @@ def solve(
     shrinking: bool = True,
     rounding: float = 0.0,
     exact: Exact | None = None,
+    device: DeviceMatrix | None = None,
     control: Control | None = None,
 ) -> list[Solution]:
     """Solve problems that share the rows of one matrix.
@@ -87,6 +93,7 @@ def solve(
     shrinking : whether variables that rest at a bound are left aside meanwhile
     rounding : |K̂ᵢⱼ - Kᵢⱼ| is at most this part of √(KᵢᵢKⱼⱼ); the gaps that are stated hold for both
     exact : K of some points with 106 bits, for small problems whose points float64 cannot tell apart
+    device : the rows of K on a device, which keeps ``cache`` bytes of them; None where the host computes
     control : counts rounds
 
     Two points of different classes, k(x, x') = 0 between them: γ = (1, -1).
@@ -101,7 +108,7 @@ def solve(
     """
     bounds = np.array([0, K.shape[0]]) if bounds is None else np.asarray(bounds, np.int64)
     # asking the machine how many threads, and starting them, takes longer than a small problem
-    with config(threads=thread_count()):
+    with config(threads=thread_count()), nullcontext() if device is None else device.session():
         run = _Run(
             K,
             programs,
@@ -113,6 +120,7 @@ def solve(
             shrinking,
             rounding,
             exact,
+            device,
             control or Control(),
         )
         try:
@@ -135,6 +143,7 @@ class _Run:
     shrinking: bool
     rounding: float
     exact: Exact | None
+    device: DeviceMatrix | None
     control: Control
     problems: list[Iterate] = field(init=False)
     rows: KeptRows = field(init=False)
@@ -150,19 +159,25 @@ class _Run:
             )
         if self.max_iter < 0:
             self.max_iter = max(_MOST_STEPS, 100 * max((len(p.c) for p in self.programs), default=0))
-        self.alone = len(self.programs) == 1 and len(self.programs[0].c) > WHOLE
+        is_one = len(self.programs) == 1 and len(self.programs[0].c) > WHOLE
+        self.alone = is_one and self.device is None
         # a quarter is for the rows of a shrunken problem
         room = self.cache - self.cache // 4 if self.alone and self.shrinking else self.cache
-        self.rows = KeptRows(self.K, self.bounds, room)
-        s = sizes(self.K, diag)
-        self.problems = [Iterate(program, self.bounds, diag, s, self.exact) for program in self.programs]
+        if self.device is None:
+            self.rows = KeptRows(self.K, self.bounds, room)
+        else:
+            self.rows = DeviceStore(self.device, np.array([0, self.K.shape[0]]), room)
+        known = self.bounds, diag, sizes(self.K, diag), self.exact
+        self.problems = [
+            Iterate(program, *known) if self.device is None else DeviceIterate(program, *known, self.device)
+            for program in self.programs
+        ]
         self._restore()
 
     def solve(self) -> list[Solution]:
         largest = min(self.largest, smo.LARGEST_BLOCK)
-        if (
-            not self.alone and self.rows.slots < self.K.shape[0]
-        ):  # the rows of a working set must fit the store
+        if self.device is None and not self.alone and self.rows.slots < self.K.shape[0]:
+            # the rows of a working set must fit the store
             largest = min(largest, self.rows.slots)
         working = [p for p in self.problems if p.stopped is None]
         while working and not self.control.stopped:
@@ -244,7 +259,7 @@ class _Run:
 
     def _batches(self, pairs: list[tuple[Iterate, np.ndarray]]) -> Any:
         """Problems whose working sets' rows fit the store together."""
-        if self.rows.slots == self.K.shape[0]:
+        if self.rows.slots == self.K.shape[0] or self.device is not None:
             yield pairs
             return
         together: list[tuple[Iterate, np.ndarray]] = []
@@ -270,6 +285,9 @@ class _Run:
             moved, change = problem.advance(chosen, self.tol, self.max_iter, block)
             self._apply(problem, moved, change)
             return
+        if self.device is not None:
+            self._advance_on_device(together)
+            return
         self._fetch([(problem, chosen) for problem, chosen in together])
 
         def advance(pair: tuple[Iterate, np.ndarray]) -> None:
@@ -288,9 +306,28 @@ class _Run:
         # tiny ones are solved faster than threads take turns with Python's lock
         run(advance, together, threads if apart and largest > _ONE_THREAD_BELOW else 1)
 
+    def _advance_on_device(self, together: list[tuple[Iterate, np.ndarray]]) -> None:
+        """The same, where only what moved needs rows: working sets on all threads, then all values."""
+        found: list[tuple[Iterate, np.ndarray, np.ndarray]] = []
+
+        def advance(pair: tuple[Iterate, np.ndarray]) -> None:
+            problem, chosen = pair
+            block = problem.computed(self.K, chosen)
+            found.append((problem, *problem.advance(chosen, self.tol, self.max_iter, block)))
+
+        run(advance, together)
+        moved = [(p, p.points[p.program.position[variables]], change) for p, variables, change in found]
+        points = np.unique(np.concatenate([own for _, own, _ in moved]))
+        for start in range(0, len(points), self.rows.slots):
+            part = points[start : start + self.rows.slots]
+            self.rows.fetch(part)
+            for problem, own, change in moved:
+                here = (own >= part[0]) & (own <= part[-1])
+                problem.add(self.rows, own[here], change[here], 1)
+
     def _fetch(self, pairs: list[tuple[Iterate, np.ndarray]]) -> None:
         """The rows of some variables, in the segments that their problems see."""
-        if len(self.bounds) == 2:
+        if len(self.rows.bounds) == 2:
             self.rows.fetch(np.unique(np.concatenate([p.points[p.program.position[t]] for p, t in pairs])))
             return
         wanted = np.zeros((self.K.shape[0], len(self.bounds) - 1), np.bool_)
@@ -361,6 +398,8 @@ class _Run:
         for i, problem in enumerate(self.problems):
             for name in ("gamma", "values", "last", "steps", "stalled"):
                 setattr(problem, name, state[f"{name}_{i}"])
+            if isinstance(problem, DeviceIterate):
+                problem.restore_gamma()
             problem.best = tuple(state["best"][i])
             # what was stopped before goes on, and what had converged for another tolerance
             ended = str(state["stopped"][i])

@@ -30,7 +30,6 @@ _TURNS_BEYOND = 20  # A tiny problem goes on for so many turns after it has met 
 _REFRESHES = 3  # The slopes of a problem that is one working set are computed anew so often at most.
 #: The number of variables up to which a problem is solved beyond its tolerance, which costs nothing.
 _EXACT_BELOW = 192
-_FIRST_WORKING_SET = 1024  # The working set of the first rounds has so many variables.
 _LOOSE = 0.03  # A working set is solved to this part of the violation.
 _ROUNDS_WITHOUT_PROGRESS = 50  # After so many in a row, rounding is blamed.
 _WHOLE_ROUNDS_WITHOUT_PROGRESS = 4  # A round is many turns on all variables here, so that fewer tell.
@@ -78,6 +77,9 @@ class Solution(Minimum):
 class Iterate:
     """A program on its way: γ, the values Kγ, and the last working set."""
 
+    #: variables of the working set of the first rounds
+    first = 1024
+
     def __init__(
         self,
         program: QuadraticProgram,
@@ -119,24 +121,26 @@ class Iterate:
 
     def choose(self, most: int) -> np.ndarray:
         """The next working set, those of the last one first; sets ``worst``."""
-        p = self.program
         if self.size <= min(WHOLE, most):
             return np.arange(self.size)
         support = int(np.count_nonzero(self.gamma))
-        size = min(max(support, _FIRST_WORKING_SET), most, self.size)
+        size = min(max(support, self.first), most, self.size)
         kept = self._kept(size // 2 if size >= 16 else 0)
-        chosen = np.empty(size, np.int64)
+        chosen, self.worst = self._select(size, kept)
+        taken = np.zeros(self.size, np.bool_)
+        taken[self.last] = True
+        return chosen[np.argsort(~taken[chosen], kind="stable")]
+
+    def _select(self, size: int, kept: np.ndarray) -> tuple[np.ndarray, float]:
+        """A working set that begins with some of the last one, and the violation."""
+        p, chosen = self.program, np.empty(size, np.int64)
         chosen[: len(kept)] = kept
         taken = np.zeros(self.size, np.bool_)
         taken[kept] = True
         count, worst = fill(
             chosen, len(kept), taken, self.slopes(), self.gamma, p.lo, p.hi, p.split, p.balanced
         )
-        self.worst = float(worst.max())
-        taken[:] = False
-        taken[self.last] = True
-        chosen = chosen[:count]
-        return chosen[np.argsort(~taken[chosen], kind="stable")]
+        return chosen[:count], float(worst.max())
 
     def _kept(self, most: int) -> np.ndarray:
         """Variables of the last working set to go on with: those between their bounds before the others."""
@@ -157,6 +161,13 @@ class Iterate:
                 middle = middle if p.balanced else 0.0
                 rests[g] = (at_lo & (v[g] < middle - self.worst)) | (at_hi & (v[g] > middle + self.worst))
         return np.flatnonzero(~rests)
+
+    def _values_at(self, local: np.ndarray) -> np.ndarray:
+        return self.values[local]
+
+    def _put(self, local: np.ndarray, values: np.ndarray) -> None:
+        """Values that are known otherwise."""
+        self.values[local] = values
 
     def add(self, rows: KeptRows, points: np.ndarray, coef: np.ndarray, threads: int) -> None:
         """values += Σᵣ coefᵣ K[pointᵣ, ·], for rows that are there."""
@@ -186,7 +197,7 @@ class Iterate:
                 block = self.block = np.ascontiguousarray(block[np.ix_(order, order)])
         local = p.position[chosen]
         points = self.points[local]
-        gamma, slopes = self.gamma[chosen], p.c[chosen] - self.values[local]
+        gamma, slopes = self.gamma[chosen], p.c[chosen] - self._values_at(local)
         whole = len(chosen) == self.size
         small = Block(
             block,
@@ -211,7 +222,7 @@ class Iterate:
         self.steps += steps
         self.last = chosen
         if whole:  # the slopes are those of all points
-            self.values[local] = p.c[chosen] - small.slopes
+            self._put(local, p.c[chosen] - small.slopes)
             self.worst = self._violation()
             if self.refined and self.worst > tol:
                 self.stopped = Stop.ROUNDING if self.steps < max_iter else Stop.MAX_ITER

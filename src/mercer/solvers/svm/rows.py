@@ -10,14 +10,15 @@ holds; and its memory is borrowed, to be given back.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mercer.runtime.scratch import borrow
-from mercer.solvers.matrix import WritableRows
+from mercer.solvers.matrix import DeviceMatrix, WritableRows
 
 __all__ = ["KeptRows"]
 
-_FIRST = 2**28  # bytes the store starts with
 _SQUARE = 4096  # points up to which the whole matrix may be wanted at once
 _LINE = 64  # bytes of a cache line: rows start on one
 
@@ -32,8 +33,11 @@ class KeptRows:
     capacity : bytes
     """
 
-    def __init__(self, K: WritableRows, bounds: np.ndarray, capacity: int) -> None:
-        self.K = K
+    #: bytes that the store starts with
+    first = 2**28
+
+    def __init__(self, K: WritableRows | DeviceMatrix, bounds: np.ndarray, capacity: int) -> None:
+        self.K: Any = K
         self.bounds = bounds
         n = K.shape[0]
         lanes = _LINE // K.dtype.itemsize
@@ -44,11 +48,9 @@ class KeptRows:
         #: rows that there is room for
         self.slots = int(min(n, max(1, capacity // size)))
         #: rows that are kept for now
-        self.limit = min(self.slots, max(_FIRST // size, 1))
+        self.limit = min(self.slots, max(self.first // size, 1))
         #: (slots, n): the kept rows, in any order
-        self.values: np.ndarray
-        self._memory = borrow(self.slots * size)
-        self.values = self._memory.array(K.dtype)[: self.slots * width].reshape(self.slots, width)
+        self.values: Any = self._room(width)
         self._slot = np.full(n, -1, np.int64)
         self._point = np.full(self.slots, -1, np.int64)
         self._used = np.zeros(self.slots, np.int64)  # when each slot was last asked for
@@ -57,6 +59,11 @@ class KeptRows:
         self._filled = 0
         self._again = 0  # rows computed again since the store last grew
         self._clock = 0
+
+    def _room(self, width: int) -> Any:  # (slots, width)
+        """Memory for the rows, until they are closed."""
+        self._memory = borrow(self.slots * width * self.K.dtype.itemsize)
+        return self._memory.array(self.K.dtype)[: self.slots * width].reshape(self.slots, width)
 
     def close(self) -> None:
         """Give the memory back; no row is there any more."""

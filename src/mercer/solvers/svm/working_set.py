@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["fill", "violations"]
+__all__ = ["BINS", "fill", "shared", "violations"]
 
-_BINS = 1024  # of slopes: variables in one of them count as equally near to the extreme one
+#: of slopes: variables in one of them count as equally near to the extreme one
+BINS = 1024
 #: A room for fewer variables than this goes to the group that needs it more, for half of it holds no pairs.
 _FEWEST_SHARED = 8
 
@@ -55,15 +56,12 @@ def fill(
     ``taken`` marks those that are there. Returns the new count and the violations of the two groups.
     """
     tops, bottoms, worst = violations(v, gamma, lo, hi, split, balanced)
-    room = len(out) - count
-    shares = [room, 0] if worst[0] >= worst[1] else [0, room]
-    if worst.min() > 0.0 and room >= _FEWEST_SHARED:
-        shares = [room // 2, room - room // 2]
+    shares = shared(len(out) - count, worst)
     for g, of in enumerate((slice(0, split), slice(split, len(v)))):
         if shares[g] == 0 or worst[g] == 0.0:
             continue
         top, bottom = tops[g], bottoms[g]
-        scale = min(_BINS / (top - bottom), 1e300)
+        scale = min(BINS / (top - bottom), 1e300)
         rising = np.flatnonzero((gamma[of] < hi[of]) & (v[of] > bottom) & ~taken[of]) + of.start
         falling = np.flatnonzero((gamma[of] > lo[of]) & (v[of] < top) & ~taken[of]) + of.start
         upper, lower = shares[g] // 2, shares[g] - shares[g] // 2
@@ -78,18 +76,29 @@ def fill(
     return count, worst
 
 
+def shared(room: int, worst: np.ndarray) -> list[int]:
+    """How many of the places go to each of the two groups, by their violations.
+
+    >>> shared(10, np.array([0.5, 0.2])), shared(10, np.array([0.0, 0.2]))
+    ([5, 5], [0, 10])
+    """
+    if worst.min() > 0.0 and room >= _FEWEST_SHARED:
+        return [room // 2, room - room // 2]
+    return [room, 0] if worst[0] >= worst[1] else [0, room]
+
+
 def _nearest(places: np.ndarray, bins: np.ndarray, want: int, taken: np.ndarray) -> np.ndarray:
     """About ``want`` of the places, by their bins, without those that were taken meanwhile.
 
     Of the last bin, where there are more than are wanted, they are taken evenly in the order of the places.
     """
-    tally = np.bincount(bins, minlength=_BINS + 1)
+    tally = np.bincount(bins, minlength=BINS + 1)
     sums = np.cumsum(tally)
     last = int(np.searchsorted(sums, want, side="right"))
     near = np.flatnonzero(bins <= last)
     near = near[~taken[places[near]]]
     chosen = bins[near] < last
-    if last <= _BINS:
+    if last <= BINS:
         left, crowd = want - (int(sums[last - 1]) if last else 0), int(tally[last])
         equal = np.flatnonzero(~chosen)
         seen = np.arange(len(equal) + 1) * left // crowd

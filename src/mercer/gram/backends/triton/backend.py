@@ -32,7 +32,7 @@ from mercer.gram.backends.triton.precision import (
     cheapest,
     rounded,
 )
-from mercer.gram.sides import Side, Sides
+from mercer.gram.sides import Side, Sides, ViewData
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
@@ -123,12 +123,33 @@ class Blocks:
         if v not in self._operands:
             view = self.side.views[v]
             how = self.backend.points(self.side)[v]
-            rows = self.backend._tensor(view.centred(self.backend.dtype))
+            rows = self.backend._centred(view)
             if self.backend.real == torch.float32:
                 rows = rounded(torch, rows, self.backend.product.bits)
             padded = rows.new_zeros((len(rows) + _WIDEST_TILE, how.width))
             padded[: len(rows), : rows.shape[1]] = rows
             self._operands[v] = padded
+        return self._operands[v]
+
+
+@dataclass
+class Selection(Blocks):
+    """Some points of a side, gathered on the device; ``side`` has their number alone."""
+
+    whole: Any = None
+    index: Any = None
+
+    @cached_property
+    def values(self) -> Any:
+        return self.whole.values[:, self.index].contiguous()
+
+    def _coordinates(self, v: int) -> Any:
+        return self.whole.coordinates[v][:, self.index].contiguous()
+
+    def operand(self, v: int) -> Any:
+        if v not in self._operands:
+            rows = self.whole.operand(v)[self.index]
+            self._operands[v] = torch.cat([rows, rows.new_zeros((_WIDEST_TILE, rows.shape[1]))])
         return self._operands[v]
 
 
@@ -185,6 +206,21 @@ class TritonBackend(TorchBackend):
             return super().prepare(side)
         self.require_range(side)
         return Blocks(side, self)
+
+    def _centred(self, view: ViewData) -> Any:  # (n, d)
+        """The rows of a view less the centre, rounded once, on the device."""
+        rows = self._tensor(view.matrix, torch.float64)
+        centre = 0.0 if view.centre is None else self._tensor(view.centre, torch.float64)
+        return (rows - centre).to(self.real)
+
+    def holds(self, prepared: Any) -> bool:
+        return isinstance(prepared, Blocks) or super().holds(prepared)
+
+    def some(self, prepared: Any, index: Any) -> Any:
+        if isinstance(prepared, PreparedTensors):
+            return super().some(prepared, index)
+        side = prepared.side._replace(n=len(index))
+        return Selection(side, self, whole=prepared, index=index)
 
     def has_low(self, side: Side, v: int) -> bool:
         """Whether coordinates have low parts: float64 points whose differences are wanted in float32."""

@@ -1,0 +1,117 @@
+"""Values of a Gram that stay on its device, for solvers whose vectors are there too.
+
+Points are gathered where they are, so that no row of K and no point travels. Solvers do not import PyTorch:
+they are handed it with the matrix.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from mercer.data.sparse import is_sparse
+from mercer.data.types import Points
+from mercer.gram.backends.base import Tile, cut
+from mercer.gram.gram import Gram
+from mercer.kernels.base import Kernel
+from mercer.kernels.formula.pair import External
+from mercer.kernels.formula.program import program_of
+from mercer.runtime.config import memory_budget
+
+__all__ = ["DeviceRows", "device_room", "device_rows", "holds_points"]
+
+#: Numbers of rows that are computed at a time, beside which a backend may want as many several times.
+_AT_ONCE = 2**26
+#: The part of a device's free memory that is taken.
+_PART = 0.5
+
+
+class DeviceRows:
+    """K(X, X) of a Gram: rows on the device, blocks on the host."""
+
+    def __init__(self, gram: Gram) -> None:
+        self._backend: Any = gram._backend
+        self._points = gram._x, gram._y
+        self._lock = Lock()
+        self.shape, self.dtype = gram.shape, gram.dtype
+        #: PyTorch
+        self.torch = import_module(type(self._backend).__module__).torch
+        #: about how far values are off, relative to K as a whole, because of how products are computed
+        self.error = float(getattr(self._backend, "error", 0.0))
+
+    def session(self) -> AbstractContextManager[None]:
+        """Entered around all work."""
+        session: AbstractContextManager[None] = self._backend.session()
+        return session
+
+    def tensor(self, array: np.ndarray) -> Any:
+        """A copy on the device, in float64, int64 or bool as the array is."""
+        return self.torch.tensor(array, device=self._backend.where)
+
+    def empty(self, *shape: int) -> Any:
+        """Memory on the device, for numbers of K's precision."""
+        return self.torch.empty(shape, dtype=self._backend.real, device=self._backend.where)
+
+    def write_rows(self, index: np.ndarray, columns: tuple[int, int], out: Any, places: np.ndarray) -> None:
+        """K[index, start:stop] into out[places, start:stop]."""
+        start, stop = columns
+        with self._lock:
+            for some in cut(len(index), max(1, _AT_ONCE // (stop - start))):
+                part = slice(*some)
+                values = self._values(index[part], self._points[1], columns)
+                out[:, start:stop].index_copy_(0, self.tensor(places[part]), values)
+
+    def block(self, index: np.ndarray) -> np.ndarray:  # (m, m)
+        """K of some points with each other, on the host."""
+        torch, m = self.torch, len(index)
+        is_gpu = self._backend.where.type == "cuda"
+        # A GPU writes to memory that the system may not move at many times the speed.
+        out = torch.empty((m, m), dtype=self._backend.real, pin_memory=is_gpu)
+        with self._lock:
+            some = self._backend.some(self._points[1], self.tensor(index))
+            for i in cut(m, max(1, _AT_ONCE // m)):
+                tile = Tile(self._backend.some(self._points[0], self.tensor(index[slice(*i)])), some,
+                            (0, i[1] - i[0]), (0, m))  # fmt: skip
+                out[slice(*i)].copy_(self._backend._values(tile))
+        return np.asarray(out.numpy())
+
+    def _values(self, index: np.ndarray, y: Any, columns: tuple[int, int]) -> Any:
+        x = self._backend.some(self._points[0], self.tensor(index))
+        return self._backend._values(Tile(x, y, (0, len(index)), columns))
+
+
+def device_rows(gram: Gram) -> DeviceRows | None:
+    """K of a Gram on its device; None where its backend has no tensors of all points there."""
+    holds = getattr(gram._backend, "holds", None)
+    return DeviceRows(gram) if holds is not None and gram.is_symmetric and holds(gram._x) else None
+
+
+def holds_points(kernel: Kernel, X: Points) -> bool:
+    """Whether all that a kernel reads of these points can be tensors: not CSR, nor what Python compares."""
+    planes = program_of(kernel).planes
+    return (
+        kernel.domain.is_vectors
+        and not is_sparse(X)
+        and not any(isinstance(plane, External) for plane in planes)
+    )
+
+
+def device_room(device: str) -> int:
+    """Bytes that may be taken on a device: half of those that are free; of the CPU, a part of the budget.
+
+    None of a device that has no float64.
+    """
+    module = import_module("mercer.gram.backends.torch")
+    where = module.usable(device)
+    if where.type == "mps":
+        return 0
+    if where.type != "cuda":
+        return memory_budget() // 4
+    cuda = module.torch.cuda
+    free, _ = cuda.mem_get_info(where)
+    # What PyTorch keeps and nobody uses is free to us, too.
+    return int(_PART * (free + cuda.memory_reserved(where) - cuda.memory_allocated(where)))
