@@ -115,3 +115,34 @@ def killing(three):
             thread.join()
 
     return run
+
+
+@pytest.fixture
+def interrupting(three):
+    """``with interrupting("mercer-pass", 2)``: Ctrl-C comes so many times while such a task is there.
+
+    Where none comes, or the block ends before, no signal is sent to the tests after it.
+    """
+
+    @contextmanager
+    def run(prefix, times=1):
+        over = threading.Event()
+
+        def interrupt():
+            for _ in range(times):
+                while not any(prefix in str(key) for key in list(three.scheduler.tasks)):
+                    if over.wait(0.01):
+                        return
+                os.kill(os.getpid(), signal.SIGINT)
+                if over.wait(0.5):  # Two signals at once are one.
+                    return
+
+        thread = threading.Thread(target=interrupt, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    return run

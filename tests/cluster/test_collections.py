@@ -1,12 +1,24 @@
 """Dask arrays and frames as points: what Dask leaves open is settled, or refused in a sentence."""
 
+import dask
 import dask.array as da
+import dask.bag as db
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from mercer import SVC, Gaussian, Gram, KernelLogisticRegression, KernelRidge, Landmarks, Spectrum, config
+from mercer import (
+    SVC,
+    Gaussian,
+    Gram,
+    KernelLogisticRegression,
+    KernelRidge,
+    Landmarks,
+    Spectrum,
+    config,
+)
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
 
 
@@ -34,6 +46,28 @@ def test_unknown_sizes_and_other_types_are_put_right(client, few):
     whole = np.round(X * 10).astype(np.int32)
     alone, found = model().fit(whole, y), model().fit(da.from_array(whole), y)
     assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
+
+
+def test_the_array_that_was_given_stays_as_it_is(client, few):
+    X, y = few
+    points = da.from_array(X, chunks=900)
+    points = points[points[:, 0] > -100]
+    model().fit(points, y)
+    assert np.isnan(points.shape[0])
+
+
+def test_a_frame_of_true_and_false_beside_numbers(client, few):
+    X, y = few
+    table = pd.DataFrame(X, columns=list("abcd")).assign(e=X[:, 0] > 0, f=pd.array(np.arange(2000), "Int64"))
+    alone, found = model().fit(table, y), model().fit(dd.from_pandas(table, npartitions=2), y)
+    assert np.array_equal(alone.expansion_.coef, found.expansion_.coef)
+
+
+def test_targets_of_dask_beside_points_in_a_file(client, few, tmp_path):
+    X, y = few
+    np.save(tmp_path / "X.npy", X)
+    found = model().fit(tmp_path / "X.npy", da.from_array(y, chunks=300))
+    assert np.array_equal(model().fit(X, y).expansion_.coef, found.expansion_.coef)
 
 
 def test_weights_of_zero_and_words_for_parameters(client, few):
@@ -77,6 +111,32 @@ def test_predictions_are_lazy_and_of_the_same_chunks(client, few):
     assert found.score(points, np.digitize(y, [-0.5, 0.5])) > 0.8
 
 
+def test_predictions_have_the_settings_of_the_client(client, few):
+    X, y = few
+    found = model(kernel=Gaussian(1.0)).fit(X, y)
+    with config(dtype="float32"):
+        lazy, here = found.predict(da.from_array(X[:300], chunks=(300, 4))), found.predict(X[:300])
+    assert np.array_equal(lazy.compute(), here)
+    assert not np.array_equal(here, found.predict(X[:300]))
+
+
+def test_predictions_are_refused_before_they_are_computed(client, few):
+    X, y = few
+    points = da.from_array(X, chunks=(700, 4))
+    with pytest.raises(NotFittedError):
+        model().predict(points)
+    found = model().fit(X, y)
+    with pytest.raises(InputError, match="X has 3 columns, and the fit had 4: pass the same"):
+        found.predict(points[:, :3])
+    with pytest.raises(InputError, match="must be 2-D, one row per point, got a Dask Array of 1 dim"):
+        found.predict(points[:, 0])
+    with pytest.raises(InputTypeError, match="must be an array or a frame of Dask, got a Bag"):
+        found.predict(db.from_sequence([1, 2]))
+    words = KernelRidge(kernel=Spectrum(2)).fit(["abc", "bcd"], [1.0, 2.0])
+    with pytest.raises(InputTypeError, match=r"X is a Dask Array of numbers, and Spectrum\(.*other things"):
+        words.predict(points)
+
+
 def test_a_gram_of_dask_rows_multiplies_there(client, few, monkeypatch):
     from mercer.gram import spread
 
@@ -90,6 +150,12 @@ def test_a_gram_of_dask_rows_multiplies_there(client, few, monkeypatch):
     np.testing.assert_allclose(Gram(k, points, Z) @ np.eye(9), exact[:, :9], **near)
     np.testing.assert_allclose(K.block([5, 2], [7]), exact[[5, 2]][:, [7]], **near)
     np.testing.assert_allclose(K.rows([3, 1]), exact[[3, 1]], **near)
+    mask = np.arange(2000) % 999 == 0
+    np.testing.assert_allclose(K.block(slice(3), mask), exact[:3][:, mask], **near)
+    np.testing.assert_allclose(K.rows(mask), exact[mask], **near)
+    assert K.rows([]).shape == (0, 2000)
+    with pytest.raises(InputError, match="row 2000 is outside"):
+        K.block([2000], [0])
     assert K.diag() == pytest.approx(np.ones(2000))
     np.testing.assert_allclose(K.dense(), exact, **near)
     with pytest.raises(InputError, match="K is 2000 × 2000: it multiplies real vectors of length 2000"):
@@ -99,7 +165,11 @@ def test_a_gram_of_dask_rows_multiplies_there(client, few, monkeypatch):
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda X: X[:, 0], InputError, "X must be 2-D, one row per point, got a Dask array of 1 dimensions"),
+        (lambda X: X[:, 0], InputError, "X must be 2-D, one row per point, got a Dask Array of 1 dimensions"),
+        (lambda X: dd.from_dask_array(X[:, 0]), InputError, r"a Dask Series of 1 dimensions: X.to_frame\(\)"),
+        (lambda X: da.ma.masked_greater(X, 1.0), InputTypeError, "got chunks of MaskedArray"),
+        (lambda X: db.from_sequence([1, 2]), InputTypeError, "an array or a frame of Dask, got a Bag"),
+        (lambda X: dask.delayed(np.ones)((2000, 4)), InputTypeError, "a frame of Dask, got a Delayed"),
         (lambda X: X.astype(str), InputTypeError, "X must be made of NumPy arrays of numbers, got chunks of"),
         (lambda X: X[:0], InputError, "X has no rows"),
         (lambda X: X[:-1], InputError, "X has 1,999 rows and y has 2,000: pass one entry per row"),
@@ -110,6 +180,14 @@ def test_what_is_refused_in_a_sentence(client, few, make, error, words):
     X, y = few
     with pytest.raises(error, match=words):
         model().fit(make(da.from_array(X, chunks=(500, 2))), y)
+
+
+def test_an_array_has_no_names(client, few):
+    X, y = few
+    with pytest.raises(InputTypeError, match="'y' names a column, and X is a Dask array: pass the numbers"):
+        model().fit(da.from_array(X), "y")
+    with pytest.raises(InputTypeError, match="'w' names a column"):
+        model().fit(da.from_array(X), y, sample_weight="w")
 
 
 def test_objects_are_no_columns(client, few):

@@ -1,6 +1,6 @@
 """Workers die, blocks fail, the scheduler goes, Ctrl-C comes: the same bits, or a sentence."""
 
-import gc
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,12 +13,15 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from dask.distributed import Client
+from dask.distributed import Client, LocalCluster
 
-from mercer import Gaussian, KernelRidge, config
+from mercer import FromFunction, Gaussian, KernelRidge, config
 from mercer.cluster import DaskRows
-from mercer.cluster.client import require_workers
-from mercer.errors import ClusterError
+from mercer.cluster import client as cluster_client
+from mercer.cluster.client import quiet_graphs, require_workers
+from mercer.cluster.runs import Run, in_turn
+from mercer.cluster.trials import each
+from mercer.errors import ClusterError, InputError, InputTypeError
 from mercer.gram.block_tasks import lacks
 from mercer.gram.blocks import RowBlocks
 from mercer.solvers import control
@@ -199,34 +202,162 @@ def test_a_cluster_without_workers_is_given_up(client, three, data):
         RowBlocks(Gaussian(1.0), X, X[:50]).diag()
 
 
-def test_an_interrupted_client_leaves_no_task_behind(client, three, data):
+def test_dask_rows_are_not_waited_for_without_workers(client, three, data):
+    """Not for their values, and not for the sizes of their chunks."""
+    X, y = data
+    points = da.from_array(X, chunks=(5000, 4))
+    three.scale(0)
+    while client.nthreads():
+        time.sleep(0.05)
+    for rows in (points, points[points[:, 0] > -100]):
+        with (
+            dask.config.set({"mercer.workers-timeout": 1}),
+            pytest.raises(ClusterError, match="no worker for"),
+        ):
+            model().fit(rows, y)
+
+
+def test_rows_that_are_lost_for_good_end_the_fit(client, three, data):
+    """What was scattered is lost with its worker, and Dask cancels what needs it, as often as it is asked."""
+    X, y = data
+    place = next(iter(client.nthreads()))
+    sent = client.scatter(X, workers=[place])
+    points = da.from_delayed(dask.delayed(sent), X.shape, X.dtype)
+    os.kill(next(n for n in three.workers.values() if n.worker_address == place).pid, signal.SIGKILL)
+    while place in client.nthreads():
+        time.sleep(0.05)
+    with dask.config.set({"mercer.sendings": 1}), pytest.raises(ClusterError, match="the reading of rows"):
+        model().fit(points, y)
+
+
+def test_reading_that_fails_is_tried_again(client, data, tmp_path):
+    X, y = data
+
+    def read(part):
+        place = tmp_path / "tried"
+        if not place.exists():
+            place.touch()
+            raise OSError("the storage is busy")
+        return part
+
+    points = da.from_array(X, chunks=(6000, 4)).map_blocks(read, dtype=X.dtype, meta=X[:0])
+    assert model().fit(points, y).expansion_.coef.shape == (300,)
+
+
+def test_what_is_cancelled_by_others_is_not_sent_for_ever(client):
+    def submit(numbers):
+        future = client.submit(time.sleep, 60, pure=False)
+        client.cancel(future)
+        return {0: future}
+
+    words = "the nap was cancelled on the cluster, 2 times over"
+    run = Run(client, submit, lambda g: "the nap", lambda g, found: None)
+    with dask.config.set({"mercer.sendings": 1}), pytest.raises(ClusterError, match=words):
+        run.go(in_turn(1))
+
+
+def test_a_client_that_does_not_wait_is_refused(three, data):
+    X, y = data
+
+    async def fits():
+        async with Client(three.scheduler_address, asynchronous=True) as client:
+            with pytest.raises(InputError, match="is asynchronous here, and mercer waits for its tasks"):
+                model().fit(da.from_array(X), y)
+            with config(cluster=client), pytest.raises(InputError, match="is asynchronous here"):
+                model().fit(X, y)
+            with config(cluster=client), pytest.raises(InputError, match="is asynchronous here"):
+                each("power", pow, (2,), [3])
+
+    asyncio.run(fits())
+
+
+def test_a_task_that_has_tasks_does_them_itself():
+    """Where workers are threads of this process, they see its settings, and would wait for themselves."""
+
+    def outer(base, number):
+        return each("power", pow, (base,), [number, number])
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        config(cluster=client)
+        try:
+            assert each("outer", outer, (2,), [3, 4]) == [[8, 8], [16, 16]]
+        finally:
+            config(cluster=None)
+
+
+def test_a_client_that_was_closed_is_named(three, data):
+    X, y = data
+    with Client(three, set_as_default=False) as client:
+        pass
+    for fit in (lambda: model().fit(X, y), lambda: each("power", pow, (2,), [3])):
+        with (
+            config(cluster=client),
+            pytest.raises(ClusterError, match=r"the connection to the scheduler .* lost"),
+        ):
+            fit()
+
+
+@pytest.mark.filterwarnings("ignore:FromFunction")
+def test_a_kernel_that_cannot_be_sent(client, data):
+    lock = threading.Lock()
+
+    def value(x, y):
+        with lock:
+            return float(x @ y)
+
+    with (
+        config(cluster=client),
+        pytest.raises(InputTypeError, match=r"cannot be sent to a cluster \(cannot pickle"),
+    ):
+        RowBlocks(FromFunction(value), data[0][:20], data[0][:2]).diag()
+
+
+@pytest.mark.parametrize(
+    "address", ["here", "tcp://127.0.0.1:1", "tcp://nowhere.invalid:1", "tls://127.0.0.1:9"]
+)
+def test_an_address_without_a_scheduler(address, monkeypatch):
+    monkeypatch.setattr(cluster_client, "_CONNECTING", 0.5)
+    with pytest.raises(InputError, match=r"there is no scheduler of Dask at '.*' \(.+\): pass the address"):
+        cluster_client.connected(address)
+
+
+def test_two_threads_leave_the_settings_of_dask_as_they_were():
+    name = "distributed.admin.large-graph-warning-threshold"
+    before, first, second = dask.config.get(name), quiet_graphs(), quiet_graphs()
+    first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    assert dask.config.get(name) == "1 TiB"
+    second.__exit__(None, None, None)
+    assert dask.config.get(name) == before
+
+
+def nothing_left(three, prefix):
+    """The scheduler hears of it when it has time."""
+    for _ in range(300):
+        if not (left := [key for key in list(three.scheduler.tasks) if prefix in str(key)]):
+            break
+        time.sleep(0.1)
+    assert not left
+
+
+def test_an_interrupted_client_leaves_nothing_behind(client, three, data, interrupting):
+    """Neither tasks nor rows, while the exception that holds them all is kept, as a shell keeps it."""
+
     def slow():
         time.sleep(30)
 
     X, _ = data
-
-    def interrupt():
-        while not any("mercer-pass" in str(key) for key in list(three.scheduler.tasks)):
-            time.sleep(0.01)
-        time.sleep(0.2)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    with config(cluster=client):
-        K = RowBlocks(Gaussian(1.0), X, X[:50])
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            K.pass_over(np.ones((50, 1)), failing(slow))
-    thread.join()
-    for _ in range(100):  # The scheduler hears of it when it has time.
-        if not (left := [key for key in list(three.scheduler.tasks) if "mercer-pass" in str(key)]):
-            break
-        time.sleep(0.1)
-    assert not left
-    del K
-    gc.collect()
-    while any("mercer" in str(key) for key in list(three.scheduler.tasks)):
-        time.sleep(0.05)
+    with (
+        config(cluster=client),
+        interrupting("mercer-pass"),
+        pytest.raises(KeyboardInterrupt) as kept,
+    ):
+        RowBlocks(Gaussian(1.0), X, X[:50]).pass_over(np.ones((50, 1)), failing(slow))
+    nothing_left(three, "mercer")
+    del kept
 
 
 def started(folder, name):
@@ -243,6 +374,7 @@ def started(folder, name):
          "--no-nanny", "--death-timeout", "5"], **quiet
     )  # fmt: skip
     while not place.exists():
+        assert scheduler.poll() is None, "the scheduler did not start"
         time.sleep(0.05)
     return scheduler, worker, str(place)
 

@@ -102,6 +102,22 @@ def test_workers_read_a_table_in_a_file_themselves(client, data, tmp_path):
         same(alone, LEARNERS["ridge"]().fit(source, y))
 
 
+def test_workers_read_parts_of_a_map_where_they_lie(client, rng, tmp_path):
+    """A part of a map has the offset of all of it; a private map may hold other numbers."""
+    np.save(tmp_path / "points.npy", rng.normal(size=(3000, 3)))
+    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
+    for X in (mapped[700:], np.asarray(mapped[200:])[500:], mapped[:9]):
+        alone = RowBlocks(Gaussian(1.0), X, X[:5]).values(np.ones((5, 1)))
+        with config(cluster=client):
+            K = RowBlocks(Gaussian(1.0), X, X[:5])
+        assert K._spread._file is not None
+        assert np.array_equal(K.values(np.ones((5, 1))), alone)
+    own = np.load(tmp_path / "points.npy", mmap_mode="c")
+    own[:] += 1.0
+    with config(cluster=client):
+        assert RowBlocks(Gaussian(1.0), own, own[:5])._spread._file is None
+
+
 def test_objects_and_sparse_rows_travel_too(client, rng):
     from scipy import sparse
 

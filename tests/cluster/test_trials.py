@@ -1,9 +1,6 @@
 """Whole fits as tasks: folds of a nested error, and those of the command."""
 
 import json
-import os
-import signal
-import threading
 import time
 
 import numpy as np
@@ -138,18 +135,9 @@ def test_under_a_time_limit_a_search_ends_and_says_so(client, rng):
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.filterwarnings("ignore:FromFunction")
-def test_ctrl_c_ends_a_search_and_leaves_no_trial_behind(client, three, rng, times, monkeypatch):
+def test_ctrl_c_ends_a_search_and_leaves_no_trial_behind(client, three, rng, times, interrupting):
     """The first takes the best trial so far, and gives up the others; the second ends it at once."""
     X, y = waves(rng, 120)
-
-    def interrupt():
-        for _ in range(times):
-            while not any("mercer-kernel" in str(key) for key in list(three.scheduler.tasks)):
-                time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
-
-    thread = threading.Thread(target=interrupt)
 
     def slowly(width):
         def value(x, y):
@@ -159,8 +147,7 @@ def test_ctrl_c_ends_a_search_and_leaves_no_trial_behind(client, three, rng, tim
         return FromFunction(value)
 
     slow = [slowly(width) for width in (0.5, 1.0, 2.0, 4.0)]
-    with config(cluster=client):
-        thread.start()
+    with config(cluster=client), interrupting("mercer-kernel", times):
         if times == 1:
             with pytest.warns(UserWarning, match=r"interrupted: the best of \d trials? is fitted"):
                 model = AutoKernelRegressor(slow).fit(X, y)
@@ -168,6 +155,5 @@ def test_ctrl_c_ends_a_search_and_leaves_no_trial_behind(client, three, rng, tim
         else:
             with pytest.raises(KeyboardInterrupt):
                 AutoKernelRegressor(slow).fit(X, y)
-    thread.join()
     while any("mercer-kernel" in str(key) for key in list(three.scheduler.tasks)):
         time.sleep(0.05)

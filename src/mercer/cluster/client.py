@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
-from mercer.errors import ClusterError, InputError, MemoryBudgetError, require
+from mercer.errors import ClusterError, InputError, InputTypeError, MemoryBudgetError, require
 from mercer.runtime.config import format_bytes, settings
 
 __all__ = [
     "active_client", "connected", "dask_module", "is_alive", "limit", "lost_scheduler", "quiet_graphs",
-    "require_worker_memory", "require_workers",
+    "require_waiting", "require_worker_memory", "require_workers", "sending",
 ]  # fmt: skip
 
 _CONNECTING = 10.0  # seconds that a scheduler has to answer in
@@ -39,7 +40,19 @@ def limit(name: str) -> float:
 
 def active_client() -> Any:
     """``config(cluster=…)``, else the client of this thread or process; None where there is none."""
-    return settings().cluster or dask_module("distributed.client")._get_global_client()
+    client = settings().cluster or dask_module("distributed.client")._get_global_client()
+    if client is not None:
+        require_waiting(client)
+    return client
+
+
+def require_waiting(client: Any) -> None:
+    """Refuse a client whose calls return before they are answered."""
+    if client.asynchronous:
+        raise InputError(
+            f"{client!r} is asynchronous here, and mercer waits for its tasks: pass one made "
+            "by dask.distributed.Client(address); in a coroutine, await asyncio.to_thread(model.fit, X, y)"
+        )
 
 
 def connected(address: str) -> Any:
@@ -47,10 +60,11 @@ def connected(address: str) -> Any:
     make = dask_module("distributed").Client
     try:
         return make(address, timeout=_CONNECTING, set_as_default=False)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, AssertionError) as error:
         raise InputError(
-            f"there is no scheduler of Dask at {address!r} ({type(error).__name__}): pass the address that "
-            "`dask scheduler` prints, such as tcp://10.0.0.5:8786"
+            f"there is no scheduler of Dask at {address!r} ({str(error) or type(error).__name__}): pass the "
+            "address that `dask scheduler` prints, such as tcp://10.0.0.5:8786; for tls://… Dask's own "
+            "settings name the certificates, distributed.comm.tls"
         ) from error
 
 
@@ -70,6 +84,8 @@ def lost_scheduler(client: Any) -> ClusterError:
 
 def require_worker_memory(client: Any, n_bytes: int, remedy: str) -> None:
     """Refuse tasks that do not fit the smallest worker there is now, for each of its threads."""
+    if not is_alive(client):
+        raise lost_scheduler(client)
     for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
         has, needed = worker.get("memory_limit") or 0, n_bytes * worker.get("nthreads", 1)
         if 0 < has < needed:
@@ -98,8 +114,41 @@ def require_workers(client: Any, lacks: Callable[[str, str | None], str | None])
         )
 
 
+_quiet: list[Any] = []  # who is inside, and first of all what they changed
+_quiet_lock = Lock()
+
+
 @contextmanager
 def quiet_graphs() -> Iterator[None]:
-    """Dask warns of tasks that hold arrays; ours hold what workers need, once."""
-    with dask_module("dask.config").set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+    """Dask warns of tasks that hold arrays; ours hold what workers need, once.
+
+    Dask's settings are those of the process: the first thread inside changes them, the last one out puts
+    them back.
+    """
+    with _quiet_lock:
+        if not _quiet:
+            warned = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+            _quiet.append(dask_module("dask.config").set(warned))
+        _quiet.append(None)
+    try:
         yield
+    finally:
+        with _quiet_lock:
+            _quiet.pop()
+            if len(_quiet) == 1:
+                _quiet.pop().__exit__(None, None, None)
+
+
+@contextmanager
+def sending() -> Iterator[None]:
+    """What is sent in here can be large, and has to be such as can be pickled."""
+    with quiet_graphs():
+        try:
+            yield
+        except TypeError as error:
+            if "serialize" not in str(error):
+                raise
+            raise InputTypeError(
+                f"a task cannot be sent to a cluster ({error.__cause__ or error}): kernels and losses must "
+                "be such as can be pickled, without locks, open files or connections"
+            ) from error

@@ -6,17 +6,18 @@ one, numbers become floats. How rows are chunked does not matter: blocks are cut
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mercer.cluster.client import active_client, dask_module, is_alive, lost_scheduler
+from mercer.cluster.client import active_client, dask_module, limit
+from mercer.cluster.runs import Run, in_turn
 from mercer.data.sources.source import Opened
-from mercer.errors import ClusterError, InputError, InputTypeError
+from mercer.errors import InputError, InputTypeError
 from mercer.runtime.config import require_memory
 
-__all__ = ["DaskRows", "is_collection", "opened"]
+__all__ = ["DaskRows", "is_collection", "opened", "require_table"]
 
 
 def is_collection(X: object) -> bool:
@@ -44,6 +45,7 @@ class DaskRows:
         if isinstance(index, slice):
             return self._bring(self.array[index])
         index = np.asarray(index)
+        index = np.flatnonzero(index) if index.dtype == bool else index
         order = np.argsort(index, kind="stable")  # Dask takes rows in their order chunk by chunk.
         return self._bring(self.array[index[order]])[np.argsort(order, kind="stable")]
 
@@ -99,7 +101,7 @@ def opened(X: Any, y: Any, sample_weight: Any, columns: Any = None) -> tuple[Any
         if client is None:
             remedy = "start a dask.distributed.Client"
             require_memory(2 * X.nbytes, f"a copy here of a Dask array of {X.shape}", remedy)
-            rows: Any = np.ascontiguousarray(X.compute())
+            rows: Any = np.ascontiguousarray(_computed(None, X))
             whole = np.isfinite(rows).all(axis=1)
         else:
             rows = DaskRows(X, client)
@@ -120,10 +122,15 @@ def opened(X: Any, y: Any, sample_weight: Any, columns: Any = None) -> tuple[Any
 
 def _points(X: Any, y: Any, sample_weight: Any, columns: Any) -> tuple[Any, Any, Any, Any]:
     """X without the columns that y and the weights are named by; and these columns."""
+    require_table(X)
+    own = [value for value in (y, sample_weight) if isinstance(value, str)]
     if not hasattr(X, "columns"):
+        if own:
+            raise InputTypeError(
+                f"{own[0]!r} names a column, and X is a Dask array: pass the numbers themselves"
+            )
         return X, None, y, sample_weight
     labels = list(X.columns)
-    own = [value for value in (y, sample_weight) if isinstance(value, str)]
     for name in [*own, *([] if columns is None else columns)]:
         if name not in labels:
             raise InputError(f"X has no column {name!r}: it has {', '.join(map(repr, labels[:20]))}")
@@ -137,17 +144,31 @@ def _points(X: Any, y: Any, sample_weight: Any, columns: Any) -> tuple[Any, Any,
                 "columns, X[[…]]"
             )
     names = tuple(wanted) if all(isinstance(label, str) for label in wanted) else None
-    return X[wanted].to_dask_array(), names, y, sample_weight
+    array = X[wanted].to_dask_array()
+    if array.dtype.kind == "O":  # of true and false beside numbers, or of numbers that may be missing
+        array = X[wanted].astype(np.float64).to_dask_array()
+    return array, names, y, sample_weight
+
+
+def require_table(X: Any) -> None:
+    """Refuse collections of Dask that have no rows and columns."""
+    if not isinstance(X, dask_module("dask.array").Array) and not hasattr(type(X), "to_dask_array"):
+        raise InputTypeError(
+            f"X must be an array or a frame of Dask, got a {type(X).__name__}: dask.array.from_delayed(…) "
+            "makes one of parts"
+        )
+    if X.ndim != 2:
+        remedy = "X.to_frame()" if hasattr(X, "to_frame") else "X.reshape(-1, 1)"
+        raise InputError(
+            f"X must be 2-D, one row per point, got a Dask {type(X).__name__} of {X.ndim} dimensions: "
+            f"{remedy} for points with one column"
+        )
 
 
 def _settled(array: Any, client: Any) -> Any:
     """A 2-D array of floats with known chunks of rows, and all columns in one."""
-    if array.ndim != 2:
-        raise InputError(
-            f"X must be 2-D, one row per point, got a Dask array of {array.ndim} dimensions: "
-            "X.reshape(-1, 1) for points with one column"
-        )
-    if array.dtype.kind not in "biuf" or not isinstance(array._meta, np.ndarray):
+    is_plain = isinstance(array._meta, np.ndarray) and not isinstance(array._meta, np.ma.MaskedArray)
+    if array.dtype.kind not in "biuf" or not is_plain:
         kind = f"{type(array._meta).__name__} of {array.dtype}"
         raise InputTypeError(
             f"X must be made of NumPy arrays of numbers, got chunks of {kind}: X.map_blocks(…) converts them"
@@ -155,33 +176,42 @@ def _settled(array: Any, client: Any) -> Any:
     if not (array.dtype.kind == "f" and array.dtype.itemsize in (4, 8)):
         array = array.astype(np.float64)
     if any(np.isnan(size) for size in array.shape):
-        array = array.compute_chunk_sizes()
+        array = _sized(array, client)
     if not array.shape[0]:
         raise InputError("X has no rows: pass at least one")
     return array.rechunk({1: -1}) if array.numblocks[1] > 1 else array
+
+
+def _sized(array: Any, client: Any) -> Any:
+    """The array with the sizes of its chunks, which are computed; the one that was given stays as it is."""
+    rows, columns = array.numblocks
+    sizes = array.map_blocks(_shape, dtype=np.int64, chunks=((1,) * rows, (2,) * columns))
+    found = np.asarray(_computed(client, sizes))
+    chunks = tuple(map(int, found[:, 0])), tuple(map(int, found[0, 1::2]))
+    return dask_module("dask.array").Array(array.dask, array.name, chunks, meta=array._meta)
+
+
+def _shape(part: np.ndarray) -> np.ndarray:  # (1, 2)
+    return np.array([part.shape])
 
 
 def _column(value: Any, client: Any) -> Any:
     """What has an entry per row, as an array here."""
     if not is_collection(value):
         return value
-    found = np.asarray(value.compute() if client is None else _computed(client, value))
+    found = np.asarray(_computed(client, value))
     return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
 
 
 def _computed(client: Any, collection: Any) -> Any:
-    """The value of a collection, or a sentence."""
-    from concurrent.futures import CancelledError
+    """The value of a collection, or a sentence; without a client it is computed here."""
+    if client is None:
+        return collection.compute()
+    found: list[Any] = []
 
-    try:
-        return client.compute(collection, sync=True)
-    except CancelledError as error:
-        if not is_alive(client):
-            raise lost_scheduler(client) from error
-        raise ClusterError(f"rows could not be read on the cluster: {error}") from error
-    except InputError:
-        raise
-    except Exception as error:
-        raise ClusterError(
-            f"rows could not be read on the cluster: {type(error).__name__}: {error}"
-        ) from error
+    def submit(numbers: Sequence[int]) -> dict[int, Any]:
+        return {0: client.compute(collection, retries=int(limit("retries")))}
+
+    run = Run(client, submit, lambda g: "the reading of rows", lambda g, value: found.append(value))
+    run.go(in_turn(1))
+    return found[0]

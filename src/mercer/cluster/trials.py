@@ -13,7 +13,8 @@ from itertools import islice
 from typing import Any
 
 from mercer.cluster.client import dask_module, require_worker_memory
-from mercer.cluster.spread import Run, Spread, in_turn
+from mercer.cluster.runs import in_turn
+from mercer.cluster.spread import Spread
 from mercer.runtime.config import memory_budget, settings, thread_count, threads_within, within
 from mercer.runtime.threads import run
 
@@ -36,9 +37,9 @@ def each(what: str, function: Callable[..., Any], shared: tuple[Any, ...], items
     if client is None:
         return [function(*shared, item) for item in items]
     found: dict[int, Any] = {}
-    task, arguments = _Task(function), [(item,) for item in items]
-    whole = Run(Spread(client, None), what, task, shared, lambda g: ([arguments[g]], ()), found.__setitem__)
-    whole.go(in_turn(len(items)))
+    spread = Spread(client, None)
+    whole = spread.run(what, _Task(function), shared, lambda g: ([(items[g],)], ()), found.__setitem__)
+    spread.follow(whole, in_turn(len(items)))
     return [found[g] for g in range(len(items))]
 
 
@@ -147,5 +148,5 @@ class Team:
         def arguments(g: int) -> tuple[Any, tuple[Any, ...]]:
             return [items[g][1]], ()
 
-        whole = Run(spread, what, _Task(function), (shared,), arguments, arrived, 1)
-        whole.go(following)
+        whole = spread.run(what, _Task(function), (shared,), arguments, arrived, 1)
+        spread.follow(whole, following)

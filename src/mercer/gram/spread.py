@@ -14,12 +14,13 @@ import numpy as np
 
 from mercer.cluster import DaskRows, is_collection
 from mercer.cluster.rows import opened
+from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.gram.backends.base import cut
 from mercer.gram.blocks import RowBlocks
-from mercer.gram.gram import Gram
+from mercer.gram.gram import Gram, _positions
 from mercer.kernels.base import Kernel
-from mercer.runtime.config import require_memory
+from mercer.runtime.config import require_memory, settings
 
 __all__ = ["SpreadGram"]
 
@@ -47,6 +48,7 @@ class SpreadGram:
         self.kernel, self.X, self.Y = kernel.resolve(points), points, Y
         n = points.shape[0]
         self.shape = (n, n if Y is None else len(Y))
+        self.dtype = np.dtype(settings().dtype)
 
     def __matmul__(self, V: Any) -> np.ndarray:  # (n,) or (n, p)
         V = np.asarray(V)
@@ -65,13 +67,14 @@ class SpreadGram:
     def block(self, rows: Any, columns: Any) -> np.ndarray:
         """K[rows, columns]."""
         right = self.X if self.Y is None else self.Y
-        return Gram(self.kernel, self.X[np.asarray(rows)], right[np.asarray(columns)], cache=0).dense()
+        i, j = _positions(rows, self.shape[0], "row"), _positions(columns, self.shape[1], "column")
+        return Gram(self.kernel, self.X[i], data.take(right, j), cache=0).dense()
 
     def rows(self, index: Any) -> np.ndarray:
         """K[index], of which the columns are computed where they are."""
-        Z = self.X[np.atleast_1d(np.asarray(index))]
-        if self.Y is not None:
-            return Gram(self.kernel, Z, self.Y, cache=0).dense()
+        Z = self.X[_positions(index, self.shape[0], "row")]
+        if self.Y is not None or not len(Z):
+            return Gram(self.kernel, Z, self.Y, cache=0).dense() if len(Z) else np.empty((0, self.shape[1]))
         return RowBlocks(self.kernel, self.X, Z).values(np.eye(len(Z))).T
 
     def diag(self) -> np.ndarray:  # (n,)

@@ -41,9 +41,12 @@ def takes_files(method: Method) -> Method:
             _refuse_if_unread(X, y)
             return method(self, *args, **options)
         known = None if begins_anew else getattr(self, "feature_names_in_", None)
-        is_spread = any(map(is_collection, (X, y, weight)))
-        open_all = opened_collections if is_spread else opened
-        found = dict(zip(("X", "y", "sample_weight"), open_all(X, y, weight, known), strict=True))
+        if any(map(is_collection, (X, y, weight))):
+            here = opened(X, y, weight, known) if is_in_file(X) else (X, y, weight)
+            values = opened_collections(*here, known)
+        else:
+            values = opened(X, y, weight, known)
+        found = dict(zip(("X", "y", "sample_weight"), values, strict=True))
         return method(self, **{name: found.get(name, value) for name, value in given.items()})
 
     vars(inside)["takes_files"] = True
