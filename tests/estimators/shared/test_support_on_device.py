@@ -37,7 +37,8 @@ def require_the_same(there, here, X):
     """Both are above the minimum by their gaps at most; so ‖f - g‖² is at most twice the sum of these."""
     gaps = np.sum(there.dual_gap_) + np.sum(here.dual_gap_)
     assert abs(there.report_.objective - here.report_.objective) <= 1.001 * gaps
-    assert np.max(there.kkt_violation_) <= 1.01 * there.tol and there.report_.converged
+    # who has converged may add as much for rounding as the tolerance is, and no more
+    assert np.max(there.kkt_violation_) <= 2 * there.tol and there.report_.converged
     if not isinstance(there, NuSVC):  # Its functions are divided by a margin.
         f, g = (model._values_at(X) - model.intercept_ for model in (there, here))
         assert np.abs(f - g).max() <= np.sqrt(2 * gaps) + 1e-6

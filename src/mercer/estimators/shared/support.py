@@ -266,7 +266,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
             "tol": float(self.tol),
             "max_iter": int(self.max_iter),
             "shrinking": bool(self.shrinking),
-            "rounding": rounding if device is None else max(rounding, device.error),
+            "rounding": rounding if device is None else rounding + device.error,
             "exact": partial(exact_values, self.kernel_, points),
             "device": device,
         }
