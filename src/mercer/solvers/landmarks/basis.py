@@ -7,6 +7,7 @@ do no harm, and no number has to be added to a diagonal.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +18,7 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 from mercer.errors import InputError
 from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.blas import solve_triangle
+from mercer.solvers.linear.cholesky import factorise, solve
 
 __all__ = ["Basis", "independent"]
 
@@ -46,6 +48,10 @@ class Basis:
     def __getstate__(self) -> dict[str, Any]:
         return {"T": self.T, "size": self.size}  # What follows from T is made where it is needed.
 
+    def weights(self, coef: np.ndarray) -> np.ndarray:  # (M, m)
+        """w = T β."""
+        return np.asarray(self.T @ coef)
+
     def coefficients(self, w: np.ndarray) -> np.ndarray:  # (M, m)
         """β = T⁻¹ w."""
         return solve_triangular(self.T, w, check_finite=False)
@@ -66,6 +72,38 @@ class Basis:
             run(self.transform, [G[:, k : k + _STRIP] for k in range(0, self.size, _STRIP)])
             G = np.asfortranarray(G.T)
         return G, self.features(g)
+
+    # --- squares -------------------------------------------------------------------------------------
+
+    def square(
+        self, K: Any, weight: np.ndarray, slack: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:  # (M, M), (M,)
+        """The lower triangle of ΦᵀWΦ of the rows of K, and ΦᵀW 1.
+
+        Features are multiplied, and not kernel values: KᵀWK would lose the digits that T⁻¹ asks for. Where
+        they are lost to less than ``slack``, T⁻ᵀ(KᵀWK)T⁻¹ takes half the time.
+        """
+        lost = float(np.finfo(K.dtype).eps) * float(weight.sum()) * self.amplification
+        if lost <= slack:
+            return self.squared(*K.square(weight))
+        return K.square(weight, transform=self.transform)  # type: ignore[no-any-return]
+
+    def bordered(
+        self, total: np.ndarray, first: np.ndarray, sum_: float
+    ) -> np.ndarray:  # (M, M), (M,) → (M + 1, M + 1)
+        """A square with a last row of the intercept."""
+        total = np.pad(total, (0, 1))
+        total[-1, :-1], total[-1, -1] = first, sum_
+        return total
+
+    def inverse(
+        self, square: np.ndarray, added: np.ndarray, share: float
+    ) -> Callable[[np.ndarray], np.ndarray]:  # (M + 1, M + 1), (M + 1,)
+        """V ↦ (square + diag(added) + share · its diagonal)⁻¹ V; the square is overwritten."""
+        square = np.asfortranarray(square)
+        square[np.diag_indices(len(square))] += added + share * square.diagonal()
+        factor = factorise(square)
+        return lambda V: solve(factor, V)
 
     @cached_property
     def inverse_norm(self) -> float:
