@@ -4,9 +4,10 @@
     python -m benchmarks.gpu_solvers --check        tiny versions of all parts, beside the same on the CPU
     python -m benchmarks.gpu_solvers --parts ridge,logistic --limit 200
 
-With ``--check`` the sizes of the bars follow unless ``--only-check`` is said. ``build/`` is ignored by git: carry it to
-another machine; without it a made-up set of the same shape stands in. Times are those of ``fit`` from NumPy arrays, after
-a small fit of the same kind that compiles and loads libraries. A part that fails prints why, and the others go on.
+With ``--check`` the sizes of the bars follow unless ``--only-check`` is said. ``build/`` is ignored by git:
+carry it to another machine; without it a made-up set of the same shape stands in. Times are those of ``fit``
+from NumPy arrays, after a small fit of the same kind that compiles and loads libraries. A part that fails
+prints why, and the others go on.
 """
 
 from __future__ import annotations
@@ -385,9 +386,7 @@ def main() -> None:
             print(f"{name}{' (tiny)' * is_check}: {time.monotonic() - begin:.1f} s in all", flush=True)
             empty_device()
     if not given.only_check and DEVICE.startswith("cuda"):
-        write("gpu_solvers", bench.checks, bench.table) if bench.checks.rows else write(
-            "gpu_solvers", bench.table
-        )
+        write("gpu_solvers", *(table for table in (bench.checks, bench.table) if table.rows))
     if failed:
         print("failed:", ", ".join(failed))
         sys.exit(1)

@@ -40,7 +40,7 @@ _SEGMENT = 2**20
 #: rows of a block of values, at most: sums over rows of it are in the precision of K
 _BLOCK_ROWS = 2**14
 #: columns of points up to which values are quicker computed again than read
-_QUICK_COLUMNS = 8
+_QUICK_COLUMNS = 16
 #: rows that a thread of the host is given at a time
 _HOST_ROWS = 2**16
 #: arrays of the host whose copies on the device are remembered, and numbers of which it is not worth it
