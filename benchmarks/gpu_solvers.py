@@ -318,7 +318,8 @@ def predict(bench: Bench, is_check: bool) -> None:
             bare = bare_product(kernel, X[:200_000], Z, coef) * n / 200_000
         bench.table.add(
             f"predict {n:,}, {m:,} anchors, d = {d}, at most {error or 1e-6:g}", taken, "",
-            f"{2 * n * m * d / taken / 1e12:.0f} TFLOP/s, {bare / taken:.2f} of the product", "", peak(), "≥ 0.6",
+            f"{2 * n * m * d / taken / 1e12:.0f} TFLOP/s, {bare / taken:.2f} of the product", "", peak(),
+            "≥ 0.6",
         )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """Learners whose solvers live on a device: the same solution as on the CPU, by the same certificate.
 
-PyTorch on the CPU goes the way of a GPU where the device is called "cpu:0"; tests marked ``gpu`` run on a real
-one.
+PyTorch on the CPU goes the way of a GPU where the device is called "cpu:0"; tests marked ``gpu`` run on one.
 """
 
 import numpy as np

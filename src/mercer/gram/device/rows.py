@@ -113,7 +113,7 @@ class DeviceBlocks:
         self.width = shape[1] if len(shape) == 2 else 0
         self.cost = 2.0 * self.width + _FORMULA
         self._placed: list[tuple[np.ndarray, Any]] = []
-        self._sides: dict[int, Any] = {}
+        self._sides: dict[int, tuple[Any, Any]] = {}
         self._kept: list[_Values] | None = None
         n, m = self.shape
         item = self.dtype.itemsize
@@ -266,17 +266,15 @@ class DeviceBlocks:
         is_fused = (self._is_fused and not self._keeps) if is_fused is None else is_fused
         kept = []
         for start, stop in cut(self.shape[0], _SEGMENT):
-            x = self._points(start, stop)
+            x, y = self._points(start, stop)
             if is_fused:
-                yield _Fused(
-                    slice(start, stop), self._backend, x, self.gram._y, (stop - start, self.shape[1])
-                )
+                yield _Fused(slice(start, stop), self._backend, x, y, (stop - start, self.shape[1]))
                 continue
             for i in cut(stop - start, self._height):
                 K = torch.empty(
                     (i[1] - i[0], self.shape[1]), dtype=self._backend.real, device=self.room.where
                 )
-                self._backend.store(Tile(x, self.gram._y, i, (0, self.shape[1])), K)
+                self._backend.store(Tile(x, y, i, (0, self.shape[1])), K)
                 part = _Values(slice(start + i[0], start + i[1]), K)
                 if self._keeps:
                     kept.append(part)
@@ -285,13 +283,16 @@ class DeviceBlocks:
             self._kept = kept
             self._sides.clear()
 
-    def _points(self, start: int, stop: int) -> Any:
-        """The points of a segment, prepared; they stay where there is room."""
+    def _points(self, start: int, stop: int) -> tuple[Any, Any]:
+        """The points of a segment and the landmarks, prepared; they stay where there is room.
+
+        Objects are prepared together: their landmarks then are not those of another segment.
+        """
         if start not in self._sides:
-            prepared = self.gram.beside(data.take(self.X, slice(start, stop)))._x
+            gram = self.gram.beside(data.take(self.X, slice(start, stop)))
             if not self._has_points:
-                return prepared
-            self._sides[start] = prepared
+                return gram._x, gram._y
+            self._sides[start] = gram._x, gram._y
         return self._sides[start]
 
     # --- to and from the host --------------------------------------------------------------------------
