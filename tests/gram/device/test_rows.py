@@ -20,7 +20,7 @@ WAYS = {"kept": (10**9, 0), "made": (0, 0), "fused": (10**9, 100)}
 
 def blocks(kernel, X, Z, way, monkeypatch, dtype="float64", backend=None):
     room_for, quick = WAYS[way]
-    monkeypatch.setattr(module, "_QUICK_COLUMNS", quick)
+    monkeypatch.setattr(module, "QUICK_COLUMNS", quick)
     monkeypatch.setattr(module, "_SEGMENT", 50)
     monkeypatch.setattr(module, "_BLOCK_ROWS", 20)
     with config(device="cpu:0", backend=backend, dtype=dtype, device_memory=room_for + 4096):

@@ -399,16 +399,17 @@ class Restricted:
 
     def _place(self, own: Gram, Z: Points, fit_intercept: bool, rows: np.ndarray | None) -> None:
         """All of it on the device."""
-        from mercer.gram.device.basis import independent_on_device
+        from mercer.gram.device.basis import independent_on_device, square_memory
         from mercer.gram.device.memory import Room, where_of
         from mercer.gram.device.rows import DeviceBlocks
 
         room = Room(where_of(settings().device))
         self.kept, basis = independent_on_device(own, settings().dtype, room)
         self.points = data.take(Z, self.kept)
-        room.take(2 * 8 * (len(self.kept) + 1) ** 2, "a preconditioner, and its copy", "take fewer landmarks")
+        reserved = square_memory(len(self.kept))
+        room.take(reserved, "a preconditioner, and the next", "take fewer landmarks")
         self.rows = DeviceBlocks(self.kernel, self.X, self.points, room)
-        room.give(2 * 8 * (len(self.kept) + 1) ** 2)
+        room.give(reserved)
         own_rows = None if rows is None else rows[self.kept]
         self.features = Features(self.rows, basis, fit_intercept, own_rows)
         note(f"values of K(X, Z) are {self.rows.label}")

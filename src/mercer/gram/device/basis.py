@@ -23,7 +23,7 @@ from mercer.gram.device.rows import DeviceBlocks
 from mercer.gram.device.triangle import Triangle, factorise, product
 from mercer.gram.gram import Gram
 
-__all__ = ["DeviceBasis", "independent_on_device", "own_matrix"]
+__all__ = ["DeviceBasis", "independent_on_device", "own_matrix", "square_memory"]
 
 #: A pivot below so many units of the precision of K, relative to the largest k(z, z), is rounding.
 _UNITS = 16.0
@@ -101,8 +101,7 @@ class DeviceBasis:
         Features are multiplied, in float64; nothing is saved by less, so that ``slack`` is of no use here. Of
         the landmarks themselves they are the rows of Tᵀ.
         """
-        n_bytes = 2 * 8 * (self.size + 1) ** 2
-        self.room.require(n_bytes, "a preconditioner, and its copy", _REMEDY)
+        self.room.require(square_memory(self.size), "a preconditioner, and the next", _REMEDY)
         total = torch.zeros((self.size, self.size), dtype=torch.float64, device=self.room.where)
         first = total.new_zeros(self.size)
         there = self._there(weight)
@@ -152,6 +151,11 @@ class DeviceBasis:
     @staticmethod
     def _host(tensor: Any) -> np.ndarray:
         return np.asarray(tensor.cpu().numpy())
+
+
+def square_memory(M: int) -> int:
+    """Bytes of a square, of its copy with the intercept, and of the factor of the one before."""
+    return 3 * 8 * (M + 1) ** 2
 
 
 def own_matrix(gram: Gram, room: Room) -> Any:  # (M, M)

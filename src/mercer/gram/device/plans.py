@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mercer.gram.backends import backend_of
+from mercer.gram.device.basis import square_memory
 from mercer.gram.device.memory import Room, where_of
-from mercer.gram.device.rows import points_memory
+from mercer.gram.device.rows import QUICK_COLUMNS, points_memory
 from mercer.gram.device.triangle import panel_of
 from mercer.runtime.config import format_bytes, settings
 
@@ -25,10 +27,14 @@ class Needed(NamedTuple):
 def landmark_memory(n: int, width: int, M: int) -> Needed:
     """Of a problem on M landmarks: two matrices and a copy, points, blocks, and K(X, Z) where it fits."""
     room, item = Room(where_of(settings().device)), np.dtype(settings().dtype).itemsize
-    matrices, points, values = 3 * 8 * (M + 1) ** 2, points_memory(n, width, item), item * n * M
-    keeps = matrices + points + values <= room.left
+    matrices, points, values = 8 * M * M + square_memory(M), points_memory(n, width, item), item * n * M
+    now = settings()
+    is_printed = backend_of(now.backend, now.device) == "triton" and now.dtype == "float32"
+    is_fused = is_printed and width <= QUICK_COLUMNS
+    keeps = matrices + points + values <= room.left and not is_fused
     total = matrices + min(points, room.left) + room.work + (values if keeps else 0)
-    how = "computed once and kept" if keeps else "never stored, or a block at a time"
+    how = "computed once and kept" if keeps else "a block at a time"
+    how = "computed in each product and never stored" if is_fused else how
     return Needed(total, how, f"of {format_bytes(room.total)} there")
 
 

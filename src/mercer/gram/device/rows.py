@@ -33,14 +33,14 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import config, within
 from mercer.runtime.threads import run
 
-__all__ = ["DeviceBlocks"]
+__all__ = ["QUICK_COLUMNS", "DeviceBlocks", "points_memory"]
 
 #: rows whose points are made ready together, and whose products are one launch
 _SEGMENT = 2**20
 #: rows of a block of values, at most: sums over rows of it are in the precision of K
 _BLOCK_ROWS = 2**14
 #: columns of points up to which values are quicker computed again than read
-_QUICK_COLUMNS = 16
+QUICK_COLUMNS = 16
 #: rows that a thread of the host is given at a time
 _HOST_ROWS = 2**16
 #: arrays of the host whose copies on the device are remembered, and numbers of which it is not worth it
@@ -118,7 +118,7 @@ class DeviceBlocks:
         n, m = self.shape
         item = self.dtype.itemsize
         self._has_points = self._takes(points_memory(n, self.width, item))
-        is_quick = self.width <= _QUICK_COLUMNS and self._is_fused
+        is_quick = self.width <= QUICK_COLUMNS and self._is_fused
         self._keeps = keeps and not is_quick and self._takes(item * n * m)
 
     def _takes(self, n_bytes: int) -> bool:
@@ -164,7 +164,7 @@ class DeviceBlocks:
         vectors = self._upload(V).to(self._backend.real)
         there = inner.on(self.place) if hasattr(inner, "on") else None
         with self._backend.session():
-            for stretch in self._stretches():
+            for stretch in self._stretches(V.shape[1] + width):
                 rows = slice(stretch[0].rows.start, stretch[-1].rows.stop)
                 F = self._products(stretch, vectors)
                 if there is None:
@@ -185,7 +185,7 @@ class DeviceBlocks:
         """K V in float64."""
         out, vectors = np.empty((self.shape[0], V.shape[1])), self._upload(V).to(self._backend.real)
         with self._backend.session():
-            for stretch in self._stretches():
+            for stretch in self._stretches(V.shape[1]):
                 rows = slice(stretch[0].rows.start, stretch[-1].rows.stop)
                 out[rows] = self._products(stretch, vectors).cpu().numpy()
         return out
@@ -195,7 +195,7 @@ class DeviceBlocks:
         total = torch.zeros((self.shape[1], G.shape[1]), dtype=torch.float64, device=self.room.where)
         given = self._upload(G)
         with self._backend.session():
-            for stretch in self._stretches():
+            for stretch in self._stretches(G.shape[1]):
                 for part in stretch:
                     total += part.adjoint(given[part.rows])
         return np.asarray(total.cpu().numpy())
@@ -251,12 +251,16 @@ class DeviceBlocks:
         """Rows of a block of values."""
         return max(1, min(_BLOCK_ROWS, self.room.work // (4 * self.dtype.itemsize * self.shape[1])))
 
-    def _stretches(self) -> Iterator[list[Any]]:
-        """Parts whose `inner` is one call: all of them where they stay, else one."""
-        if self._keeps or (self._is_fused and self._has_points):
+    def _stretches(self, columns: int) -> Iterator[list[Any]]:
+        """Parts whose `inner` is one call: all of them where they stay, else one.
+
+        Of so many columns that those of all rows would fill what there is for blocks, one block.
+        """
+        is_wide = 8 * self.shape[0] * columns > self.room.work
+        if not is_wide and (self._keeps or (self._is_fused and self._has_points)):
             yield list(self._parts())
         else:
-            for part in self._parts():
+            for part in self._parts(is_fused=False if is_wide else None):
                 yield [part]
 
     def _parts(self, is_fused: bool | None = None) -> Iterator[Any]:

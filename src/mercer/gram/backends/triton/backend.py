@@ -58,6 +58,8 @@ _SUMS = 2**28
 _GIVEN_ROWS, _GIVEN_COLUMNS = 2**14, 2**14
 #: columns of V for one pass over K, at most and at least: ``tl.dot`` takes no fewer
 _MOST_VECTORS, _FEWEST_VECTORS = 64, 16
+#: columns of V up to which one pass for each takes less time than one for all by ``tl.dot``
+_SINGLE = 2
 #: exponents of this size are safe in float32
 _TAME = 64.0
 #: points of either side on which errors are measured
@@ -220,8 +222,10 @@ class TritonBackend(TorchBackend):
         """K[i, j] @ V, all on the device."""
         p = V.shape[1]
         total = torch.zeros((tile.shape[0], p), dtype=torch.float64, device=self.where)
-        if p == 1:
-            self._add_product(tile, V, total)
+        if p <= (_SINGLE if self.real == torch.float32 else 1):
+            for column in range(p):
+                part = slice(column, column + 1)
+                self._add_product(tile, V[:, part].contiguous(), total[:, part])
         elif self.real == torch.float64:
             self._add_stored(tile, V, total)
         else:
