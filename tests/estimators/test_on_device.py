@@ -141,4 +141,4 @@ def test_a_kernel_that_is_not_positive_definite_has_no_factor_there(table):
         config(device="cpu:0"),
         pytest.raises(InputError, match=r"no Cholesky factor|not positive definite|negative eigen"),
     ):
-        KernelRidge(alpha=1e-6, kernel=Sigmoid(gamma=1.0, c=-3.0)).fit(X, y)
+        KernelRidge(alpha=1e-6, kernel=Sigmoid(1.0, -3.0)).fit(X, y)

@@ -266,7 +266,7 @@ class KernelRidge(
         (Z, rows), alpha = self._landmarks_and_rows(X, weight), float(alphas[0])
         self._require_definite(Z, self.fit_intercept)
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
-        problem = Restricted(self.kernel_, X, Z, self.fit_intercept, rows, on_device=True)
+        problem = Restricted(self.kernel_, X, Z, self.fit_intercept, rows)
         mean = weight @ Y / weight.sum() if self.fit_intercept else np.zeros(Y.shape[1])
         Y -= mean
         with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:

@@ -70,7 +70,7 @@ def test_a_kernel_that_is_none_is_refused(rng):
     from mercer import Sigmoid
 
     with pytest.raises(InputError, match="not positive semi-definite"):
-        there(Sigmoid(gamma=1.0, c=-3.0), rng.normal(size=(40, 3)))
+        there(Sigmoid(1.0, -3.0), rng.normal(size=(40, 3)))
     with pytest.raises(InputError, match="is 0 for every landmark"):
         there(Linear(), np.zeros((3, 2)))
 

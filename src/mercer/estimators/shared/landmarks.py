@@ -163,8 +163,8 @@ class LandmarkMixin:
         n = data.n_points(X)
 
         def plan(M: int, why: str) -> Plan:
-            if lives_on_device(X) and not squares:
-                return device_landmark_plan(X, M, passes, n_outputs, why)
+            if lives_on_device(X):
+                return device_landmark_plan(X, M, passes, n_outputs, why, squares)
             return landmark_plan(X, M, passes, n_outputs, why, squares)
 
         if isinstance(self.landmarks, str) and isinstance(X, DaskRows):
@@ -305,15 +305,19 @@ def lives_on_device(X: Any) -> bool:
     return is_used() and settings().cluster is None and not isinstance(X, DaskRows)
 
 
-def device_landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str) -> Plan:
+def device_landmark_plan(
+    X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0
+) -> Plan:
     """What it takes to learn on M landmarks on a device."""
     from mercer.gram.device.plans import landmark_memory
 
     n, width = data.n_points(X), data.n_columns(X) or 20
     needed = landmark_memory(n, width, M)
-    rows = sample_size(n, M, 1, 4)
+    rows = squares * n / 2 if squares else sample_size(n, M, 1, 4)
     flops = passes * n * M * (2.0 * width + _WORK_OF_A_VALUE + 4 * n_outputs)
-    flops += 2.0 * rows * float(M) ** 2 + float(M) ** 3
+    flops += 2.0 * rows * float(M) ** 2 + (10.0 if squares else 1.0) * float(M) ** 3
+    how = "eigenvalues of the features" if squares else "conjugate gradients"
+    memory = 8 * n * (3 + 8 * n_outputs) + 64 * 8 * M * n_outputs + (2 * 8 * M * M if squares else 0)
     why_so = (
         why,
         f"about {passes:.0f} passes over the rows of K(X, Z): {needed.how}",
@@ -321,12 +325,12 @@ def device_landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: 
         f"product {M:,} numbers come and go",
     )
     return Plan(
-        f"conjugate gradients on {M:,} landmarks",
+        f"{how} on {M:,} landmarks",
         n,
-        int(8 * n * (3 + 8 * n_outputs) + 64 * 8 * M * n_outputs),
+        int(memory),
         flops,
         why_so,
-        iterative=True,
+        iterative=not squares,
         method=Method.LANDMARKS,
         landmarks=M,
         device_memory=needed.total,
@@ -371,16 +375,12 @@ class Restricted:
         Z: Points,
         fit_intercept: bool,
         rows: np.ndarray | None = None,
-        on_device: bool = False,
     ) -> None:
-        """``rows``: where the landmarks are in X, if they were drawn at random from it.
-
-        ``on_device``: whether the solver to come needs nothing that only the CPU has.
-        """
+        """``rows``: where the landmarks are in X, if they were drawn at random from it."""
         self.kernel, self.X, self.n_landmarks = kernel, X, data.n_points(Z)
         with config(dtype="float64"):
             own = Gram(kernel, Z, cache=0)
-        if on_device and lives_on_device(X):
+        if lives_on_device(X):
             self._place(own, Z, fit_intercept, rows)
         else:
             self._prepare(own.dense(), Z, fit_intercept)

@@ -62,15 +62,15 @@ class DeviceBasis:
 
     def weights(self, coef: np.ndarray) -> np.ndarray:  # (M, m)
         """w = T β."""
-        return self._host(product(self.triangle.T, self._there(coef)))
+        return self.host(product(self.triangle.T, self._there(coef)))
 
     def coefficients(self, w: np.ndarray) -> np.ndarray:  # (M, m)
         """β = T⁻¹ w."""
-        return self._host(self.triangle.solve(self._there(w)))
+        return self.host(self.triangle.solve(self._there(w)))
 
     def features(self, g: np.ndarray) -> np.ndarray:  # (M, m)
         """T⁻ᵀ g."""
-        return self._host(self.triangle.solve_transposed(self._there(g)))
+        return self.host(self.triangle.solve_transposed(self._there(g)))
 
     @cached_property
     def inverse_norm(self) -> float:
@@ -136,9 +136,26 @@ class DeviceBasis:
         triangle = Triangle(factorise(square))
 
         def solve(V: np.ndarray) -> np.ndarray:
-            return self._host(triangle.solve(triangle.solve_transposed(self._there(V))))
+            return self.host(triangle.solve(triangle.solve_transposed(self._there(V))))
 
         return solve
+
+    def less(self, A: Any, v: np.ndarray, w: np.ndarray) -> Any:  # (M, M), (M,), (M,)
+        """A - v wᵀ, in the memory of A."""
+        return A.addr_(self._there(v), self._there(w), alpha=-1)
+
+    def spectrum(self, A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (M,), (M, M), (M,)
+        """λ, ascending, Q and ‖Aq - λq‖ of A = Q Λ Qᵀ, of which the upper triangle is there."""
+        self.room.require(4 * 8 * self.size**2, f"{self.size:,} eigenvectors", _REMEDY)
+        values, Q = torch.linalg.eigh(A, UPLO="U")
+        A = A.triu() + A.triu(1).mT
+        residuals = torch.linalg.vector_norm(A @ Q - Q * values, dim=0)
+        return self.host(values), self.host(Q), self.host(residuals)
+
+    @staticmethod
+    def host(tensor: Any) -> np.ndarray:
+        """A tensor as NumPy's array."""
+        return np.asarray(tensor.cpu().numpy())
 
     @property
     def _height(self) -> int:
@@ -147,10 +164,6 @@ class DeviceBasis:
     def _there(self, array: np.ndarray) -> Any:
         given = np.ascontiguousarray(array, dtype=np.float64)
         return torch.from_numpy(given if given.flags.writeable else given.copy()).to(self.room.where)
-
-    @staticmethod
-    def _host(tensor: Any) -> np.ndarray:
-        return np.asarray(tensor.cpu().numpy())
 
 
 def square_memory(M: int) -> int:

@@ -327,7 +327,8 @@ class DeviceBlocks:
         return self._upload(G), self._upload(found.sum(axis=0))
 
     def _fetch(self, rows: slice, value: Any, each: Callable[[slice, Any], object]) -> None:
-        each(rows, value.cpu().numpy())
+        is_one = not isinstance(value, tuple)
+        each(rows, value.cpu().numpy() if is_one else tuple(one.cpu().numpy() for one in value))
 
     def _upload(self, array: np.ndarray) -> Any:
         given = np.ascontiguousarray(array, dtype=np.float64)

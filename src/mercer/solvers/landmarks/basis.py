@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import blas, eigh, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mercer.errors import InputError
@@ -104,6 +104,22 @@ class Basis:
         square[np.diag_indices(len(square))] += added + share * square.diagonal()
         factor = factorise(square)
         return lambda V: solve(factor, V)
+
+    def less(self, A: np.ndarray, v: np.ndarray, w: np.ndarray) -> np.ndarray:  # (M, M), (M,), (M,)
+        """A - v wᵀ, in the memory of A where that is as LAPACK likes it."""
+        A -= np.outer(v, w)
+        return np.asfortranarray(A)
+
+    def spectrum(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (M,), (M, M), (M,)
+        """λ, ascending, Q and ‖Aq - λq‖ of A = Q Λ Qᵀ, of which the lower triangle is there."""
+        with large_lapack(len(A)):
+            values, Q = eigh(A, lower=True, check_finite=False)
+        image = blas.dsymm(1.0, A, np.asfortranarray(Q), lower=1)
+        return values, Q, np.linalg.norm(image - Q * values, axis=0)
+
+    def host(self, vector: np.ndarray) -> np.ndarray:
+        """What a square came with, as NumPy's: it is."""
+        return vector
 
     @cached_property
     def inverse_norm(self) -> float:

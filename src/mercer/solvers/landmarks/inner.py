@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.solvers.arrays import joined
+from mercer.solvers.arrays import joined, namespace
 
 __all__ = ["Largest", "LeftOut", "RiskCurvature", "RiskGradient", "Scores", "WithIntercept", "Weighted"]
 
@@ -112,15 +112,20 @@ class LeftOut:
         psi -= self.centre
         fitted = psi @ self.C
         errors = (self.Y[rows] - fitted) / self.free(rows, psi)
-        return np.empty((len(psi), 0)), 0.0, (fitted, errors)
+        return psi[:, :0], 0.0, (fitted, errors)
 
     def free(self, rows: slice, psi: np.ndarray) -> np.ndarray:  # (rows, P)
         """1 - h; ψ is overwritten."""
-        leverage = np.square(psi, out=psi) @ self.D + self.ones
-        return np.maximum(1 - self.ratio[rows, None] * leverage, self.least)
+        psi *= psi
+        free = 1 - self.ratio[rows, None] * (psi @ self.D + self.ones)
+        return namespace(free).clip(free, self.least, None)  # type: ignore[no-any-return]
 
     def part(self, rows: slice) -> LeftOut:
         return replace(self, Y=self.Y[rows], ratio=self.ratio[rows])
+
+    def on(self, place: Place) -> LeftOut:
+        names = ("Y", "ratio", "centre", "C", "D")
+        return replace(self, **{name: place(getattr(self, name)) for name in names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +139,14 @@ class Scores(LeftOut):
         psi -= self.centre
         fitted = (psi @ self.C).reshape(len(psi), self.D.shape[1], -1)
         errors = (self.Y[rows, None, :] - fitted) / self.free(rows, psi)[:, :, None]
-        sizes = errors**2 if self.is_squared else np.abs(errors)
-        return np.empty((len(psi), 0)), self.share[rows] @ sizes.reshape(len(psi), -1)
+        sizes = errors**2 if self.is_squared else abs(errors)
+        return psi[:, :0], self.share[rows] @ sizes.reshape(len(psi), -1)
 
     def part(self, rows: slice) -> Scores:
         return replace(self, Y=self.Y[rows], ratio=self.ratio[rows], share=self.share[rows])
+
+    def on(self, place: Place) -> Scores:
+        return replace(super().on(place), share=place(self.share))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
