@@ -17,7 +17,7 @@ os.environ.setdefault(
 )  # kernels of a GPU run as Python; with 0, tests marked gpu run there
 
 HOMES = {
-    "torch": ["src/mercer/gram/backends/torch.py"],
+    "torch": ["src/mercer/gram/backends/torch.py", "src/mercer/gram/device"],
     "triton": ["src/mercer/gram/backends/triton"],
     "dask": ["src/mercer/cluster", "tests/cluster"],
     "skops": ["src/mercer/persist/__init__.py"],
@@ -86,7 +86,7 @@ def leave_out(mark: str, config: pytest.Config, items: list[pytest.Item]) -> Non
 
 def mark_torch(items: list[pytest.Item]) -> None:
     """A test for a backend on PyTorch has the mark ``torch``: `make test-torch` runs these and no others."""
-    names = ("torch", "triton")
+    names = ("torch", "triton", "gram/device")
     for item in items:
         is_backend = any(isinstance(value, str) and value in names for value in parameters(item).values())
         if is_backend or any(name in item.nodeid.split("[")[0] for name in names):

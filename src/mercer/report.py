@@ -21,6 +21,8 @@ __all__ = ["HOW", "Journal", "Method", "Plan", "Report", "TraceError", "fit_note
 
 #: additions and multiplications per second and thread of a matrix product, about: for estimates of time only
 _RATE = {"float64": 4e10, "float32": 8e10}
+#: and of a device
+_DEVICE_RATE = 4e13
 #: A part of k(x, x) that is less than this may be the rounding of some hundred differences.
 _ROUNDING = 1e-12
 _UNCOMPILED = (
@@ -109,6 +111,8 @@ class Plan(Shown):
     landmarks: int = 0
     #: what landmarks leave of K, as many as planned or fewer: ``plan(X)`` estimates it, and a fit does not
     trace_error: TraceError | None = None
+    #: bytes on the device, where the solver lives there; ``memory`` is that of the host
+    device_memory: int = 0
     dtype: str = field(default_factory=lambda: settings().dtype)
     threads: int = field(default_factory=thread_count)
 
@@ -125,7 +129,8 @@ class Plan(Shown):
     @property
     def seconds(self) -> float:
         """The expected time, within a factor of a few."""
-        return self.flops / (_RATE[self.dtype] * self.threads)
+        rate = _DEVICE_RATE if self.device_memory else _RATE[self.dtype] * self.threads
+        return self.flops / rate
 
     def require_memory(self, remedy: str) -> None:
         """Refuse a plan that does not fit the memory budget, before anything is allocated."""
@@ -143,7 +148,7 @@ class Plan(Shown):
         facts = {
             "solver": (self.solver,),
             "points": (f"{self.points:,}",),
-            "memory": (format_bytes(self.memory),),
+            "memory": (_memory_of(self),),
             "time": (f"about {self.seconds:.2g} s",),
             "because": self.why,
             "landmarks": () if self.trace_error is None else (self._landmarks_leave(),),
@@ -151,7 +156,7 @@ class Plan(Shown):
         return {name: lines for name, lines in facts.items() if lines}
 
     def __str__(self) -> str:
-        head = f"{self.solver} on {self.points:,} points: {format_bytes(self.memory)}, "
+        head = f"{self.solver} on {self.points:,} points: {_memory_of(self)}, "
         head += f"about {self.seconds:.2g} s"
         text = "\n  because ".join([head, *self.why])
         return text if self.trace_error is None else f"{text}\n  {self._landmarks_leave()}"
@@ -160,6 +165,11 @@ class Plan(Shown):
         assert self.trace_error is not None
         fewer = self.trace_error.landmarks < self.landmarks
         return str(self.trace_error) + f"; {self.landmarks:,} leave less" * fewer
+
+
+def _memory_of(plan: Plan) -> str:
+    there = f" and {format_bytes(plan.device_memory)} on the device" if plan.device_memory else ""
+    return format_bytes(plan.memory) + there
 
 
 def _on_device(dtype: str) -> str:
@@ -222,7 +232,7 @@ class Report(Shown):
             "ended": (self._end(),),
             "objective": () if self.objective is None else (f"{self.objective:.10g}",),
             "certified": tuple(self._bounds()),
-            "memory": (format_bytes(self.memory),),
+            "memory": (_memory_of(self),),
             "because": self.plan.why,
             "warnings": self.warnings,
         }

@@ -134,8 +134,8 @@ def test_the_settings_are_immutable():
 
 def test_it_prints_what_is_in_force():
     with config(memory="4GiB", threads=2):
-        text = "config(memory='4GiB', dtype='float64', threads=2, device='cpu', backend=None, "
-        text += "kernel_error=None, progress=None, cluster=None)"
+        text = "config(memory='4GiB', dtype='float64', threads=2, device='cpu', device_memory=None, "
+        text += "backend=None, kernel_error=None, progress=None, cluster=None)"
         assert repr(config()) == str(config()) == text
     with config(memory=4 * 2**30 + 1):  # no short text says this number
         assert repr(config()).startswith("config(memory=4294967297, ")

@@ -208,9 +208,9 @@ class KernelLogisticRegression(
         self, plan: Plan, X: Points, codes: np.ndarray, risk: Risk, weight: np.ndarray, journal: Journal
     ) -> Self:
         """On landmarks, from all of X: f restricted to them."""
-        Z = self._landmark_points(X, weight)
+        Z, rows = self._landmarks_and_rows(X, weight)
         self._require_definite(Z, centred=False)
-        problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        problem = Restricted(self.kernel_, X, Z, self.fit_intercept, rows)
         functions = risk.n_classes if isinstance(risk, SoftmaxRisk) else None
         max_iter = _STEPS["newton"] if self.max_iter is None else self.max_iter
         with self._control("Newton's method", max_iter, X, codes, weight, self.kernel_) as control:

@@ -17,6 +17,7 @@ from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin, flag
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
+from mercer.estimators.shared.device import device_choice, matrix_for, on_device
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
@@ -26,6 +27,7 @@ from mercer.estimators.shared.sparse_plan import POINTS_WORTH_A_LOOK, sparse_pla
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
+from mercer.gram.device import is_used
 from mercer.kernels.domain import Domain
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import (
@@ -261,10 +263,10 @@ class KernelRidge(
             raise InputError(
                 f"with landmarks alpha must be one positive number, got {self.alpha!r}: {remedy}"
             )
-        Z, alpha = self._landmark_points(X, weight), float(alphas[0])
+        (Z, rows), alpha = self._landmarks_and_rows(X, weight), float(alphas[0])
         self._require_definite(Z, self.fit_intercept)
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
-        problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        problem = Restricted(self.kernel_, X, Z, self.fit_intercept, rows)
         mean = weight @ Y / weight.sum() if self.fit_intercept else np.zeros(Y.shape[1])
         Y -= mean
         with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
@@ -322,6 +324,8 @@ class KernelRidge(
             if self.solver not in plans:
                 raise InputError(f"{_NEEDS[self.solver]}, got {self.kernel_!r}: pass solver='auto'")
             return plans[self.solver]
+        if is_used() and self.kernel_.domain is not Domain.OBJECTS:
+            return device_choice(plans)
         budget, primal = memory_budget(), plans.get("primal")
         if primal is not None and primal.flops < plans["cholesky"].flops and primal.memory <= budget:
             return primal
@@ -367,6 +371,8 @@ class KernelRidge(
                 dtype="float32",
             ),
         }
+        if is_used():
+            plans = on_device(plans, n, data.n_columns(X) or 20, penalties)
         if self.kernel_.support is not None and (n >= POINTS_WORTH_A_LOOK or self.solver == "sparse"):
             plans["sparse"] = sparse_plan(self.kernel_, X, n_outputs)
         p = None if width is None else explicit_size(self.kernel_, width)
@@ -393,7 +399,7 @@ class KernelRidge(
             )
             dense_plan(Method.CHOLESKY, len(Y), 2 / 3, (), 1.0, Y.shape[1]).require_memory("scale the data")
         self._warn_if_lost(journal, X, alphas, weight)
-        gram = Gram(self.kernel_, X, cache=0)
+        gram = matrix_for(plan, self.kernel_, X)
         if plan.method in (Method.LAZY, Method.MIXED, Method.SPARSE, Method.BLOCKS):
             return self._iterate(plan, gram, X, Y, alphas, weight, journal)
         if not alphas.all():
@@ -448,7 +454,7 @@ class KernelRidge(
         gains = plan.method is Method.LAZY and gram.dtype == np.float64 and self.kernel_.domain.is_vectors
         if gains or plan.method is Method.MIXED:
             with config(dtype="float32"):
-                single = Gram(self.kernel_, X, cache=0)
+                single = matrix_for(plan, self.kernel_, X)
             if gains:
                 rough = single
             else:

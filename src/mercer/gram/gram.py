@@ -32,7 +32,7 @@ from mercer.runtime.config import require_memory, settings, within
 from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
 
-__all__ = ["Gram", "compare_parts"]
+__all__ = ["Gram", "compare_parts", "diagonal_values"]
 
 
 #: A result of fewer bytes is not compared with the memory budget, which takes longer than to allocate it.
@@ -183,8 +183,7 @@ class Gram(Shown):
             raise InputError(
                 f"diag() is for one set of points; this Gram is {self.shape[0]} × {self.shape[1]}"
             )
-        n = self.shape[0]
-        return point_values(self._program.diagonal, self._raw[0], n, {}, _OTHERS).astype(self.dtype)
+        return diagonal_values(self.kernel, self._raw[0]).astype(self.dtype)
 
     def dense(self, out: np.ndarray | None = None) -> np.ndarray:  # (n, m)
         """The whole matrix, if it fits the memory budget, or into an array that is already there."""
@@ -416,6 +415,16 @@ def compare_parts(X: Any) -> Any:
 
 
 _OTHERS = OtherGrams(_mean, compare_parts)
+
+
+def diagonal_values(kernel: Kernel, X: Points) -> np.ndarray:  # (n,)
+    """k(x, x) of points that were checked, in float64.
+
+    >>> from mercer import Linear
+    >>> diagonal_values(Linear(), np.array([[1.0], [2.0]]))
+    array([1., 4.])
+    """
+    return point_values(program_of(kernel).diagonal, X, data.n_points(X), {}, _OTHERS)
 
 
 def _tiles(

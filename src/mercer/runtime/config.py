@@ -60,6 +60,8 @@ class Settings:
     threads: int | None = None
     #: "cpu", "cuda", "cuda:1", "mps", …
     device: str = "cpu"
+    #: bytes that a fit may fill on a device; None: nine tenths of what is free there
+    device_memory: int | None = None
     #: "numpy", "numba", "torch", "triton"; None: the fastest that fits
     backend: str | None = None
     #: relative error of K that fast products of float32 points may cause; None: 1e-6
@@ -87,27 +89,30 @@ _UNITS: Final = {"": 1, "b": 1} | {
     for suffix, base in (("b", 1000), ("ib", 1024))
 }
 _SIZE: Final = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)")
-_MEMORY_REMEDY: Final = (
-    "pass bytes, a size such as '500MiB', '4GiB' or '2GB', or None for half of what is free"
-)
+_MEMORY_REMEDY: Final = "pass bytes, a size such as '500MiB', '4GiB' or '2GB', or None for {} of what is free"
 
 
-def _memory(value: object) -> int | None:
+def _memory(value: object, name: str = "memory", share: str = "half") -> int | None:
     """Bytes from 4096, 1e9, "1e9", "500MiB", "2 GB"."""
+    remedy = _MEMORY_REMEDY.format(share)
     if value is None:
         return None
     if isinstance(value, str):
         parts = _SIZE.fullmatch(value.strip().lower())
         if parts is None or parts[2] not in _UNITS:
-            raise InputError(f"memory is not a size, got {value!r}: {_MEMORY_REMEDY}")
+            raise InputError(f"{name} is not a size, got {value!r}: {remedy}")
         size: Any = float(parts[1]) * _UNITS[parts[2]]
     elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         size = value
     else:
-        raise InputError(f"memory is not a size, got {value!r}: {_MEMORY_REMEDY}")
+        raise InputError(f"{name} is not a size, got {value!r}: {remedy}")
     if not (math.isfinite(size) and size >= 1):
-        raise InputError(f"memory must be positive and finite, got {value!r}: {_MEMORY_REMEDY}")
+        raise InputError(f"{name} must be positive and finite, got {value!r}: {remedy}")
     return int(size)
+
+
+def _device_memory(value: object) -> int | None:
+    return _memory(value, "device_memory", "nine tenths")
 
 
 def _dtype(value: Any) -> str:
@@ -179,6 +184,7 @@ _PARSERS: Final[dict[str, Callable[[Any], Any]]] = {
     "dtype": _dtype,
     "threads": _threads,
     "device": _device,
+    "device_memory": _device_memory,
     "backend": _backend,
     "kernel_error": _kernel_error,
     "progress": _progress,
@@ -193,6 +199,7 @@ class Changes(TypedDict, total=False):
     dtype: Any
     threads: int | None
     device: str
+    device_memory: int | float | str | None
     backend: str | None
     kernel_error: float | None
     progress: ProgressMode
@@ -269,6 +276,7 @@ class config:  # noqa: N801  (used as a function)
     dtype : "float64" or "float32".
     threads : at least 1; None for every core this process may use.
     device : "cpu", "cuda", "cuda:1", "mps".
+    device_memory : the same as ``memory``, on the device; None for nine tenths of what is free there.
     backend : "numpy", "numba", "torch", "triton"; None to let mercer choose.
     kernel_error : the relative error of K, as a whole, that fast products of float32 points may cause on a
         GPU; None for 1e-6. Only the backend "triton" has such products.
@@ -277,8 +285,8 @@ class config:  # noqa: N801  (used as a function)
 
     >>> with config(memory="1GiB", dtype=np.float32):
     ...     config()
-    config(memory='1GiB', dtype='float32', threads=None, device='cpu', backend=None,
-    kernel_error=None, progress=None, cluster=None)
+    config(memory='1GiB', dtype='float32', threads=None, device='cpu', device_memory=None,
+    backend=None, kernel_error=None, progress=None, cluster=None)
     >>> config(threads=0)
     Traceback (most recent call last):
     mercer.errors.InputError: threads must be a whole number of at least 1, got 0: pass 1, 2, 3, …, or None
@@ -306,8 +314,10 @@ class config:  # noqa: N801  (used as a function)
 
     def __repr__(self) -> str:
         shown = dict(vars(settings()))
-        if shown["memory"] is not None and _memory(text := format_bytes(shown["memory"])) == shown["memory"]:
-            shown["memory"] = text
+        for name in ("memory", "device_memory"):
+            size = shown[name]
+            if size is not None and _memory(text := format_bytes(size)) == size:
+                shown[name] = text
         return f"config({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 

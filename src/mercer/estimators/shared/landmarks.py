@@ -31,6 +31,7 @@ from mercer.estimators.shared.origin import rounding_of
 from mercer.expansion import Expansion
 from mercer.gram.block_tasks import lacks
 from mercer.gram.blocks import BLOCK_BYTES, RowBlocks, groups_of
+from mercer.gram.device import is_used
 from mercer.gram.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.base import Kernel
@@ -166,6 +167,8 @@ class LandmarkMixin:
         n = data.n_points(X)
 
         def plan(M: int, why: str) -> Plan:
+            if lives_on_device(X):
+                return device_landmark_plan(X, M, passes, n_outputs, why, squares)
             return landmark_plan(X, M, passes, n_outputs, why, squares)
 
         if isinstance(self.landmarks, str) and isinstance(X, DaskRows):
@@ -218,13 +221,20 @@ class LandmarkMixin:
 
     def _landmark_points(self, X: Any, weight: np.ndarray, squared: bool = False) -> Any:
         """The landmarks themselves; ``squared``: for a solver that takes eigenvalues."""
+        return self._landmarks_and_rows(X, weight, squared)[0]
+
+    def _landmarks_and_rows(
+        self, X: Any, weight: np.ndarray, squared: bool = False
+    ) -> tuple[Any, np.ndarray | None]:
+        """The landmarks, and where they are in X if each set of points was as likely as any other."""
         given, n = self.landmarks, data.n_points(X)
         if isinstance(given, str):
             given = _automatic(n, squared)
         if isinstance(given, int | np.integer):
             given = Landmarks(int(given))
         if isinstance(given, Landmarks):
-            return data.copied(data.take(X, given.choose(self.kernel_, X, weight)))
+            chosen = given.choose(self.kernel_, X, weight)
+            return data.copied(data.take(X, chosen)), chosen if given.choice == "uniform" else None
         index = np.asarray(given) if not hasattr(given, "columns") else None
         if index is not None and index.ndim == 1 and index.dtype.kind in "iu":
             if index.size == 0 or index.min() < 0 or index.max() >= n:
@@ -232,7 +242,7 @@ class LandmarkMixin:
                     f"landmarks are rows of X by their positions, 0 to {n - 1}, got {index!r}: pass such "
                     "numbers"
                 )
-            return data.copied(data.take(X, index))
+            return data.copied(data.take(X, index)), None
         if self.kernel_.domain.is_vectors:
             given = data.as_vectors(given, "landmarks")
             if given.shape[1] != X.shape[1]:
@@ -240,7 +250,7 @@ class LandmarkMixin:
                     f"landmarks have {given.shape[1]} columns and X has {X.shape[1]}: pass points like those "
                     "of X"
                 )
-        return data.copied(given)
+        return data.copied(given), None
 
 
 def _number_of(given: Any, n: int) -> int:
@@ -296,6 +306,43 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
     )
 
 
+def lives_on_device(X: Any) -> bool:
+    """Whether a problem on landmarks is solved on the device: rows on a cluster stay where they are."""
+    return is_used() and settings().cluster is None and not isinstance(X, DaskRows)
+
+
+def device_landmark_plan(
+    X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0
+) -> Plan:
+    """What it takes to learn on M landmarks on a device."""
+    from mercer.gram.device.plans import landmark_memory
+
+    n, width = data.n_points(X), data.n_columns(X) or 20
+    needed = landmark_memory(n, width, M)
+    rows = squares * n / 2 if squares else sample_size(n, M, 1, 4)
+    flops = passes * n * M * (2.0 * width + _WORK_OF_A_VALUE + 4 * n_outputs)
+    flops += 2.0 * rows * float(M) ** 2 + (10.0 if squares else 1.0) * float(M) ** 3
+    how = "eigenvalues of the features" if squares else "conjugate gradients"
+    memory = 8 * n * (3 + 8 * n_outputs) + 64 * 8 * M * n_outputs + (2 * 8 * M * M if squares else 0)
+    why_so = (
+        why,
+        f"about {passes:.0f} passes over the rows of K(X, Z): {needed.how}",
+        f"points, kernel values, factors and sums are on {settings().device!r}, {needed.words}; for each "
+        f"product {M:,} numbers come and go",
+    )
+    return Plan(
+        f"{how} on {M:,} landmarks",
+        n,
+        int(memory),
+        flops,
+        why_so,
+        iterative=not squares,
+        method=Method.LANDMARKS,
+        landmarks=M,
+        device_memory=needed.total,
+    )
+
+
 def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | None:
     """The bytes that each thread of a worker takes, and what the plan says of a cluster; None without one."""
     client = X.client if isinstance(X, DaskRows) else settings().cluster
@@ -325,33 +372,71 @@ def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | 
 class Restricted:
     """The problem of a learner on its landmarks, ready for the solvers of `mercer.solvers.landmarks`."""
 
-    def __init__(self, kernel: Kernel, X: Points, Z: Points, fit_intercept: bool) -> None:
+    rows: Any
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Points,
+        Z: Points,
+        fit_intercept: bool,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        """``rows``: where the landmarks are in X, if they were drawn at random from it."""
+        self.kernel, self.X, self.n_landmarks = kernel, X, data.n_points(Z)
         with config(dtype="float64"):
-            own = Gram(kernel, Z, cache=0).dense()
+            own = Gram(kernel, Z, cache=0)
+        if lives_on_device(X):
+            self._place(own, Z, fit_intercept, rows)
+        else:
+            self._prepare(own.dense(), Z, fit_intercept)
+        if len(self.kept) < self.n_landmarks:
+            note(
+                f"{len(self.kept):,} of {self.n_landmarks:,} landmarks are used: the others are combinations "
+                "of these"
+            )
+        self.diagonal = self.rows.diag()
+        self.accuracy = Accuracy(
+            rounding_of(kernel, X, settings().dtype),
+            math.sqrt(float(self.diagonal.max(initial=0.0))),
+            np.sqrt(own.diag()[self.kept]),
+            rounding_of(kernel, X, "float64"),
+        )
+
+    def _place(self, own: Gram, Z: Points, fit_intercept: bool, rows: np.ndarray | None) -> None:
+        """All of it on the device."""
+        from mercer.gram.device.basis import independent_on_device, square_memory
+        from mercer.gram.device.memory import Room, where_of
+        from mercer.gram.device.rows import DeviceBlocks
+
+        room = Room(where_of(settings().device))
+        self.kept, basis = independent_on_device(own, settings().dtype, room)
+        self.points = data.take(Z, self.kept)
+        reserved = square_memory(len(self.kept))
+        room.take(reserved, "a preconditioner, and the next", "take fewer landmarks")
+        self.rows = DeviceBlocks(self.kernel, self.X, self.points, room)
+        room.give(reserved)
+        own_rows = None if rows is None else rows[self.kept]
+        self.features = Features(self.rows, basis, fit_intercept, own_rows)
+        note(f"values of K(X, Z) are {self.rows.label}")
+
+    def _prepare(self, own: np.ndarray, Z: Points, fit_intercept: bool) -> None:
+        """The same for our threads, or a cluster."""
+        kernel, X = self.kernel, self.X
         if not np.isfinite(own).all():
             raise InputError("k(z, z') is not finite for some landmarks: scale the data, or check the kernel")
         kept, basis = independent(own, settings().dtype)
-        if len(kept) < len(own):
-            note(f"{len(kept):,} of {len(own):,} landmarks are used: the others are combinations of these")
         elsewhere = on_cluster(X, len(kept), 1)
         if elsewhere is not None:
             client = X.client if isinstance(X, DaskRows) else settings().cluster
             remedy = "take fewer landmarks, or larger workers with fewer threads"
             require_worker_memory(client, elsewhere[0], remedy)
             require_workers(client, lacks)
-        self.kernel, self.X = kernel, X
         #: which of the landmarks are used, in the order of ``points``
-        self.kept, self.n_landmarks = kept, len(own)
+        self.kept = kept
         self.points = data.take(Z, kept)
         self.rows = RowBlocks(kernel, X, self.points)
         self.features = Features(self.rows, basis, fit_intercept)
-        self.diagonal = self.rows.diag()
-        self.accuracy = Accuracy(
-            rounding_of(kernel, X, settings().dtype),
-            math.sqrt(float(self.diagonal.max(initial=0.0))),
-            np.sqrt(own.diagonal()[kept]),
-            rounding_of(kernel, X, "float64"),
-        )
 
     def spread(self, coef: np.ndarray) -> np.ndarray:  # (used, m) → (landmarks, m)
         """Coefficients of all landmarks, 0 of those that are not used."""

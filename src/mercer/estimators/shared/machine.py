@@ -122,9 +122,9 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
             raise InputError(
                 "landmarks go with the penalty ‖f‖² alone, got another one: leave out penalty, or landmarks"
             )
-        Z = self._landmark_points(X, weight)
+        Z, rows = self._landmarks_and_rows(X, weight)
         self._require_definite(Z, centred=False)
-        problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
+        problem = Restricted(self.kernel_, X, Z, self.fit_intercept, rows)
         Y = np.asarray(Y, dtype=np.float64)
         trace = float(weight @ problem.diagonal)
         with self._control("machine", self.max_iter * Y.shape[1], X, Y, weight, self.kernel_) as control:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InputError, require
-from mercer.gram.backends.base import REPAIR, Backend, Tile
+from mercer.gram.backends.base import REPAIR, Backend, Tile, cut
 from mercer.gram.sides import Side
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
@@ -25,7 +25,7 @@ from mercer.runtime.config import thread_count
 
 torch = require("torch", "torch")
 
-__all__ = ["PreparedTensors", "TorchBackend", "usable"]
+__all__ = ["PreparedTensors", "TorchBackend", "shifted", "usable"]
 
 #: Numbers of differences that are on the device at a time when distances are repaired: 128 MB in float64.
 _DIFFERENCES = 2**24
@@ -143,6 +143,17 @@ class TorchBackend(Backend[PreparedTensors]):
             total += self._values(strip) @ vectors[strip.columns]
         out[tile.rows] += total.cpu().numpy()
 
+    def store(self, tile: Tile[Any], out: Any) -> None:
+        """K[i, j] into a tensor on the device of just that shape."""
+        for i, j in self._pieces(tile):
+            part = tile._replace(i=shifted(tile.i, i), j=shifted(tile.j, j), mirror=False)
+            out[slice(*i), slice(*j)] = self._values(part)
+
+    def _pieces(self, tile: Tile[Any]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """Rows and columns of a tile, counted from its own first, whose values are there at a time."""
+        n, m = tile.shape
+        return [(i, j) for i in cut(n, self.rows) for j in cut(m, self.columns)]
+
     def _values(self, tile: Tile[PreparedTensors]) -> Any:
         """K[i, j] on the device."""
         x, y = tile.x, tile.y
@@ -203,6 +214,15 @@ def usable(device: str) -> Any:
             f"device {device!r} cannot be used ({reason}): pass one that torch has, such as 'cpu'"
         ) from error
     return where
+
+
+def shifted(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
+    """A part of a range, counted from its start, as a range of its own.
+
+    >>> shifted((10, 20), (2, 4))
+    (12, 14)
+    """
+    return whole[0] + part[0], whole[0] + part[1]
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:

@@ -7,16 +7,18 @@ do no harm, and no number has to be added to a diagonal.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import blas, eigh, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mercer.errors import InputError
 from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.blas import solve_triangle
+from mercer.solvers.linear.cholesky import factorise, solve
 
 __all__ = ["Basis", "independent"]
 
@@ -46,6 +48,10 @@ class Basis:
     def __getstate__(self) -> dict[str, Any]:
         return {"T": self.T, "size": self.size}  # What follows from T is made where it is needed.
 
+    def weights(self, coef: np.ndarray) -> np.ndarray:  # (M, m)
+        """w = T β."""
+        return np.asarray(self.T @ coef)
+
     def coefficients(self, w: np.ndarray) -> np.ndarray:  # (M, m)
         """β = T⁻¹ w."""
         return solve_triangular(self.T, w, check_finite=False)
@@ -66,6 +72,54 @@ class Basis:
             run(self.transform, [G[:, k : k + _STRIP] for k in range(0, self.size, _STRIP)])
             G = np.asfortranarray(G.T)
         return G, self.features(g)
+
+    # --- squares -------------------------------------------------------------------------------------
+
+    def square(
+        self, K: Any, weight: np.ndarray, slack: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:  # (M, M), (M,)
+        """The lower triangle of ΦᵀWΦ of the rows of K, and ΦᵀW 1.
+
+        Features are multiplied, and not kernel values: KᵀWK would lose the digits that T⁻¹ asks for. Where
+        they are lost to less than ``slack``, T⁻ᵀ(KᵀWK)T⁻¹ takes half the time.
+        """
+        lost = float(np.finfo(K.dtype).eps) * float(weight.sum()) * self.amplification
+        if lost <= slack:
+            return self.squared(*K.square(weight))
+        return K.square(weight, transform=self.transform)  # type: ignore[no-any-return]
+
+    def bordered(
+        self, total: np.ndarray, first: np.ndarray, sum_: float
+    ) -> np.ndarray:  # (M, M), (M,) → (M + 1, M + 1)
+        """A square with a last row of the intercept."""
+        total = np.pad(total, (0, 1))
+        total[-1, :-1], total[-1, -1] = first, sum_
+        return total
+
+    def inverse(
+        self, square: np.ndarray, added: np.ndarray, share: float
+    ) -> Callable[[np.ndarray], np.ndarray]:  # (M + 1, M + 1), (M + 1,)
+        """V ↦ (square + diag(added) + share · its diagonal)⁻¹ V; the square is overwritten."""
+        square = np.asfortranarray(square)
+        square[np.diag_indices(len(square))] += added + share * square.diagonal()
+        factor = factorise(square)
+        return lambda V: solve(factor, V)
+
+    def less(self, A: np.ndarray, v: np.ndarray, w: np.ndarray) -> np.ndarray:  # (M, M), (M,), (M,)
+        """A - v wᵀ, in the memory of A where that is as LAPACK likes it."""
+        A -= np.outer(v, w)
+        return np.asfortranarray(A)
+
+    def spectrum(self, A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (M,), (M, M), (M,)
+        """λ, ascending, Q and ‖Aq - λq‖ of A = Q Λ Qᵀ, of which the lower triangle is there."""
+        with large_lapack(len(A)):
+            values, Q = eigh(A, lower=True, check_finite=False)
+        image = blas.dsymm(1.0, A, np.asfortranarray(Q), lower=1)
+        return values, Q, np.linalg.norm(image - Q * values, axis=0)
+
+    def host(self, vector: np.ndarray) -> np.ndarray:
+        """What a square came with, as NumPy's: it is."""
+        return vector
 
     @cached_property
     def inverse_norm(self) -> float:

@@ -113,6 +113,10 @@ class SquaredRisk:
         """The sum over some of the points."""
         return SquaredRisk(self.Y[rows], self.weight[rows, 0])
 
+    def on(self, place: Callable[[np.ndarray], Any]) -> SquaredRisk:
+        """The same of arrays on a device."""
+        return SquaredRisk(place(self.Y), place(self.weight)[:, 0])
+
     def value(self, F: np.ndarray) -> float:
         return float((self.weight * (self.Y - F) ** 2).sum())
 
@@ -195,7 +199,7 @@ def certify(
     here = s[rows]
     points, shifts = [there], np.zeros((2, F.shape[1]))
     if near is not None:
-        points.append(there + features.values(near(-g) / sample.share))
+        points.append(there + sample.counts * features.values(near(-g) / sample.share))
     if features.fit_intercept:
         slope = (s.sum(axis=0) - here.sum(axis=0)) / len(here)
         tilted = _Tilted(own, slope[0] if is_flat else slope)

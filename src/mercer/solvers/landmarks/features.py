@@ -17,15 +17,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mercer.solvers.landmarks.basis import Basis
 from mercer.solvers.landmarks.inner import WithIntercept
-from mercer.solvers.linear.cholesky import factorise, solve
 
 __all__ = ["SLACK", "SLACK_OF_SYSTEM", "Features", "Passes", "Sample", "sample_size"]
 
 #: Rows per landmark whose square is near enough to that of all rows for a preconditioner: a fifth of all
 #: rows within these bounds, so that the square costs a few passes and saves more of them.
-_FEWEST_SAMPLED, _MOST_SAMPLED = 10, 20
+_SAMPLED = 10, 20
 #: Multiplications of matrix products in the time of one operation of a kernel's formula, about.
 _PRODUCT_SPEED = 1.75
 #: An error of a preconditioner, as a part of the penalty, that costs no iteration; and one of the system
@@ -40,13 +38,13 @@ _MOST_MOVED = 0.1
 _UNITS = 512.0
 
 
-def sample_size(n: int, M: int) -> int:
-    """Of n rows, so many stand for all of them on M landmarks.
+def sample_size(n: int, M: int, fewest: int = _SAMPLED[0], most: int = _SAMPLED[1]) -> int:
+    """Of n rows, so many stand for all of them on M landmarks: ``fewest`` to ``most`` of them for each.
 
     >>> sample_size(1000, 200), sample_size(15_000, 200), sample_size(10**9, 200)
     (1000, 3000, 4000)
     """
-    return min(n, max(_FEWEST_SAMPLED * M, n // 5), _MOST_SAMPLED * M)
+    return min(n, max(fewest * M, n // 5), most * M)
 
 
 class Passes(Protocol):
@@ -86,14 +84,28 @@ class Features:
     ...
     ...     def values(self, V):
     ...         return V
+    >>> from mercer.solvers.landmarks.basis import Basis
     >>> Features(Identity(), Basis(2 * np.eye(2)), True).values(np.array([[2.0], [4.0], [1.0]])).ravel()
     array([2., 3.])
     """
 
-    def __init__(self, K: Passes, basis: Basis, fit_intercept: bool) -> None:
+    def __init__(
+        self,
+        K: Passes,
+        basis: Any,
+        fit_intercept: bool,
+        own_rows: np.ndarray | None = None,
+        own: int = 0,
+    ) -> None:
         self.K = K
+        #: a `Basis`, or what has its verbs
         self.basis = basis
         self.fit_intercept = fit_intercept
+        #: where the landmarks are among the rows, if they were drawn at random from these and the basis knows
+        #: their square
+        self.own_rows = own_rows
+        #: how many of the rows, the first ones, are the landmarks themselves
+        self.own = own
         self.n = K.shape[0]
         self.size = basis.size + fit_intercept
         #: passes over all rows of K
@@ -117,11 +129,13 @@ class Features:
 
     def some(self, rows: np.ndarray) -> Features:
         """The same model for some of the rows."""
-        return Features(self.K.some(rows), self.basis, self.fit_intercept)
+        M, first = self.basis.size, self.own_rows
+        own = M if first is not None and np.array_equal(rows[:M], first) else 0
+        return Features(self.K.some(rows), self.basis, self.fit_intercept, own=own)
 
     def joined(self, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:  # (M, m), (m,) → (M + 1, m)
         """u of β and b."""
-        w = self.basis.T @ coef
+        w = self.basis.weights(coef)
         return np.vstack([w, intercept]) if self.fit_intercept else w
 
     def split(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -176,35 +190,52 @@ class Features:
 
     def sample(self, weight: np.ndarray, wanted: int | None = None) -> Sample:
         """Rows with a weight that stand for all of them; all rows where these are few."""
-        wanted = sample_size(self.n, self.basis.size) if wanted is None else wanted
+        if wanted is None:
+            wanted = sample_size(self.n, self.basis.size, *getattr(self.K, "sampled", _SAMPLED))
         present = np.flatnonzero(weight)
         if self.n <= wanted:
             return self.whole(weight)
+        if self.own_rows is not None and weight[self.own_rows].any():
+            return self.stratified(weight)
         if len(present) > wanted:
             present = np.sort(np.random.default_rng(0).choice(present, wanted, replace=False))
         rows = present if present.size else np.arange(wanted)
         share = float(weight[rows].sum()) / float(weight.sum()) if present.size else 1.0
-        return Sample(self.some(rows), rows, weight[rows], share)
+        return self.sampled(rows, weight, share)
+
+    def stratified(self, weight: np.ndarray) -> Sample:
+        """The landmarks, which say most of what they span, and some of the other rows, which stand for these.
+
+        Counted with the others, the landmarks would stand for rows that are not like them; without them, what
+        only they span would look empty. Where a pass costs less than the others would, they are left out.
+        """
+        own, wanted = self.own_rows, self.K.others()  # type: ignore[attr-defined]
+        if not wanted:
+            return self.sampled(own, weight, float(weight[own].sum()) / float(weight.sum()))
+        is_other = weight > 0
+        is_other[own] = False
+        others = np.flatnonzero(is_other)
+        if len(others) > wanted:
+            others = np.sort(np.random.default_rng(0).choice(others, wanted, replace=False))
+        share = float(weight[others].sum()) / float(weight.sum() - weight[own].sum())
+        return self.sampled(np.concatenate([own, others]), weight, share)
+
+    def sampled(self, rows: np.ndarray, weight: np.ndarray, share: float) -> Sample:
+        """Some rows as a sample; landmarks among them, beside others, stand for themselves alone."""
+        features, counts = self.some(rows), np.ones(len(rows))
+        if features.own and len(rows) > features.own:
+            counts[: features.own] = share
+        return Sample(features, rows, counts * weight[rows], share, counts[:, None])
 
     def whole(self, weight: np.ndarray) -> Sample:
         """All rows, as a sample."""
         return Sample(self, slice(None), weight, 1.0)
 
-    def square(self, weight: np.ndarray, slack: float = 0.0) -> np.ndarray:  # (M + 1, M + 1)
-        """The lower triangle of Φ̃ᵀWΦ̃.
-
-        Features are multiplied, and not kernel values: KᵀWK would lose the digits that T⁻¹ asks for. Where
-        they are lost to less than ``slack``, T⁻ᵀ(KᵀWK)T⁻¹ takes half the time.
-        """
-        lost = float(np.finfo(self.K.dtype).eps) * float(weight.sum()) * self.basis.amplification
-        if lost <= slack:
-            total, first = self.basis.squared(*self.K.square(weight))
-        else:
-            total, first = self.K.square(weight, transform=self.basis.transform)
-        if self.fit_intercept:
-            total = np.pad(total, (0, 1))
-            total[-1, :-1], total[-1, -1] = first, weight.sum()
-        return np.asfortranarray(total)
+    def square(self, weight: np.ndarray, slack: float = 0.0) -> Any:  # (M + 1, M + 1)
+        """A triangle of Φ̃ᵀWΦ̃, as the basis takes it; ``slack`` is an error that it may have."""
+        own = {"own": self.own} if self.own else {}
+        total, first = self.basis.square(self.K, weight, slack, **own)
+        return self.basis.bordered(total, first, float(weight.sum())) if self.fit_intercept else total
 
     def square_cost(self, rows: int) -> float:
         """What the square of so many rows and its factor cost, in passes."""
@@ -212,12 +243,10 @@ class Features:
         products = 2.0 * rows * M * M + M**3 / 3  # the triangular solves, and the square
         return (rows * M * self.K.cost + products / _PRODUCT_SPEED) / (self.n * M * (self.K.cost + 4.0))
 
-    def inverse(self, square: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
+    def inverse(self, square: Any, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
         """V ↦ (Φ̃ᵀWΦ̃ + penalty)⁻¹V, of a square that was computed; it is overwritten."""
-        rounding = _UNITS * float(np.finfo(self.K.dtype).eps) * square.diagonal()
-        square[np.diag_indices(self.size)] += self.penalty(penalty)[:, 0] + rounding
-        factor = factorise(square)
-        return lambda V: solve(factor, V)
+        rounding = _UNITS * float(np.finfo(self.K.dtype).eps)
+        return self.basis.inverse(square, self.penalty(penalty)[:, 0], rounding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +260,9 @@ class Sample:
     weight: np.ndarray
     #: what part of all weight they have
     share: float
+    #: (s, 1) by how much each is counted, beside others: landmarks that stand for themselves alone count
+    #: ``share``
+    counts: np.ndarray | float = 1.0
 
     def inverse(self, penalty: float, slack: float = SLACK) -> Callable[[np.ndarray], np.ndarray]:
         """V ↦ (Φ̃ₛᵀWₛΦ̃ₛ / share + penalty)⁻¹V.

@@ -2,17 +2,24 @@ r"""What is done with the values F of the rows of a block, between K_b V and K_b
 
 Each is called with the positions of the rows and F, and gives G, numbers that are added up, and perhaps what
 is kept of the block; ``part(rows)`` is the same for these rows alone, which count from 0 then: all that a
-worker elsewhere has to know.
+worker elsewhere has to know. Those that have a method ``on(place)`` can do the same on a device, where
+``place(array)`` is the array; it is None for what is made of others that cannot.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mercer.solvers.arrays import joined, namespace
+
 __all__ = ["Largest", "LeftOut", "RiskCurvature", "RiskGradient", "Scores", "WithIntercept", "Weighted"]
+
+#: an array, where the rows are
+Place = Callable[[np.ndarray], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +37,9 @@ class Weighted:
         W = self.weight if len(self.weight) == 1 else self.weight[rows]
         return replace(self, weight=W[:1] if (W[0] == W).all() else W)
 
+    def on(self, place: Place) -> Weighted:
+        return replace(self, weight=place(self.weight))
+
 
 @dataclass(frozen=True, eq=False)
 class WithIntercept:
@@ -40,10 +50,14 @@ class WithIntercept:
 
     def __call__(self, rows: slice, F: np.ndarray) -> tuple[Any, ...]:
         G, found, *kept = self.inner(rows, F + self.b)
-        return G, np.concatenate([G.sum(axis=0), np.atleast_1d(found)]), *kept
+        return G, joined(G.sum(axis=0), found), *kept
 
     def part(self, rows: slice) -> WithIntercept:
         return WithIntercept(self.inner.part(rows), self.b)
+
+    def on(self, place: Place) -> WithIntercept | None:
+        there = self.inner.on(place) if hasattr(self.inner, "on") else None
+        return None if there is None else WithIntercept(there, place(self.b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +74,9 @@ class RiskGradient:
 
     def part(self, rows: slice) -> RiskGradient:
         return RiskGradient(self.risk.part(rows), self.is_single)
+
+    def on(self, place: Place) -> RiskGradient | None:
+        return replace(self, risk=self.risk.on(place)) if hasattr(self.risk, "on") else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +112,20 @@ class LeftOut:
         psi -= self.centre
         fitted = psi @ self.C
         errors = (self.Y[rows] - fitted) / self.free(rows, psi)
-        return np.empty((len(psi), 0)), 0.0, (fitted, errors)
+        return psi[:, :0], 0.0, (fitted, errors)
 
     def free(self, rows: slice, psi: np.ndarray) -> np.ndarray:  # (rows, P)
         """1 - h; ψ is overwritten."""
-        leverage = np.square(psi, out=psi) @ self.D + self.ones
-        return np.maximum(1 - self.ratio[rows, None] * leverage, self.least)
+        psi *= psi
+        free = 1 - self.ratio[rows, None] * (psi @ self.D + self.ones)
+        return namespace(free).clip(free, self.least, None)  # type: ignore[no-any-return]
 
     def part(self, rows: slice) -> LeftOut:
         return replace(self, Y=self.Y[rows], ratio=self.ratio[rows])
+
+    def on(self, place: Place) -> LeftOut:
+        names = ("Y", "ratio", "centre", "C", "D")
+        return replace(self, **{name: place(getattr(self, name)) for name in names})
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +139,14 @@ class Scores(LeftOut):
         psi -= self.centre
         fitted = (psi @ self.C).reshape(len(psi), self.D.shape[1], -1)
         errors = (self.Y[rows, None, :] - fitted) / self.free(rows, psi)[:, :, None]
-        sizes = errors**2 if self.is_squared else np.abs(errors)
-        return np.empty((len(psi), 0)), self.share[rows] @ sizes.reshape(len(psi), -1)
+        sizes = errors**2 if self.is_squared else abs(errors)
+        return psi[:, :0], self.share[rows] @ sizes.reshape(len(psi), -1)
 
     def part(self, rows: slice) -> Scores:
         return replace(self, Y=self.Y[rows], ratio=self.ratio[rows], share=self.share[rows])
+
+    def on(self, place: Place) -> Scores:
+        return replace(super().on(place), share=place(self.share))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,7 +162,7 @@ class _Certified:
         if features.fit_intercept:
             b = np.atleast_1d(best_intercept(risk, F - b[0], float(b[0])))
             F = F - inner.intercept[0] + b[0]
-        w = features.basis.T @ inner.coef
+        w = features.basis.weights(inner.coef)
         half_square = 0.5 * penalty * float((w * w).sum())
         gradient = envelope.gradient(inner.values[:, 0])
         s = dual.feasible(envelope.multipliers(inner.values[:, 0], gradient))

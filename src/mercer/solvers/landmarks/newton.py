@@ -216,7 +216,8 @@ class _Run:
         )
         times, least = _START_TOLERANCE
         point, _ = run.solve(None, max(times * tol, least), _START_STEPS)
-        if run.near is None or self.is_start:
+        is_even = len(sample.weight) == sample.features.own or not sample.features.own
+        if run.near is None or self.is_start or not is_even:
             return self.at(point.u)
         # The factor of the start is that of the same rows, under their share of the penalty.
         self.sample, self.slack = replace(sample, weight=run.weight), run.slack
@@ -428,7 +429,7 @@ class _Run:
         if rows.size:
             sample = self.features.whole(weight)
             if rows.size < self.features.n:
-                sample = Sample(self.features.some(rows), rows, weight[rows], float(state["share"]))
+                sample = self.features.sampled(rows, weight, float(state["share"]))
             self.make(sample, weight, float(state["slack"]))
             self.made_at = state["made_at"]
         self.secant, self.is_rough = state["secant"], bool(state["is_rough"])

@@ -65,8 +65,9 @@ class PivotedFactor:
 
     #: (k,) the chosen points, in the order of their choice
     pivots: np.ndarray
-    #: (n, k) F, in Fortran order and in the precision of K; F[pivots] is lower triangular, to rounding
-    factor: np.ndarray
+    #: (n, k) F, in Fortran order and in the precision of K; F[pivots] is lower triangular, to rounding. Of a
+    #: K on a device, what that has of it
+    factor: Any
     #: (n,) dᵢ = k(xᵢ, xᵢ) - k̂(xᵢ, xᵢ) ≥ 0
     residual: np.ndarray
     #: whether there are fewer pivots than asked for, because nothing is left of K beside rounding
@@ -111,8 +112,9 @@ def pivoted_cholesky(
     rank = min(int(rank), n)
     # beside F a block needs its own entries of K and of F
     largest = _largest_block(rank)
+    of_factor = 0 if hasattr(K, "store") else K.dtype.itemsize * n * rank
     require_memory(
-        K.dtype.itemsize * n * rank + 8 * largest * (2 * largest + rank) + 40 * n,
+        of_factor + 8 * largest * (2 * largest + rank) + 40 * n,
         f"a factor of rank {rank:,} of a kernel matrix of {n:,} points",
         "lower the rank, use float32",
     )
@@ -143,8 +145,8 @@ class _Run:
         self._diagonal = np.asarray(K.diag(), dtype=np.float64)
         check_diagonal(self._diagonal)
         self._residual = self._diagonal.copy()
-        #: (rank, n): rows of K are written here, and become rows of Fᵀ; untouched memory costs nothing
-        self._rows = np.empty((rank, n), K.dtype)
+        #: Fᵀ, which a K on a device keeps there
+        self._rows: Any = K.store(rank) if hasattr(K, "store") else _Rows(K, rank)
         self._pivots: list[int] = []
         #: points whose residual is rounding, although it does not look so
         self._spent = np.zeros(n, np.bool_)
@@ -160,7 +162,8 @@ class _Run:
         count = len(self._pivots)
         pivots = np.array(self._pivots, dtype=np.int64)
         ended_early = count < self._rank and not is_cut
-        return PivotedFactor(pivots, self._rows[:count].T, self._residual, ended_early, is_cut)
+        factor = self._rows.rows[:count].T if isinstance(self._rows, _Rows) else self._rows
+        return PivotedFactor(pivots, factor, self._residual, ended_early, is_cut)
 
     def add_block(self) -> None:
         """Propose points, accept some, and bring F and the residuals up to date."""
@@ -191,20 +194,41 @@ class _Run:
 
     def _residual_block(self, points: np.ndarray) -> np.ndarray:  # (b, b)
         """K - K̂ of the points with each other, in float64."""
-        F = self._rows[: len(self._pivots), points].astype(np.float64)
+        F = self._rows.at(points)
         H: np.ndarray = self._K.block(points, points).astype(np.float64)
         H -= F.T @ F
         return H
 
     def _update(self, new: np.ndarray, L: np.ndarray) -> None:
-        """F ← [F, (K[:, new] - F F[new]ᵀ) L⁻ᵀ], and d."""
-        done, count = len(self._pivots), len(self._pivots) + len(new)
-        places = np.arange(done, count)
+        """F, and d."""
+        self._residual -= self._rows.extend(new, L)
+        self._pivots += new.tolist()
+        count, everywhere = len(self._pivots), range(len(self._residual))
+        check_definite(self._residual, self._diagonal, self._K.dtype, count, everywhere)
+        np.maximum(self._residual, 0.0, out=self._residual)
+
+
+class _Rows:
+    """Fᵀ, of which the first ``count`` rows are there."""
+
+    def __init__(self, K: BlockMatrix, rank: int) -> None:
+        self._K, self.count = K, 0
+        #: (rank, n): rows of K are written here, and become rows of Fᵀ; untouched memory costs nothing
+        self.rows = np.empty((rank, K.shape[0]), K.dtype)
+
+    def at(self, points: np.ndarray) -> np.ndarray:  # (count, points)
+        """Fᵀ of some points, in float64."""
+        return self.rows[: self.count, points].astype(np.float64)
+
+    def extend(self, new: np.ndarray, L: np.ndarray) -> np.ndarray:  # (a,), (a, a) → (n,)
+        """F ← [F, (K[:, new] - F F[new]ᵀ) L⁻ᵀ]; the squared lengths of what is new in every row of F."""
+        done, count = self.count, self.count + len(new)
+        places, lengths = np.arange(done, count), np.empty(self.rows.shape[1])
         if hasattr(self._K, "write_rows"):
-            self._K.write_rows(new, (0, len(self._residual)), self._rows, places)
+            self._K.write_rows(new, (0, len(lengths)), self.rows, places)
         else:
-            self._rows[places] = self._K.rows(new)
-        F = self._rows.T
+            self.rows[places] = self._K.rows(new)
+        F = self.rows.T
         known = np.asfortranarray(F[new, :done])
         triangle = np.asfortranarray(L, dtype=F.dtype)
 
@@ -212,12 +236,11 @@ class _Run:
             columns = F[part, done:count]
             subtract_product(columns, F[part, :done], known, transpose_second=True)
             solve_triangle(triangle, columns, side="right", transpose=True)
-            self._residual[part] -= np.square(columns.T, dtype=np.float64).sum(axis=0)
+            lengths[part] = np.square(columns.T, dtype=np.float64).sum(axis=0)
 
         run(task, strips(len(F), count, len(new)))
-        self._pivots += new.tolist()
-        check_definite(self._residual, self._diagonal, self._K.dtype, count, range(len(F)))
-        np.maximum(self._residual, 0.0, out=self._residual)
+        self.count = count
+        return lengths
 
 
 def check_definite(

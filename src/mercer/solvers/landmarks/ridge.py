@@ -51,7 +51,7 @@ def restricted_ridge(
     W, diagonal, M = weight[:, None], features.penalty(alpha), features.basis.size
     sample = features.sample(weight)
     near = sample.inverse(alpha)
-    some = near(sample.features.adjoint(W[sample.rows] * Y[sample.rows])) / sample.share
+    some = near(sample.features.adjoint(sample.weight[:, None] * Y[sample.rows])) / sample.share
     risk, F = SquaredRisk(Y, weight), np.empty(Y.shape)
     slopes, _ = features.apply(some, RiskGradient(risk, is_single=False), each=F.__setitem__)
     rho = -slopes / 2 - diagonal * some

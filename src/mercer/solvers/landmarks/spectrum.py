@@ -9,11 +9,10 @@ itself where all points are landmarks. Cost: n M² for A, tile by tile, and 9 M�
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, eigh
 
-from mercer.runtime.threads import large_lapack
 from mercer.solvers.landmarks.features import Features
 
 __all__ = ["Scatter", "ScatterSpectrum", "scatter"]
@@ -36,9 +35,10 @@ class ScatterSpectrum:
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """A, of which the lower triangle is there, and φ̄."""
+    """A, of which the basis has a triangle, and φ̄."""
 
-    A: np.ndarray  # (M, M)
+    basis: Any
+    A: Any  # (M, M)
     mean: np.ndarray  # (M,)
     #: Σᵢ wᵢ
     total: float
@@ -49,13 +49,8 @@ class Scatter:
 
     def spectrum(self) -> ScatterSpectrum:
         """All eigenvalues of A; those that rounding made negative are 0."""
-        with large_lapack(len(self.A)):
-            values, Q = eigh(self.A, lower=True, check_finite=False)
-        return ScatterSpectrum(np.maximum(values, 0.0), Q, self._residuals(values, Q))
-
-    def _residuals(self, values: np.ndarray, Q: np.ndarray) -> np.ndarray:  # (k,)
-        image = blas.dsymm(1.0, self.A, np.asfortranarray(Q), lower=1)
-        return np.linalg.norm(image - Q * values, axis=0)
+        values, Q, residuals = self.basis.spectrum(self.A)
+        return ScatterSpectrum(np.maximum(values, 0.0), Q, residuals)
 
 
 def scatter(features: Features, weight: np.ndarray, *, centred: bool = True) -> Scatter:  # (n,) ≥ 0
@@ -72,13 +67,13 @@ def scatter(features: Features, weight: np.ndarray, *, centred: bool = True) -> 
     >>> found.A, found.mean, found.spectrum().values
     (array([[2.]]), array([1.]), array([2.]))
     """
-    A, first = features.K.square(weight, transform=features.basis.transform)
+    basis = features.basis
+    A, first = basis.square(features.K, weight)
     features.passes += 1
     total, M = float(weight.sum()), len(A)
-    largest = float(A.diagonal().max(initial=0.0))
-    mean = first / total if centred else np.zeros(M)
+    largest = float(A.diagonal().max())
+    mean = basis.host(first) / total if centred else np.zeros(M)
     if centred:
-        A -= np.outer(first, mean)
-    A = np.asfortranarray(A)
+        A = basis.less(A, total * mean, mean)
     zero = _UNITS * max(M * 2.0**-52, np.sqrt(M) * float(np.finfo(features.K.dtype).eps)) * largest
-    return Scatter(A, mean, total, float(A.trace()), zero)
+    return Scatter(basis, A, mean, total, float(A.trace()), zero)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mercer.solvers.control import Control
-from mercer.solvers.landmarks.pivots import pivoted_cholesky
+from mercer.solvers.landmarks.pivots import PivotedFactor, pivoted_cholesky
 from mercer.solvers.linear.conjugate import Multiply, conjugate_gradient
 from mercer.solvers.linear.precondition import Damped
 from mercer.solvers.linear.ridge import RidgeResult
@@ -60,12 +60,9 @@ def iterated_ridge(
             K, rank, random_state=0, weight=weight, stopped=lambda: control.stopped is not None
         )
         if not near.is_cut:  # A part of it would do as well, but a resumed run could not have it again.
-            inverses = {
-                alpha: Damped(near.factor, near.residual, weight, alpha).solve
-                for alpha in np.unique(systems.shifts)
-            }
+            inverses = {alpha: _inverse(near, weight, alpha) for alpha in np.unique(systems.shifts)}
             options["precondition"] = [inverses[shift] for shift in systems.shifts]
-            if _ROUNDING * _norm(near.factor, weight) > systems.shifts.min():
+            if rough is not None and _ROUNDING * _norm(near.factor, weight) > systems.shifts.min():
                 rough = None
 
     def product_with(K: SquareMatrix) -> Multiply:
@@ -83,8 +80,17 @@ def iterated_ridge(
     return systems.result(found.solution, found.residual, found)
 
 
-def _norm(L: np.ndarray, weight: np.ndarray) -> float:  # (n, rank), (n,)
+def _inverse(near: PivotedFactor, weight: np.ndarray, alpha: float) -> Multiply:
+    """V ↦ B⁻¹V, by what has the factor: the device where it is, or else our threads."""
+    if hasattr(near.factor, "inverse"):
+        return near.factor.inverse(near.residual, weight, alpha)
+    return Damped(near.factor, near.residual, weight, alpha).solve
+
+
+def _norm(L: Any, weight: np.ndarray) -> float:  # (n, rank), (n,)
     """‖SLLᵀS‖ = ‖LᵀWL‖, from below and to within a tenth or so."""
+    if hasattr(L, "norm"):
+        return float(L.norm(weight))
     v = np.ones(L.shape[1])
     for _ in range(_POWERS):
         v = L.T @ (weight * (L @ (v / np.linalg.norm(v))))

@@ -19,9 +19,10 @@ machines, Neural Networks 17 (2004), 1467-1475.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,14 +100,17 @@ def ridge(
     coef, intercept, objective = np.empty((n, t)), np.zeros(t), np.zeros(t)
     clipped, rank = 0.0, n
     errors = np.empty((n, t)) if clip else None
-    M = np.empty(K.shape, K.dtype)
+    is_elsewhere = hasattr(K, "factorised") and not clip
+    M = np.empty((0, 0) if is_elsewhere else K.shape, K.dtype)
     for alpha in np.unique(alphas):
         mine = np.flatnonzero(alphas == alpha)
-        factor = None
-        if not clip:
+        inverse: Callable[[np.ndarray], np.ndarray] | None = None
+        if is_elsewhere:
+            inverse = _on_device(K, weight, alpha)
+        elif not clip:
             with suppress(LinAlgError):
-                factor = _factor(K, M, weight, alpha)
-        if factor is None:
+                inverse = partial(_solve, _factor(K, M, weight, alpha))
+        if inverse is None:
             result = minimum_norm(K, Y[:, mine], weight, fit_intercept, alpha=alpha, out=M)
             clipped, rank = min(clipped, result.clipped), min(rank, result.rank)
             coef[:, mine], intercept[mine] = result.coef, result.intercept
@@ -117,9 +121,9 @@ def ridge(
                 return result
             continue
         root = np.sqrt(weight)
-        Z = _solve(factor, root[:, None] * Y[:, mine])
+        Z = inverse(root[:, None] * Y[:, mine])
         if fit_intercept:
-            v = _solve(factor, root)
+            v = inverse(root)
             intercept[mine] = (root @ Z) / (root @ v)
             Z -= v[:, None] * intercept[mine]
         coef[:, mine] = root[:, None] * Z
@@ -350,6 +354,17 @@ def _factor(K: KernelMatrix, M: np.ndarray, weight: np.ndarray, alpha: float) ->
     if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
         raise LinAlgError("K is indefinite, or K + αI singular to rounding")
     return factor
+
+
+def _on_device(K: Any, weight: np.ndarray, alpha: float) -> Callable[[np.ndarray], np.ndarray]:
+    """V ↦ (S K S + αI)⁻¹ V, by a factor that stays on the device of K."""
+    try:
+        return K.factorised(np.sqrt(weight), alpha)
+    except LinAlgError as error:
+        raise InputError(
+            f"K + αI with α = {alpha:.3g} has no Cholesky factor in {K.dtype.name} ({error}): take a larger "
+            "penalty, or solve on the CPU, which takes eigenvalues where it must"
+        ) from error
 
 
 def _solve(factor: np.ndarray, right: np.ndarray) -> np.ndarray:

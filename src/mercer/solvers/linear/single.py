@@ -13,6 +13,9 @@ systems and least squares problems, SIAM J. Sci. Comput. 43 (2021), A258-A277.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
+
 import numpy as np
 from scipy.linalg import LinAlgError
 
@@ -48,29 +51,30 @@ def single_inverse(
     """
     root = np.sqrt(weight).astype(K.dtype)
     norm = float(np.linalg.norm(root * (K @ root)) / max(float(np.linalg.norm(root)), 1e-300))
-    factor = _factor(K, root, max(alpha, _ROUNDING * norm))
+    inverse = _inverse(K, root, max(alpha, _ROUNDING * norm))
 
     def apply(V: np.ndarray) -> np.ndarray:
         size = np.maximum(np.abs(V).max(axis=0), 1e-300)  # V / size is within the range of float32.
-        return solve(factor, V / size) * size
+        return inverse(V / size) * size
 
     return apply
 
 
-def _factor(K: KernelMatrix, root: np.ndarray, shift: float) -> np.ndarray:
-    """L, for the shift or the first larger one that has one."""
+def _inverse(K: KernelMatrix, root: np.ndarray, shift: float) -> Multiply:
+    """V ↦ (LLᵀ)⁻¹V, for the shift or the first larger one that has an L."""
     n = len(root)
-    M = np.empty((n, n), K.dtype)
+    M = np.empty((0, 0) if hasattr(K, "factorised") else (n, n), K.dtype)
     for _ in range(_TRIES):
-        K.dense(M)
-        if not (root == 1).all():
-            M *= root[:, None]
-            M *= root
-        M.flat[:: n + 1] += K.dtype.type(shift)
-        try:
-            return factorise(M.T)
-        except LinAlgError:
-            shift *= 8
+        with suppress(LinAlgError):
+            if hasattr(K, "factorised"):  # on a device
+                return K.factorised(root, shift)
+            K.dense(M)
+            if not (root == 1).all():
+                M *= root[:, None]
+                M *= root
+            M.flat[:: n + 1] += K.dtype.type(shift)
+            return partial(solve, factorise(M.T))
+        shift *= 8
     raise InputError(
         f"K + {shift / 8:.2g} I has no Cholesky factor in float32: the kernel is not positive definite on "
         "these points; mercer.certify tells more"

@@ -8,10 +8,14 @@ Every form is free of overflow: exponentials have arguments ≤ 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
 import numpy as np
-from scipy.special import expit
 
 from mercer.data.types import Weights
+from mercer.solvers.arrays import expit, log_sum_exp
 
 __all__ = ["LogisticRisk", "SoftmaxRisk", "log_softmax", "softmax"]
 
@@ -34,10 +38,19 @@ class LogisticRisk:
 
     def part(self, rows: slice) -> LogisticRisk:
         """The sum over some of the points."""
-        return LogisticRisk(self.y[rows], self.weight[rows])
+        return self._of(self.y[rows], self.weight[rows])
+
+    def on(self, place: Callable[[np.ndarray], Any]) -> LogisticRisk:
+        """The same of arrays on a device."""
+        return self._of(place(self.y), place(self.weight))
+
+    def _of(self, y: Any, weight: Any) -> LogisticRisk:
+        other = copy(self)
+        other.y, other.weight = y, weight
+        return other
 
     def value(self, F: np.ndarray) -> float:
-        return float((self.weight * np.logaddexp(0.0, -self.y * F)).sum())
+        return float((self.weight * log_sum_exp(-self.y * F)).sum())
 
     def gradient(self, F: np.ndarray) -> np.ndarray:  # (n,)
         return -self.weight * self.y * expit(-self.y * F)

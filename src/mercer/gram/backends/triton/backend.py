@@ -22,7 +22,7 @@ import numpy as np
 
 from mercer.errors import InputError
 from mercer.gram.backends.base import REPAIR, Tile, cut
-from mercer.gram.backends.torch import PreparedTensors, TorchBackend, torch
+from mercer.gram.backends.torch import PreparedTensors, TorchBackend, shifted, torch
 from mercer.gram.backends.triton import elementary
 from mercer.gram.backends.triton.precision import (
     DEFAULT_ERROR,
@@ -58,6 +58,8 @@ _SUMS = 2**28
 _GIVEN_ROWS, _GIVEN_COLUMNS = 2**14, 2**14
 #: columns of V for one pass over K, at most and at least: ``tl.dot`` takes no fewer
 _MOST_VECTORS, _FEWEST_VECTORS = 64, 16
+#: columns of V up to which one pass for each takes less time than one for all by ``tl.dot``
+_SINGLE = 2
 #: exponents of this size are safe in float32
 _TAME = 64.0
 #: points of either side on which errors are measured
@@ -256,8 +258,10 @@ class TritonBackend(TorchBackend):
         """K[i, j] @ V, all on the device."""
         p = V.shape[1]
         total = torch.zeros((tile.shape[0], p), dtype=torch.float64, device=self.where)
-        if p == 1:
-            self._add_product(tile, V, total)
+        if p <= (_SINGLE if self.real == torch.float32 else 1):
+            for column in range(p):
+                part = slice(column, column + 1)
+                self._add_product(tile, V[:, part].contiguous(), total[:, part])
         elif self.real == torch.float64:
             self._add_stored(tile, V, total)
         else:
@@ -277,7 +281,7 @@ class TritonBackend(TorchBackend):
         for i, j in self._ranges(tile, max(1, _SUMS // (_MOST_PARTS * width))):
             parts = min(_MOST_PARTS, -(-(j[1] - j[0]) // _FEWEST_COLUMNS))
             sums = torch.empty((parts, i[1] - i[0], width), dtype=self.real, device=self.where)
-            part = tile._replace(i=_after(tile.i, i), j=_after(tile.j, j))
+            part = tile._replace(i=shifted(tile.i, i), j=shifted(tile.j, j))
             self._launch(part, V[slice(*j)].contiguous(), sums, width, parts)
             total[slice(*i)] += sums.sum(dim=0, dtype=torch.float64)
 
@@ -285,7 +289,7 @@ class TritonBackend(TorchBackend):
         """K @ V by blocks of K that are written and multiplied."""
         for i in cut(tile.shape[0], _GIVEN_ROWS):
             for j in cut(tile.shape[1], _GIVEN_COLUMNS):
-                K = self._values(tile._replace(i=_after(tile.i, i), j=_after(tile.j, j), mirror=False))
+                K = self._values(tile._replace(i=shifted(tile.i, i), j=shifted(tile.j, j), mirror=False))
                 total[slice(*i)] += K @ V[slice(*j)]
 
     def _ranges(self, tile: Tile[Blocks], rows: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
@@ -300,12 +304,29 @@ class TritonBackend(TorchBackend):
         if isinstance(tile.x, PreparedTensors):
             return super()._values(tile)
         K = torch.empty(tile.shape, dtype=self.real, device=self.where)
-        for i, j in self._ranges(tile, tile.shape[0]):
-            part = tile._replace(i=_after(tile.i, i), j=_after(tile.j, j))
-            self._launch(part, self._empty, K[slice(*i), slice(*j)], 0, 1)
+        self.store(tile, K)
         if tile.mirror and tile.i == tile.j:  # the lower triangle decides
             K = torch.tril(K) + torch.tril(K, -1).T
         return K
+
+    def store(self, tile: Tile[Any], out: Any) -> None:
+        """K[i, j] into a tensor, whose rows are written where they are."""
+        if isinstance(tile.x, PreparedTensors):
+            super().store(tile, out)
+            return
+        for i, j in self._ranges(tile, tile.shape[0]):
+            part = tile._replace(i=shifted(tile.i, i), j=shifted(tile.j, j))
+            self._launch(part, self._empty, out[slice(*i), slice(*j)], 0, 1)
+
+    def fuses(self, x: Any, y: Any) -> bool:
+        """Whether products with K and with its transpose are one printed kernel each, that stores nothing.
+
+        Products that are computed before are stored anyway; where the sides have values of their own (k(x,
+        x), say), they cannot be swapped.
+        """
+        if isinstance(x, PreparedTensors) or len(x.side.values) or len(y.side.values):
+            return False
+        return self.real == torch.float32 and not any(how.how == "given" for how in self.points(x.side))
 
     # --- kernels -------------------------------------------------------------------------------------
 
@@ -419,11 +440,6 @@ class TritonBackend(TorchBackend):
 _kernels: dict[Any, Any] = {}
 #: held while Torch's switch for tensor cores is not as it was: there is one for the process
 _switch = Lock()
-
-
-def _after(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
-    """A part of a range, counted from its start, as a range of its own."""
-    return whole[0] + part[0], whole[0] + part[1]
 
 
 def _word(product: Arithmetic) -> str:
