@@ -40,7 +40,7 @@ def on_device(plans: dict[str, Plan], n: int, width: int, penalties: int) -> dic
     vectors, found = 8 * n * 40, dict(plans)
     where = f"K, its factor and products are on {settings().device!r}"
     for name, matrix in (("cholesky", item), ("mixed", 4)):
-        needed = ridge_memory(n, width, item, matrix * n * n)
+        needed = ridge_memory(n, width, matrix, matrix * n * n)
         why = (*plans[name].why, f"{where}, {needed.words}")
         found[name] = replace(plans[name], memory=vectors, device_memory=needed.total, why=why)
     lazy = plans["cg"]
