@@ -190,6 +190,7 @@ def check(device: Side) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--backend", default="triton")
     parser.add_argument(
         "--check", action="store_true", help="small versions of all parts, and nothing is written"
     )
