@@ -51,7 +51,7 @@ def test_the_kernels_of_the_package_are_registered_once():
     assert len(kinds) == len(set(kinds)) >= 31
 
 
-@pytest.mark.sample(1)  # of all that the others show, each kernel always has this
+@pytest.mark.sample(1)  # every kernel, always
 @every_kernel
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_battery(kernel, backend):
