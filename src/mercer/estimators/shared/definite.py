@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 #: the declared parameter of learners that can go on without the negative part
-INDEFINITE = choice("refuse", ("refuse", "clip"))
+INDEFINITE: Any = choice("refuse", ("refuse", "clip"))
 
 _LOOKED_AT = 200  # points; their eigenvalues take some milliseconds
 

@@ -23,7 +23,7 @@ from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.matrix_functions import is_function, is_matrix_function, matrix_values
 from mercer.estimators.shared.origin import moved, origin_of, rounding_of
-from mercer.estimators.shared.support_parameters import COEF0
+from mercer.estimators.shared.support_parameters import COEF0, SupportParameters
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.exact import exact_values
@@ -104,16 +104,8 @@ def unit_of(gram: Gram) -> float:
     return 1.0 / max(float(np.mean(np.abs(gram.diag()))), np.finfo(np.float64).tiny ** 0.5)
 
 
-class SupportMixin(IterativeMixin, KernelMixin):
+class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
     """For estimators on ``solvers.svm``; see the module."""
-
-    tol: float
-    shrinking: bool
-    cache_size: float | str
-    max_iter: int
-    precision: str
-    warm_start: bool
-    verbose: Any
 
     expansion_: Expansion
     #: of the last fit: γ and γᵀKγ of each problem

@@ -19,7 +19,7 @@ from mercer.estimators.shared.support import Dual, Setup, SupportMixin
 from mercer.expansion import Expansion
 from mercer.kernels.base import Kernel
 from mercer.kernels.vectors.dotproduct import Linear
-from mercer.report import Journal, Report
+from mercer.report import Journal
 from mercer.solvers.result import Stop
 from mercer.solvers.svm.problems import Machine
 
@@ -36,7 +36,6 @@ class SupportReportMixin(SupportMixin):
     intercept_: np.ndarray
     n_iter_: Any
     margin_: Any
-    report_: Report
     dual_gap_: Any
     kkt_violation_: Any
     fit_status_: int
