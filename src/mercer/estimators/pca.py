@@ -26,15 +26,15 @@ from mercer.kernels.parameters import choice, fixed, nonnegative, whole
 from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import settings
 from mercer.solvers.landmarks.components import RestrictedComponents
-from mercer.solvers.spectral.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
+from mercer.solvers.spectral.eigen import EigenResult, Scheme, Store, leading_eigenpairs, scheme
 
 __all__ = ["KernelPCA"]
 
 _ALIASES = {"arpack": "lanczos"}
 _STORES = {
-    "dense": "K fits, and is multiplied from memory",
-    "half": "half of K is kept in float32, and multiplied from memory; the last products are exact",
-    "nothing": "K does not fit the memory budget: its values are computed for every product",
+    Store.DENSE: "K fits, and is multiplied from memory",
+    Store.HALF: "half of K is kept in float32, and multiplied from memory; the last products are exact",
+    Store.NOTHING: "K does not fit the memory budget: its values are computed for every product",
 }
 
 _NOTHING_VARIES = (
@@ -335,7 +335,7 @@ class KernelPCA(
             name, steps = f"block Krylov eigensolver ({how.solver})", 12
             flops += 2.0 * n * n * how.block * steps
             why = [_STORES[how.store]]
-            if how.store == "nothing":
+            if how.store == Store.NOTHING:
                 flops += (steps - 1) * 2.0 * n * n * (d + 10)
         if self._is_learned():
             copy = 4 * n * n if settings().dtype == "float32" else 0  # K' on its way to double precision
