@@ -263,7 +263,7 @@ class KernelLogisticRegression(
         vectors = 8 * _ARRAYS_LIKE_COEF * n * n_outputs
         stored, factor = item * n * n, 8 * n * n
         width = data.n_columns(X) or 1
-        # a product with few vectors takes as long as memory does
+        # A product with few vectors takes as long as memory does.
         product, kernel = max(2.0 * n_outputs, 32.0) * n * n, (2.0 * width + 20.0) * n * n
         if stored + vectors > budget:
             why = (
@@ -272,7 +272,7 @@ class KernelLogisticRegression(
             if self.solver == "gradient":
                 return self._newton_plan(Method.LAZY, n, vectors, 500 * (product + kernel), why)
             rank = usual_rank(n, (budget - vectors) // 2, item, n_outputs, is_repeated=True)
-            # some ten steps, each with an L of its own and six products
+            # There are some ten steps, each with an L of its own and six products.
             memory = vectors + factor_memory(n, rank, item, n_outputs) * bool(rank)
             flops = 60 * (product + kernel) + 10.0 * n * (n_outputs * rank) ** 2
             plan = self._newton_plan(Method.LAZY, n, memory, flops, why)

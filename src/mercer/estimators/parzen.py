@@ -149,7 +149,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, KernelParameters, BaseEstimator
         n = data.n_points(X)
         width = data.n_columns(X) or 1
         points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0
-        # the stored points; and of a class, at most all of them: its points, the Gram's copy, K @ w
+        # These are the stored points and, of the largest class, its points, the Gram's copy and K @ w.
         memory = points + 8 * n * (n_outputs + 3) + (2 * points if self.fit_offset else 0)
         why = "the norms of the means take K @ w within each class" if self.fit_offset else "no K is needed"
         flops = 2.0 * n * n * width / max(n_outputs, 2) if self.fit_offset else 0.0
@@ -175,7 +175,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, KernelParameters, BaseEstimator
                     w = self._weight[self._codes == c] / self._total[c]
                     self._square[c] = self._pairs(data.take(self._anchors, self._codes == c), w, c)
             for c in np.unique(codes):
-                # in shares of the weight so far: squares of weights may be too small, or large, for a number
+                # Weights are shares of all so far: their squares may be too small, or large, for a number.
                 self._square[c] *= (self._total[c] / total[c]) ** 2
                 self._square[c] += self._new_pairs(X, codes == c, weight / total[c], c, total[c])
         self._has_square = bool(self.fit_offset)
@@ -217,7 +217,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, KernelParameters, BaseEstimator
         self.priors_ = self._priors()
         offset = np.log(self.priors_ * self._costs(), where=seen, out=np.zeros(len(seen)))
         mean, norms = self._weight / share[self._codes], self.squared_norms_
-        # f₊ - f₋ has coefficients that sum to zero: it may be computed from another origin
+        # The coefficients of f₊ - f₋ sum to zero: it may be computed from another origin.
         is_free = len(seen) == 2 and bool(seen.all()) and self.fit_offset
         origin = origin_of(self.kernel_, self._anchors, is_free)
         if origin is None:

@@ -264,7 +264,7 @@ class KernelPCA(
         values = np.where(values > result.zero, values, 0.0)
         root = np.sqrt(weight)[:, None]
         inverse = np.divide(1.0, np.sqrt(values), out=np.zeros(kept), where=values > 0)
-        # the value at xᵢ, of which the eigenvector holds √wᵢ times as much: repeated points keep their sign
+        # f(xᵢ) decides, and not the eigenvector, which has √wᵢ f(xᵢ): repeated points keep their sign.
         scores = np.divide(U, root, out=np.zeros_like(U), where=root > 0)
         sizes = np.abs(scores)
         largest = (sizes >= (1 - 1e-6) * sizes.max(axis=0)).argmax(axis=0)  # the first of those that tie

@@ -147,7 +147,7 @@ class KernelRidgeCV(
         warn_if_lost(journal, self.kernel_, problem.places[search.kernel], type(self).__name__)
         self._warn_at_the_ends(journal, problem.alphas)
         left = int(np.isinf(search.scores).any(axis=2).sum())
-        # of the default path the smallest may be below rounding
+        # The smallest penalties of the default path may be below rounding.
         if left > (0 if self.alphas is not None or self.lams is not None else len(problem.alphas) // 2):
             journal.warn(
                 f"{left} of {search.scores.shape[0] * len(problem.alphas)} pairs of kernel and penalty left "
@@ -230,7 +230,7 @@ class KernelRidgeCV(
         count = len(self.kernel) if isinstance(self.kernel, list | tuple) else 1
         n = data.n_points(X)
         why = ("one reduction of K serves every penalty and leaves out every point",)
-        # besides K: blocks of some columns, and the solutions of a few penalties
+        # Besides K there are blocks of some columns, and the solutions of a few penalties.
         extra = 8 * n * (64 * 14 + 24 * n_outputs)
         exact = dense_plan("reduction of K to a band", n, 16 / 3 * count, why, 1.0, n_outputs, extra)
         # A pass for each of: the trace, Φ̃ᵀWΦ̃ (2 n M² with its triangular solves), its right-hand side, the

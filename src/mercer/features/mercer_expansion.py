@@ -28,6 +28,7 @@ from mercer.kernels.parameters import whole
 
 __all__ = ["Eigenfunctions", "eigenfunctions"]
 
+#: Nodes of the quadrature that may be asked for, at least.
 _FEWEST_NODES = 8
 
 

@@ -95,7 +95,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         points = self._validate(X, reset=True)
         kernel = as_kernel(self.kernel, self.gamma).__sklearn_clone__()
         names = getattr(self, "feature_names_in_", None)
-        # names of columns are in the frame alone
+        # The names of the columns are in the frame alone.
         self.kernel_ = kernel.resolve(X if names is not None else points)
         d = points.shape[1]
         waves = waves_of(self.kernel_, d, names)

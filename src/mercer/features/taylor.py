@@ -87,7 +87,7 @@ class GaussianTaylorMap(FeatureMap):
         for k in degrees[1:]:
             grow(blocks[k - 1], direction, k, out=blocks[k])
         for k in degrees:
-            # the root of a Poisson probability
+            # This is the root of a Poisson probability.
             root_p = np.exp(xlogy(k, ratio) - gammaln(k + 1) / 2 - ratio**2 / 2)
             blocks[k] *= root_p[:, None].astype(points.dtype, copy=False)
         return features

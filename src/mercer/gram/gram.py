@@ -333,7 +333,7 @@ class Gram(Shown):
         return out.reshape(self.shape[0], *V.shape[1:])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # prepared anew where it is loaded
+        # What was prepared stays here: it is made anew where the Gram is loaded.
         return _remake, (self.kernel, *self._raw, self._capacity, self._settings)
 
     def __repr__(self) -> str:

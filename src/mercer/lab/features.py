@@ -18,6 +18,7 @@ from mercer.lab.typed import typed_kernel
 
 __all__ = ["feature_space"]
 
+#: Components that the room shows, of those that there are.
 _COMPONENTS = 6
 
 

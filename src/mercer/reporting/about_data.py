@@ -65,7 +65,7 @@ def _used_as(case: Case) -> dict[str, str]:
     told = features.describe()
     kinds = {name: f"{kind}: {told[name]}" for name, kind in features.kinds_.items()}
     kinds |= {name: told[name] for name in features.left_out_}
-    # an array has names for its columns that the table had not
+    # The columns of an array were given names that the table did not have.
     return (
         dict(zip(columns_of(case), kinds.values(), strict=False)) if len(kinds) == case.X.shape[1] else kinds
     )

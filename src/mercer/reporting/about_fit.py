@@ -109,7 +109,7 @@ _ENDS = {
 
 
 def _seconds(taken: float, planned: float) -> str:
-    # an estimate below that is not of the work but of nothing
+    # An estimate below that is one of the time that a call takes, and says nothing about the work.
     return f"{taken:.3g} s" + (f" (planned: {planned:.2g} s)" if planned >= 0.5 else "")
 
 

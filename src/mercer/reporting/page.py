@@ -46,7 +46,7 @@ def words(value: object) -> Html:
     """
     if isinstance(value, Html):
         return value
-    # control characters and lone surrogates are no part of a page
+    # Control characters and lone surrogates are no part of a page.
     text = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in str(value))
     return Html(escape(text, quote=True))
 

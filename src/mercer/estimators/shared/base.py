@@ -122,7 +122,7 @@ class KernelMixin:
                     "points (rows) with the training points (columns)"
                 )
             kernel, X = with_matrix(kernel, _symmetric(X)), np.arange(X.shape[0])
-        # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
+        # These are new objects, for set_params(kernel__sigma=…) must not reach a fitted model.
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
         return X if _is_absent(y) else (X, y)
@@ -147,7 +147,7 @@ class KernelMixin:
             X = opened(X, columns=getattr(self, "feature_names_in_", None))[0]
         domain = self.kernel_.domain
         X = self._validate(X, "no_validation", domain, reset=False)[0]
-        # these are many points, never a single one
+        # These are many points, never a single one.
         return check_domain(self.kernel_, X, "X") if domain is Domain.ANY else X
 
     def _finds_nothing_to_check(self, X: Points) -> bool:

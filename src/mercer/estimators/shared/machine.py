@@ -229,7 +229,7 @@ class MachineMixin(MachineParameters, IterativeMixin, DefiniteMixin, LandmarkMix
         else:
             rank = usual_rank(n, (memory_budget() - vectors) // 2, item, is_repeated=True)
             memory = vectors + factor_memory(n, rank, item) * bool(rank)
-            # each step has an L of its own and some twenty products
+            # Each step has an L of its own and some twenty products.
             method, flops = Method.LAZY, steps * (400.0 * n * n + 1.0 * n * rank**2)
             why.append("K does not fit the memory budget: its values are computed for every product")
             why.append(factor_words(rank))

@@ -252,7 +252,7 @@ class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
         largest, blocks = self._working_sets(n, item, rows, dual, budget // 4)
         width = data.n_columns(points) or 1
         numbers = points.nnz if sparse.issparse(points) else n * width
-        # the Gram's centred points, those of a batch of rows, X sorted by class
+        # These are the Gram's centred points, those of a batch of rows, and X sorted by class.
         each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))
         own = numbers * (each if sparse.issparse(points) else item)
         prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (dual.problems > 1)
@@ -280,7 +280,7 @@ class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
         if dual.problems > 1 or dual.variables <= WHOLE:  # Each thread has a matrix of its own.
             sizes, copies = [min(rows, n)], min(dual.problems, thread_count())
         else:
-            # the last one and the next; variables in two groups are sorted, into a third
+            # The last one and the next are held; variables in two groups are sorted into a third.
             sizes, copies = [dual.variables], 2 if dual.nu is None else 3
             while self.shrinking and sizes[-1] > WHOLE:  # A shrunken problem has a working set of its own.
                 sizes.append(int(SHRUNK * sizes[-1]))

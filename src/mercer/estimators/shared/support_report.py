@@ -197,7 +197,7 @@ class SupportReportMixin(SupportMixin):
             stopped,
             sum(machine.iterations for machine in machines),
             what,
-            # the words that scikit-learn's users filter by
+            # Users of scikit-learn filter warnings by these words.
             max_iter=f"Solver terminated early ({limit}).  Consider pre-processing your data with "
             f"StandardScaler or MinMaxScaler, or pass {weaker}{more}",
             rounding=f"scale the data, or pass {weaker} or a larger tol",

@@ -124,12 +124,12 @@ def scheme(
     block = max(1, min(n - 1, max(16, min(k + _GUARD, _WIDEST))))
     basis = max(10 * block, 2 * k + 4 * block)
     full, half = itemsize * n * n, 2 * n * (n + _STRIP)
-    # Q, its successor at a restart, a block and its image in several copies, the result
+    # These are Q, its successor at a restart, a block and its image in several copies, and the result.
     vectors = 8 * n * (basis + block + basis // 2 + 6 * block + 3 * (k + _GUARD + 1))
     if solver == "auto":
         solver = "dense" if n <= _DENSE or basis > n // 2 else "lanczos"
     if solver == "dense" or k >= n - 1:  # a Krylov space has n - 1 dimensions when A is centred
-        # A and all vectors, then A, those wanted, their images and two arrays for the residuals
+        # A is held with all vectors; later with those wanted, their images, and two arrays for residuals.
         memory = 8 * n * (max(2 * n + k, n + 4 * k) + 40)
         return Scheme("dense", Store.DENSE, 0, 0, 0.0 if tol is None else tol, memory)
     options = [(Store.DENSE, full + vectors)] if full <= _BYTES_KEPT or is_slow else []
@@ -252,7 +252,7 @@ class _Half:
         for start in range(0, n, _STRIP):
             stop = min(start + _STRIP, n)
             part = np.arange(start, stop)
-            # a matrix that can is asked for the lower half only
+            # A matrix that can give its lower half alone is asked for no more.
             strip = K.block(part, slice(stop)) if hasattr(K, "block") else K.rows(part)[:, :stop]
             strip = strip if self.scale == 1 else strip * (1 / self.scale)
             self.strips.append(strip.astype(np.float32))
@@ -344,7 +344,7 @@ class _Krylov:
                 result, V, W = self._finish(Y[:, ::-1], float(values[0]), over)
                 if result is not None:
                     return result
-                # the rounding of float32 shows: go on from here with K itself
+                # The rounding of float32 shows here: from now on K itself is multiplied.
                 self.is_exact = True
                 self.multiply = self.A.exact if self.plan.store == Store.HALF else self.multiply
                 self._start(V, W)
