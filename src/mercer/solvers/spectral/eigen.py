@@ -86,8 +86,7 @@ class Store(StrEnum):
     """What of K is kept, for products with blocks of vectors."""
 
     DENSE = auto()
-    #: the lower triangle, in float32
-    HALF = auto()
+    HALF = auto()  # the lower triangle, in float32
     NOTHING = auto()
 
 
@@ -135,9 +134,8 @@ def scheme(
     options = [(Store.DENSE, full + vectors)] if full <= _BYTES_KEPT or is_slow else []
     options += [(Store.HALF, half + vectors + 3 * itemsize * _STRIP * n), (Store.NOTHING, vectors)]
     store, memory = next((option for option in options if option[1] <= budget), options[-1])
-    if tol is None:
-        tol = 1e-8 if store == Store.DENSE else 1e-6
-    return Scheme(solver, store, block, basis, tol, memory)
+    usual = 1e-8 if store == Store.DENSE else 1e-6
+    return Scheme(solver, store, block, basis, usual if tol is None else tol, memory)
 
 
 def leading_eigenpairs(
