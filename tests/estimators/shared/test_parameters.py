@@ -52,6 +52,13 @@ def test_own_parameters_come_first_in_the_signature():
     assert list(inspect.signature(Louder).parameters) == ["alpha", "loud", "name", "kernel", *shared]
 
 
+def test_the_class_itself_has_no_values():
+    """A model without one of its parameters is damaged, and must not look whole."""
+    model = Louder()
+    del model.alpha
+    assert not hasattr(model, "alpha") and not hasattr(Louder, "gamma")
+
+
 def test_checks_are_inherited():
     of_the_run = {"max_time", "progress", "checkpoint", "resume"}
     assert Thing._declared.keys() == Louder._declared.keys() == {"alpha", "loud", *of_the_run}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
@@ -22,8 +22,6 @@ import numpy as np
 from mercer.data.types import Checkpoint, ProgressMode
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, fixed, positive
-
-__all__ = ["KernelParameters", "RunParameters", "flag", "learner"]
 
 Learner = TypeVar("Learner", bound=type)
 
@@ -35,13 +33,17 @@ def learner(cls: Learner) -> Learner:
     In the signature a class's own parameters stand before those it shares with others.
     """
     made: Any = cls
-    own = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
+    checks = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
     inherited = [vars(base).get("_declared", {}) for base in reversed(cls.__mro__)]
-    made._declared = {name: check for declared in [*inherited, own] for name, check in declared.items()}
-    for name, parameter in own.items():
+    made._declared = {name: check for declared in [*inherited, checks] for name, check in declared.items()}
+    for name, parameter in checks.items():
         setattr(cls, name, parameter.default)
     dataclass(eq=False, repr=False, match_args=False)(cls)
-    order = ["self", *(name for base in cls.__mro__ for name in vars(base))]
+    own = [field.name for field in fields(made) if field.name in vars(cls)]
+    for name in own:  # A learner that lost a parameter, in a damaged file, has none of its class.
+        delattr(cls, name)
+    bases: list[Any] = [base for base in cls.__mro__[1:] if "__dataclass_fields__" in vars(base)]
+    order = ["self", *own, *(name for base in bases for name in inspect.signature(base.__init__).parameters)]
     signature = inspect.signature(made.__init__)
     in_order = sorted(signature.parameters.values(), key=lambda p: (p.kind, order.index(p.name)))
     made.__init__.__signature__ = signature.replace(parameters=in_order)
