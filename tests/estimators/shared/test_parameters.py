@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+from mercer import LandmarkFeatures
 from mercer.estimators.shared.parameters import KernelParameters, RunParameters, flag, learner
 from mercer.kernels.parameters import positive
 
@@ -50,6 +51,12 @@ def test_own_parameters_come_first_in_the_signature():
     shared = ["gamma", "degree", "coef0", "max_time", "progress", "checkpoint", "resume"]
     assert list(inspect.signature(Thing).parameters) == ["alpha", "kernel", "loud", *shared]
     assert list(inspect.signature(Louder).parameters) == ["alpha", "loud", "name", "kernel", *shared]
+
+
+def test_positions_are_those_of_the_constructor():
+    assert list(inspect.signature(LandmarkFeatures).parameters)[:2] == ["kernel", "n_components"]
+    model = LandmarkFeatures("linear", 7)
+    assert (model.kernel, model.n_components) == ("linear", 7)
 
 
 def test_the_class_itself_has_no_values():

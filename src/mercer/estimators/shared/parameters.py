@@ -30,7 +30,8 @@ Learner = TypeVar("Learner", bound=type)
 def learner(cls: Learner) -> Learner:
     """The class with a constructor of its parameters, and their checks in ``_declared``.
 
-    In the signature a class's own parameters stand before those it shares with others.
+    In the signature a class's own parameters stand before those it shares with others, but for those that may
+    be given by position: they stand in the order in which they are taken.
     """
     made: Any = cls
     checks = {name: value for name, value in vars(cls).items() if isinstance(value, Parameter)}
@@ -43,9 +44,12 @@ def learner(cls: Learner) -> Learner:
     for name in own:  # A learner that lost a parameter, in a damaged file, has none of its class.
         delattr(cls, name)
     bases: list[Any] = [base for base in cls.__mro__[1:] if "__dataclass_fields__" in vars(base)]
-    order = ["self", *own, *(name for base in bases for name in inspect.signature(base.__init__).parameters)]
+    order = [*own, *(name for base in bases for name in inspect.signature(base.__init__).parameters)]
     signature = inspect.signature(made.__init__)
-    in_order = sorted(signature.parameters.values(), key=lambda p: (p.kind, order.index(p.name)))
+    in_order = sorted(
+        signature.parameters.values(),
+        key=lambda p: (p.kind, order.index(p.name) if p.kind is p.KEYWORD_ONLY else 0),
+    )
     made.__init__.__signature__ = signature.replace(parameters=in_order)
     return cls
 
