@@ -10,12 +10,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Points, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
-from mercer.estimators.shared.parameters import flag, learner
+from mercer.estimators.shared.mistakes import MistakesMixin, squeeze
+from mercer.estimators.shared.parameters import learner
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.pair import Mapping
@@ -26,8 +26,6 @@ from mercer.runtime.threads import by_our_threads
 from mercer.solvers.perceptron.kernel import mistake_bound
 from mercer.solvers.perceptron.primal import PrimalPerceptronResult, primal_perceptron
 from mercer.solvers.perceptron.proof import MistakeProof
-
-__all__ = ["Perceptron"]
 
 
 @learner
@@ -97,12 +95,7 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
         optional=True,
     )
     _: KW_ONLY
-    fit_intercept: bool = flag(True)
-    boundary: str = BOUNDARY
-    prediction: str = PREDICTION
     max_iter: int = whole(1000)
-    shuffle: bool = flag(False)
-    random_state: Seed = None
 
     def fit(self, X: Points, y: Targets) -> Self:
         """Train on the points X and their labels y."""

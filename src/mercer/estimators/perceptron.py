@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Points, Seed, Targets
+from mercer.data.types import Points, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.shared.mistakes import MistakesMixin, squeeze
 from mercer.estimators.shared.origin import warn_if_lost
 from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.expansion import Expansion
@@ -25,8 +25,6 @@ from mercer.solvers.perceptron.budget import Budget, budget_perceptron
 from mercer.solvers.perceptron.kernel import FETCHED_BYTES, VISIT, mistake_bound, perceptron
 from mercer.solvers.perceptron.proof import MistakeProof
 from mercer.solvers.result import Stop
-
-__all__ = ["KernelPerceptron"]
 
 #: The number of points up to which the history of all visits is recorded without being asked for.
 _HISTORY_IS_CHEAP_BELOW = 1000
@@ -120,15 +118,9 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, KernelParamet
     """
 
     _: KW_ONLY
-    fit_intercept: bool = flag(True)
-    boundary: str = BOUNDARY
-    prediction: str = PREDICTION
     budget: int | None = whole(None, optional=True)
     budget_strategy: str = choice("forget", Budget.STRATEGIES)
     residual: float = nonnegative(1e-6)
-    max_iter: int = whole(100)
-    shuffle: bool = flag(False)
-    random_state: Seed = None
     record_history: bool | None = flag(None, optional=True)
 
     def fit(self, X: Points, y: Targets) -> Self:
