@@ -17,8 +17,6 @@ from scipy import sparse
 
 from mercer.errors import SlowPathWarning, warn_user
 
-__all__ = ["Adapter", "adapted"]
-
 
 class Adapter:
     """The part of a drop-in that is not about one learner; it comes before scikit-learn's class."""

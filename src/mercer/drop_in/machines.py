@@ -20,8 +20,6 @@ from mercer.estimators.svc import NuSVC as OurNuSVC
 from mercer.estimators.svr import SVR as OurSVR  # noqa: N811
 from mercer.estimators.svr import NuSVR as OurNuSVR
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
-
 _OURS: dict[str, Any] = {
     "c_svc": OurSVC,
     "nu_svc": OurNuSVC,

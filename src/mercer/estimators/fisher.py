@@ -27,8 +27,6 @@ from mercer.solvers.landmarks.fisher import restricted_fisher
 from mercer.solvers.spectral.fisher import PATH, FisherResult, fisher
 from mercer.solvers.spectral.gaussians import class_gaussians, linear_scores, log_priors
 
-__all__ = ["KernelFisherDiscriminant"]
-
 
 @learner
 class KernelFisherDiscriminant(

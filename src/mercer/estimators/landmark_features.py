@@ -23,8 +23,6 @@ from mercer.runtime.config import settings, thread_count
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.rejection import random_pivots, random_pivots_memory
 
-__all__ = ["LandmarkFeatures"]
-
 #: Features that are computed together where only τ is wanted: 32 MB in float64.
 _FEATURES_AT_ONCE = 2**22
 _CHOICES = ("uniform", "pivoted")

@@ -10,20 +10,18 @@ from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
-from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.ridge_plans import dense_plan
 from mercer.gram import Gram
 from mercer.kernels.parameters import fixed
 from mercer.report import Journal, Method, Plan
 from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import minimum_norm
-
-__all__ = ["KernelLeastSquares"]
 
 
 @learner

@@ -35,8 +35,6 @@ from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax,
 from mercer.solvers.risk.newton import newton, require_solvable
 from mercer.solvers.risk.objective import DescentResult, Risk
 
-__all__ = ["KernelLogisticRegression"]
-
 _STEPS = {"newton": 100, "gradient": 10_000}
 #: Arrays of the size of α that a solver keeps, about; a test compares the plan with tracemalloc.
 _ARRAYS_LIKE_COEF = 30

@@ -19,8 +19,6 @@ from mercer.kernels.parameters import fixed, nonnegative, positive
 from mercer.losses import Logistic, Loss, Poisson, as_loss
 from mercer.report import Journal
 
-__all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
-
 
 @learner
 class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator):

@@ -16,8 +16,6 @@ from mercer.estimators.shared.support_report import SupportReportMixin
 from mercer.report import Journal
 from mercer.solvers.svm.problems import fit, one_class, outlying
 
-__all__ = ["OneClassSVM"]
-
 
 @learner
 class OneClassSVM(SupportReportMixin, OutlierMixin, BaseEstimator):

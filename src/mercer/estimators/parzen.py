@@ -21,8 +21,6 @@ from mercer.gram import Gram
 from mercer.kernels.parameters import fixed
 from mercer.report import Journal, Plan
 
-__all__ = ["ParzenClassifier"]
-
 _ROUNDING = 1e-5  # of the largest k(x, x): a mean's squared norm below that is zero, in float32 too
 
 

@@ -28,8 +28,6 @@ from mercer.runtime.config import settings
 from mercer.solvers.landmarks.components import RestrictedComponents
 from mercer.solvers.spectral.eigen import EigenResult, Scheme, Store, leading_eigenpairs, scheme
 
-__all__ = ["KernelPCA"]
-
 _ALIASES = {"arpack": "lanczos"}
 _STORES = {
     Store.DENSE: "K fits, and is multiplied from memory",

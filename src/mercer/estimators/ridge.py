@@ -48,8 +48,6 @@ from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
 from mercer.solvers.linear.sketch_project import blocks_per_pass, sketched_ridge
 
-__all__ = ["KernelRidge", "dense_plan"]
-
 
 @dataclass(frozen=True, eq=False)
 class _Solution:

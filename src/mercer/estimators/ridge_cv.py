@@ -13,7 +13,6 @@ from sklearn.utils import Bunch
 from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.ridge import dense_plan
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
@@ -21,6 +20,7 @@ from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Landmar
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.ridge_plans import dense_plan
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel
@@ -30,8 +30,6 @@ from mercer.solvers.control import Control
 from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import ridge_path
 from mercer.solvers.result import Stop
-
-__all__ = ["KernelRidgeCV"]
 
 _COUNT = 20  # penalties of the default path
 

@@ -25,8 +25,6 @@ from mercer.solvers.svm.hard_margin import separate
 from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc
 from mercer.solvers.svm.warm import warm
 
-__all__ = ["SVC", "NuSVC"]
-
 
 @learner
 class SupportClassifier(SupportVotesMixin, BaseEstimator):

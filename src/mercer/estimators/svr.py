@@ -19,8 +19,6 @@ from mercer.solvers.control import Control
 from mercer.solvers.svm.hard_margin import separate
 from mercer.solvers.svm.problems import Machine, fit, nu_svr, svr
 
-__all__ = ["SVR", "NuSVR"]
-
 
 @learner
 class _SupportRegressor(SupportReportMixin, RegressorMixin, BaseEstimator):

@@ -20,8 +20,6 @@ from mercer.runtime.config import require_memory
 from mercer.runtime.seeds import seed_of
 from mercer.runtime.threads import by_our_threads, run
 
-__all__ = ["RandomFeatures"]
-
 #: Phases ⟨ω, x⟩ that one thread computes at a time: 2 MB.
 _PHASES_AT_ONCE = 2**18
 

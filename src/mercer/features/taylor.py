@@ -17,8 +17,6 @@ from mercer.features.base import FeatureMap
 from mercer.features.monomials import REMEDY, count, exponents, grow, monomial, require_names
 from mercer.kernels.parameters import nonnegative, positive, whole
 
-__all__ = ["GaussianTaylorMap"]
-
 
 @dataclass(unsafe_hash=True)
 class GaussianTaylorMap(FeatureMap):

@@ -32,9 +32,6 @@ from mercer.runtime.config import require_memory, settings, within
 from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
 
-__all__ = ["Gram", "compare_parts"]
-
-
 #: A result of fewer bytes is not compared with the memory budget, which takes longer than to allocate it.
 _UNASKED_BYTES = 2**20
 #: Columns that are added up in the precision of K before float64 takes over: the rounding of a sum of 512

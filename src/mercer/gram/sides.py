@@ -31,8 +31,6 @@ from mercer.kernels.formula.program import Program
 from mercer.kernels.one_point import is_one_object
 from mercer.runtime.threads import run
 
-__all__ = ["Side", "Sides", "ViewData", "point_values", "prepare", "prepare_left"]
-
 #: Numbers of a matrix that are worked on together: half a megabyte in float64, which a core's cache holds.
 _CACHED = 2**16
 #: Numbers of a matrix from which its rows are shared out to threads: reading 8 MB takes one about 1 ms.

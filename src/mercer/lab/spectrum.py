@@ -20,8 +20,6 @@ from mercer.lab.script import script
 from mercer.lab.seen import fact, plain, short
 from mercer.lab.typed import asked_about
 
-__all__ = ["spectrum"]
-
 #: Places at which a curve is computed, close enough for a screen.
 _STEPS = 241
 #: The dimension that may be asked for, at most.

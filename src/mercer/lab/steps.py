@@ -20,8 +20,6 @@ from mercer.lab.script import array, script
 from mercer.lab.seen import fact, gram_of, grid, plain, short
 from mercer.lab.typed import TypedKernel, typed_kernel
 
-__all__ = ["steps"]
-
 #: Visits that are sent to the page, which draws each of them: passes are fewer where there are many points.
 _MOST_VISITS = 4000
 _BOUND = "max k(x,x) / ρ² for the margin ρ that was found (Novikoff)"

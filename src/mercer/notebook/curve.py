@@ -6,8 +6,6 @@ import numpy as np
 
 from mercer.notebook.markup import escape
 
-__all__ = ["curves"]
-
 #: The picture, in pixels: small enough to stand beside a few words.
 _WIDTH, _HEIGHT = 260, 140
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 20  # room for the numbers

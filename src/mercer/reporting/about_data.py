@@ -14,8 +14,6 @@ from mercer.reporting.case import LISTED_CLASSES, Case
 from mercer.reporting.objects import objects_of, shown, size
 from mercer.reporting.page import Html, cut, definitions, folded, number, paragraph, percent, table
 
-__all__ = ["column_section", "columns_of", "data_section", "kind_of"]
-
 _COLUMNS = 200  # columns that are described one by one
 _NAMELESS = 30  # so many of them where they have no names
 _NAMES = {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}

@@ -13,8 +13,6 @@ from mercer.reporting.page import Html, definitions, note, number, paragraph, pe
 from mercer.runtime.config import format_bytes
 from mercer.solvers.result import Stop
 
-__all__ = ["fit_section", "margin_section"]
-
 
 def margin_section(case: Case) -> list[Html]:
     """Of perceptrons and support vector machines."""

@@ -11,24 +11,6 @@ import numpy as np
 
 from mercer.data.scalars import is_scalar
 
-__all__ = [
-    "Html",
-    "cut",
-    "definitions",
-    "folded",
-    "hinted",
-    "note",
-    "figure",
-    "figures",
-    "gallery",
-    "image",
-    "number",
-    "paragraph",
-    "percent",
-    "table",
-    "words",
-]
-
 _CHARACTERS_OF_A_CELL = 300  # characters of a cell that come from the data
 
 

@@ -41,8 +41,6 @@ from mercer.runtime.config import settings
 from mercer.runtime.progress import Progress
 from mercer.solvers.result import Stop
 
-__all__ = ["Control", "State"]
-
 State = dict[str, Any]
 
 _EVERY = 5.0  # seconds between two checkpoints

@@ -50,9 +50,6 @@ from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, TraceError, note
 from mercer.runtime.threads import by_our_threads
 
-__all__ = ["KernelMixin", "check_weights", "is_pairwise", "with_matrix"]
-
-
 #: methods of estimators that do work with BLAS; values of f are products with a Gram, which sees to it itself
 _WORK = {"fit", "partial_fit", "fit_transform", "fit_predict", "path", "transform", "inverse_transform"}
 #: methods of which a Dask collection stays lazy

@@ -25,8 +25,6 @@ from mercer.runtime.config import settings
 from mercer.solvers.control import Control
 from mercer.solvers.result import Stop
 
-__all__ = ["IterativeMixin"]
-
 #: parameters that may differ between a run and the one that resumes it
 _FREE = {"max_iter", "max_time", "progress", "checkpoint", "resume", "tol"}
 

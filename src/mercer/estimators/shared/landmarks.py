@@ -43,8 +43,6 @@ from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features, sample_size
 from mercer.solvers.landmarks.rejection import random_pivots
 
-__all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "LandmarksLike", "Restricted"]
-
 #: Seconds that an exact fit may take, by its plan, before "auto" takes landmarks.
 _SECONDS_OF_AN_EXACT_FIT = 60.0
 #: Operations of a value of K in a pass beside those of ⟨x, z⟩: with 3 columns it takes about 1 ns of a

@@ -36,8 +36,6 @@ from mercer.solvers.risk.newton import require_solvable
 from mercer.solvers.risk.penalty import PenaltyResult, any_penalty, as_penalty
 from mercer.solvers.several import each
 
-__all__ = ["MachineMixin"]
-
 #: Arrays of n numbers that the solvers keep, about; a test compares the plan with tracemalloc.
 _ARRAYS_PER_POINT = 40
 

@@ -37,8 +37,6 @@ from mercer.solvers.svm.program import WHOLE
 from mercer.solvers.svm.smo import LARGEST_BLOCK
 from mercer.solvers.svm.warm import warm
 
-__all__ = ["Dual", "Setup", "SupportMixin", "unit_of", "unit_penalty"]
-
 #: The number of points up to which kernel values in float64, 8 MB at most, cost little more than in float32.
 _FLOAT64_IS_CHEAP_BELOW = 1000
 #: Rows that the store of a solver holds at least, however small the budget.

@@ -12,8 +12,6 @@ from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import Parameter, choice, fixed, positive
 
-__all__ = ["COEF0", "FINITE_PENALTY", "PART", "PENALTY", "SupportParameters"]
-
 
 def _is_infinite(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(value == np.inf)

@@ -23,8 +23,6 @@ from mercer.report import Journal
 from mercer.solvers.result import Stop
 from mercer.solvers.svm.problems import Machine
 
-__all__ = ["SupportReportMixin"]
-
 
 class SupportReportMixin(SupportMixin):
     """For estimators on ``solvers.svm``; see the module."""

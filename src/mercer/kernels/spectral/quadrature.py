@@ -18,8 +18,6 @@ import numpy as np
 
 from mercer.errors import InputError
 
-__all__ = ["ORDER", "gauss_legendre", "growing", "mass", "panels", "reach"]
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 ORDER = 32  # nodes of a panel

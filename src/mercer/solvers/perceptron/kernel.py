@@ -38,8 +38,6 @@ from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["FETCHED_BYTES", "PerceptronResult", "mistake_bound", "perceptron", "visiting_orders"]
-
 #: an entry of the history: one visit of one point
 VISIT = np.dtype([("epoch", np.int32), ("index", np.int64), ("value", np.float64), ("mistake", np.bool_)])
 

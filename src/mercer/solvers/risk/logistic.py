@@ -13,8 +13,6 @@ from scipy.special import expit
 
 from mercer.data.types import Weights
 
-__all__ = ["LogisticRisk", "SoftmaxRisk", "log_softmax", "softmax"]
-
 
 class LogisticRisk:
     """Σ wᵢ log(1 + exp(-yᵢfᵢ)).

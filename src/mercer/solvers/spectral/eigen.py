@@ -49,8 +49,6 @@ from mercer.solvers.linear.strips import multiply_left
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["EigenResult", "Scheme", "Store", "leading_eigenpairs", "scheme"]
-
 _DENSE = 500  # points up to which the factorisation is the fastest
 _BYTES_KEPT = 2**28  # bytes of a dense copy that is multiplied from
 _STRIP = 512  # rows of the lower half that are stored together

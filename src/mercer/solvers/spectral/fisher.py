@@ -45,16 +45,6 @@ from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
 
-__all__ = [
-    "PATH",
-    "FisherResult",
-    "class_targets",
-    "fisher",
-    "require_spread",
-    "smallest_penalty",
-    "turned",
-]
-
 _STRIP = 64  # rows worked on together
 #: A direction whose scatter between classes is less than this part of all scatter is rounding.
 _NO_RATIO = 1e-10
