@@ -21,20 +21,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-__all__ = [
-    "ClusterError",
-    "IndefiniteError",
-    "InputError",
-    "InputTypeError",
-    "MemoryBudgetError",
-    "SlowPathWarning",
-    "quietly",
-    "require",
-    "require_installed",
-    "shown",
-    "warn_user",
-]
-
 
 class InputError(ValueError):
     """A value that cannot be used: the text says what is wrong, what was given, and what to do."""

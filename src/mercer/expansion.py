@@ -27,8 +27,6 @@ from mercer.kernels.one_point import as_list, width_of
 from mercer.notebook import Shown
 from mercer.runtime.config import settings, within
 
-__all__ = ["Expansion"]
-
 #: Numbers of new points that are looked at together: a Gram has a copy of its points, here of 64 MiB.
 _NUMBERS_AT_ONCE = 2**23
 _PREPARED = 2**26  # bytes of anchors up to which they are kept prepared, which takes as much again

@@ -17,8 +17,6 @@ from mercer.runtime.clock import now
 from mercer.runtime.config import format_bytes, memory_budget, settings, thread_count
 from mercer.solvers.result import Stop
 
-__all__ = ["HOW", "Journal", "Method", "Plan", "Report", "TraceError", "fit_notes", "note"]
-
 #: additions and multiplications per second and thread of a matrix product, about: for estimates of time only
 _RATE = {"float64": 4e10, "float32": 8e10}
 #: and of a device

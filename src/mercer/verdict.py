@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Verdict", "constant_error", "percent"]
-
 
 def percent(share: float) -> str:
     """A share for people.

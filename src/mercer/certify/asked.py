@@ -36,8 +36,6 @@ from mercer.kernels.formula.typed import FUNCTIONS, names_in, typed_profile
 from mercer.kernels.names import NAMES, KernelLike, as_kernel
 from mercer.kernels.parameters import fixed, text
 
-__all__ = ["OfDistance", "Sampled", "as_asked", "as_typed", "is_profile"]
-
 _SQUARES = np.concatenate([[0.0], np.geomspace(1e-6, 1e4, 101)])  # squared distances at which φ is compared
 #: A formula and φ may differ by this share of the largest value, because their operations have another order.
 _SAME_WITHIN = 1e-9

@@ -38,8 +38,6 @@ from mercer.kernels.spectral.radial import Radial, sphere_wave
 from mercer.kernels.vectors.stationary import BSpline, Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels.words import has_scales
 
-__all__ = ["Density", "density", "line_profile", "radial_profile", "transform"]
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 _MOST_NODES = 2**14  # Panels beyond so many nodes are left out, and counted as an error.

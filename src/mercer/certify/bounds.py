@@ -19,8 +19,6 @@ from mercer.certify.parts import number, terms
 from mercer.kernels.formula.expression import Apply, Expression
 from mercer.kernels.formula.pair import A, B, Columns, PointSum, Quantity, Scaling, View
 
-__all__ = ["Interval", "Space", "bounds"]
-
 Interval = tuple[float, float]
 INF = math.inf
 HUGE = sys.float_info.max

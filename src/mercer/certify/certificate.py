@@ -15,8 +15,6 @@ from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.notebook import Shown
 
-__all__ = ["Certificate"]
-
 Verdict = Literal["proved", "refuted", "unknown"]
 _POINTS_SHOWN = 24  # points of a witness that are printed: about a screen
 

@@ -38,8 +38,6 @@ from mercer.kernels.spectral.radial import Radial
 from mercer.kernels.vectors.histogram import ChiSquared
 from mercer.kernels.vectors.stationary import Delta, Matern, Wendland
 
-__all__ = ["Setting", "prove"]
-
 
 @dataclass(frozen=True)
 class Setting:

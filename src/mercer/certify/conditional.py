@@ -26,8 +26,6 @@ from mercer.certify.proof import Step
 from mercer.kernels.formula.expression import Apply, Expression
 from mercer.kernels.formula.pair import Quantity
 
-__all__ = ["conditional_order", "what_it_allows"]
-
 #: A formula may hold max(r², tiny) to keep a logarithm finite: up to here a number is taken as such a guard.
 _GUARD_OF_LOGARITHM = 1e-290
 

@@ -38,8 +38,6 @@ from mercer.kernels.formula.pair import Quantity
 if TYPE_CHECKING:
     from mercer.certify.formula import Prover
 
-__all__ = ["power_series", "spectral_sum"]
-
 Monomial = frozenset[tuple[Expression, int]]  # factors and their powers
 Series = dict[Monomial, Fraction]
 

@@ -15,8 +15,6 @@ from mercer.certify.bounds import Space, bounds
 from mercer.certify.parts import Coefficients, number
 from mercer.kernels.formula.expression import Apply, Expression
 
-__all__ = ["factors"]
-
 Factors = tuple[float, Coefficients]
 
 

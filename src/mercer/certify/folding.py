@@ -8,8 +8,6 @@ from mercer.certify.certificate import Certificate
 from mercer.certify.proof import Step
 from mercer.notebook.markup import code, escape, folded, frame
 
-__all__ = ["html"]
-
 _STEPS = 200  # of a proof that are shown
 _UNFOLDED = 2  # levels that are open at first
 

@@ -56,8 +56,6 @@ from mercer.certify.proof import Step, step
 from mercer.kernels.formula.expression import Apply, Expression
 from mercer.kernels.formula.pair import External, Quantity
 
-__all__ = ["Prover", "fails", "is_ours", "is_trusted"]
-
 _CONSTANT = "a constant that is zero or more"
 _SCHOENBERG = "N(x, 0) + N(0, x') - N(x, x') - N(0, 0) for N of negative type (Schoenberg)"
 _MATERN = "(a + bz + gz²) exp(-cz) for z² of negative type, a sum of Matérn kernels of ν = 1/2, 3/2, 5/2"

@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 from mercer.errors import InputError
 from mercer.kernels.spectral.quadrature import gauss_legendre
 
-__all__ = ["FourierTransform", "fourier"]
-
 _PANELS = 128  # of 32 nodes each: f may turn 1000 times in the interval
 _RADIANS_PER_PANEL = 20.0  # of the waves, half of what 32 nodes can follow, which leaves the rest to f
 _FREQUENCIES_AT_ONCE = 256

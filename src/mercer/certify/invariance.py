@@ -50,8 +50,7 @@ from mercer.kernels.parameters import whole
 from mercer.kernels.spectral.density import Spectral
 from mercer.kernels.spectral.radial import Radial
 
-__all__ = ["Invariance", "invariance"]
-
+#: Points at which two versions of the kernel are compared: some hundred pairs.
 _POINTS_TRIED = 24
 _MADE_OF = {"translation": "x - x'", "rotation": "⟨x, x'⟩, ‖x‖ and ‖x'‖"}
 _CHANGE = {

@@ -36,8 +36,6 @@ from mercer.data.sparse import dense, is_sparse
 from mercer.errors import InputError
 from mercer.runtime.config import require_memory
 
-__all__ = ["certify_matrix"]
-
 _FRACTIONS_UP_TO = 24  # rows; with these, exact fractions take well below a second
 _WITNESS_UP_TO = 400  # rows; of a larger matrix c is an eigenvector, which may have many entries
 _POTRF = "the Cholesky factorisation of K - sI exists for an s above its rounding errors (Demmel, Rump)"

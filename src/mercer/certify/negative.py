@@ -24,8 +24,6 @@ from mercer.kernels.formula.pair import Quantity
 if TYPE_CHECKING:
     from mercer.certify.formula import Prover
 
-__all__ = ["lower_bound", "negative_term", "negative_type"]
-
 
 def lower_bound(node: Expression, space: Space) -> float:
     """A lower bound of N of negative type: N(x, x') ≥ (N(x, x) + N(x', x'))/2, from c = (1, -1)."""

@@ -19,8 +19,6 @@ import numpy as np
 from mercer.certify.rounding import frobenius, gram_with_error
 from mercer.kernels.formula.expression import Expression
 
-__all__ = ["descended", "share"]
-
 _DIFFERENCE_STEP = 1e-6  # the step of a difference quotient, relative to the size of the points
 _STEPS = 30  # iterations of L-BFGS at most: a choice, for time
 

@@ -33,18 +33,6 @@ from mercer.kernels.formula.pair import (
 )
 from mercer.kernels.formula.pair import diagonal as pair_diagonal
 
-__all__ = [
-    "Coefficients",
-    "are_mirrored",
-    "diagonal",
-    "is_difference",
-    "mirrored",
-    "number",
-    "sides",
-    "split",
-    "terms",
-]
-
 LEFT, RIGHT, BOTH = 1, 2, 3
 
 #: formulas and a number for each: the coefficient of a term, or the exponent of a factor

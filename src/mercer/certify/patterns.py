@@ -11,8 +11,6 @@ from mercer.kernels.formula.calculus import substitute
 from mercer.kernels.formula.expression import ZERO, Apply, Expression
 from mercer.kernels.formula.pair import A, B, PointSum, Quantity
 
-__all__ = ["centred_at_zero", "is_chi_squared", "matern_square"]
-
 
 def matern_square(powers: Coefficients, space: Space) -> Expression | None:
     r"""The Q of (a + b√Q + gQ) exp(-c√Q), if that is a sum of Matérn kernels; else None.

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Open", "Step", "step"]
-
 
 @dataclass(frozen=True)
 class Step:

@@ -19,8 +19,6 @@ from scipy.linalg import eigh
 
 from mercer.errors import InputError
 
-__all__ = ["Repair", "repair"]
-
 
 @dataclass(frozen=True, eq=False)
 class Repair:

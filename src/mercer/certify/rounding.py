@@ -49,8 +49,6 @@ from mercer.kernels.formula.pair import (
     View,
 )
 
-__all__ = ["EPSILON", "frobenius", "gram_with_error"]
-
 EPSILON = float(np.finfo(np.float64).eps)
 _OPERATION_ERROR = 4 * EPSILON  # the error of one operation of NumPy, relative to its result
 _UNDERFLOW = 1e-307  # A result may lose this much below the smallest normal number.

@@ -32,8 +32,6 @@ from mercer.kernels.names import KernelLike
 from mercer.kernels.spectral.quadrature import reach
 from mercer.kernels.spectral.radial import Radial, sphere_wave
 
-__all__ = ["Frequency", "largest_dimension", "negative_frequency"]
-
 R = Symbol("r")
 _HIGHEST_DIMENSION = 64  # Dimensions beyond it are not examined one by one.
 

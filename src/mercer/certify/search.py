@@ -27,8 +27,6 @@ from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Columns, External, Scaling
 
-__all__ = ["search"]
-
 _SCALES = sorted((10.0 ** (k / 8) for k in range(-32, 33)), key=lambda s: (abs(np.log10(s)), -s))
 #: A witness of more points is made smaller: a point is left out and the others are moved. Each attempt is a
 #: minimisation over all points, so that large witnesses stay as they are and medium ones get one attempt.

@@ -39,8 +39,6 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import as_kernel
 
-__all__ = ["FunctionInSpace", "Smoothness", "smoothness"]
-
 
 @dataclass(frozen=True)
 class Smoothness:

@@ -47,8 +47,6 @@ from mercer.kernels.objects import Precomputed
 from mercer.kernels.sets.sets import SetKernel
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = ["certify"]
-
 #: A density that is less negative, relative to its largest value, needs too many points for a witness.
 _FAINTEST = -1e-3
 

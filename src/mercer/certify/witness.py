@@ -30,8 +30,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
 from mercer.runtime.config import config
 
-__all__ = ["SEED", "Evidence", "Witness", "examine", "smallest", "witness_at"]
-
 SEED = 20240229  # of the points that are tried: a certificate is the same in every run
 _MOST_POINTS = 1000  # Of more points, a sample of this size is examined: an eigenvalue problem takes n³.
 #: Of more points, K comes from the engine, and only those that tell most are examined with error bounds.

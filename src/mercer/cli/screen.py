@@ -111,7 +111,7 @@ class Screen:
 
     @staticmethod
     def _console() -> Console:
-        # a file or a pipe has no width: lines stay whole there
+        # A file or a pipe has no width, and lines stay whole there.
         return _Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 160)
 
 

@@ -124,12 +124,10 @@ class Spread:
         groups: Sequence[Cuts],
         own: Callable[[Any], tuple[Any, ...]],
         receive: Callable[[int, Any], None],
-        chosen: np.ndarray | None = None,
         is_large: bool = False,
     ) -> None:
         """``receive(g, task(*shared, rows of group g, its cuts, *own(rows)))`` for every group, in any order.
 
-        ``chosen``: the positions of the rows that are meant, which are taken here and sent with the tasks.
         ``is_large``: results are, and only some of them are under way at a time.
         """
         self._passes += 1
@@ -137,10 +135,7 @@ class Spread:
         def arguments(g: int) -> tuple[Any, tuple[Any, ...]]:
             start, stop = (groups[g][0][0], groups[g][-1][1]) if groups[g] else (0, 0)
             cuts = [(i - start, j - start) for i, j in groups[g]]
-            if chosen is None:
-                return (start, stop), (cuts, *own(slice(start, stop)))
-            rows = chosen[start:stop]
-            return [data.take(self.X, rows)], (cuts, *own(rows))
+            return (start, stop), (cuts, *own(slice(start, stop)))
 
         name, ahead = f"{what}-{self._passes}-block", _LARGE_AHEAD if is_large else None
         run = self.run(name, task, shared, arguments, receive, ahead)

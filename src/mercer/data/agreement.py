@@ -7,8 +7,6 @@ import numpy as np
 from mercer.data.points import Vectors, is_frame, position, stored
 from mercer.errors import InputError
 
-__all__ = ["require_nonnegative", "require_same_names", "require_same_width"]
-
 
 def require_nonnegative(X: Vectors, name: str, kernel_name: str) -> None:
     """Refuse negative values, for kernels on ℝ₊.

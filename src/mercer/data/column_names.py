@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer.errors import InputError, InputTypeError
 
-__all__ = ["find_columns"]
-
 
 def find_columns(which: Any, m: int, labels: list[Any] | None, name: str) -> list[int]:
     """The positions of the columns that are meant, of m.

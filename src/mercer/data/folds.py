@@ -18,8 +18,6 @@ import numpy as np
 from mercer.data.types import Targets
 from mercer.errors import InputError
 
-__all__ = ["folds", "stratified_folds"]
-
 #: the rows to learn from and the rows to test, both in rising order
 Fold = tuple[np.ndarray, np.ndarray]
 

@@ -9,8 +9,6 @@ import numpy as np
 from mercer.data.types import Targets
 from mercer.errors import InputTypeError
 
-__all__ = ["require_labels", "require_targets"]
-
 
 def require_labels(y: Targets) -> None:
     """Refuse labels that are missing, or of which some are texts and some numbers: NumPy would make texts.

@@ -6,8 +6,6 @@ from typing import TypeGuard
 
 from mercer.data.types import Frame
 
-__all__ = ["is_frame", "library_of"]
-
 
 def library_of(X: object) -> str | None:
     """The name of pandas, polars, torch or networkx, if X is an object of one of them."""

@@ -33,23 +33,6 @@ from mercer.data.sparse import canonical, is_sparse, require_indices
 from mercer.data.types import Frame, Objects, Points
 from mercer.errors import InputError, InputTypeError, shown
 
-__all__ = [
-    "Vectors",
-    "as_objects",
-    "as_vectors",
-    "columns",
-    "copied",
-    "is_frame",
-    "n_columns",
-    "n_points",
-    "position",
-    "require_numbers",
-    "single_column",
-    "stack",
-    "stored",
-    "take",
-]
-
 #: what to use for columns of any kind
 _FOR_TABLES = "take kernel=mercer.ColumnKernel(), or the features of mercer.tables.TableFeatures"
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer.errors import InputError, InputTypeError
 
-__all__ = ["refuse_complex", "refuse_dtype", "refuse_masked", "refuse_ragged", "refuse_too_large"]
-
 
 def refuse_ragged(X: Iterable[Any], name: str) -> NoReturn:
     """Rows of different lengths."""

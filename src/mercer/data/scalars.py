@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 
-__all__ = ["is_number", "is_scalar"]
-
 
 def is_scalar(value: object) -> bool:
     """Whether it is a real number of Python or NumPy; True and False are none."""

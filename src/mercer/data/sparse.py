@@ -15,8 +15,6 @@ from scipy import sparse
 from mercer.data.types import Points
 from mercer.errors import InputError
 
-__all__ = ["canonical", "dense", "in_small_integers", "is_canonical", "is_sparse", "require_indices"]
-
 _REMEDY = (
     "make the matrix anew from rows, columns and values: scipy.sparse.coo_array((values, (i, j)), shape)"
 )

@@ -13,11 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    *("Checkpoint", "ClassWeight", "Encoded", "Frame", "Model", "Objects", "Points", "ProgressMode", "Reals"),
-    *("Seed", "Tabular", "Targets", "Weights"),
-]
-
 
 class Points(Protocol):
     """A collection of points; ``n_points`` counts them, for a sparse matrix refuses to tell its length."""

@@ -17,8 +17,6 @@ from scipy import sparse
 
 from mercer.errors import SlowPathWarning, warn_user
 
-__all__ = ["Adapter", "adapted"]
-
 
 class Adapter:
     """The part of a drop-in that is not about one learner; it comes before scikit-learn's class."""
@@ -62,6 +60,6 @@ def _numbers(value: Any) -> np.ndarray:
 def adapted(original: type, adapter: type[Adapter], home: str) -> Any:
     """scikit-learn's class with the adapter's methods before its own, under its name; found in ``home``."""
     own = {"__module__": home, "__qualname__": original.__name__, "__doc__": original.__doc__}
-    # scikit-learn makes frames of what these return if they are the class's own
+    # scikit-learn makes frames of what these return, if they are the class's own.
     own |= {name: vars(adapter)[name] for name in ("transform", "fit_transform") if name in vars(adapter)}
     return type(original)(original.__name__, (adapter, original), {**own, "original": original})

@@ -19,8 +19,6 @@ from mercer.drop_in.kernels import counterpart, unknown
 from mercer.estimators.pca import KernelPCA as OurKernelPCA
 from mercer.gram import Gram
 
-__all__ = ["KernelPCA"]
-
 
 class ComponentsAdapter(Adapter):
     """What scikit-learn's KernelPCA does, done by mercer's; see the module."""

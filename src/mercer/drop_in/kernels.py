@@ -9,8 +9,6 @@ from mercer.data.scalars import is_number
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import NAMES, as_kernel
 
-__all__ = ["counterpart", "unknown"]
-
 
 def counterpart(
     metric: Any, gamma: Any = None, degree: Any = 3, coef0: Any = 1, params: dict[str, Any] | None = None

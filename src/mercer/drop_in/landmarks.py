@@ -19,8 +19,6 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.runtime.threads import by_our_threads
 
-__all__ = ["Nystroem"]
-
 
 class LandmarksAdapter(Adapter):
     """What scikit-learn's Nystroem does after the fit, done by mercer; see the module."""

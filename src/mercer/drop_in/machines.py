@@ -20,8 +20,6 @@ from mercer.estimators.svc import NuSVC as OurNuSVC
 from mercer.estimators.svr import SVR as OurSVR  # noqa: N811
 from mercer.estimators.svr import NuSVR as OurNuSVR
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
-
 _OURS: dict[str, Any] = {
     "c_svc": OurSVC,
     "nu_svc": OurNuSVC,
@@ -56,7 +54,7 @@ class MachineAdapter(Adapter):
             libsvm(X, y, sample_weight, *rest, **more)
             return
         if callable(self.kernel):
-            # the place where scikit-learn's ``_compute_kernel`` looks for them
+            # Here scikit-learn's ``_compute_kernel`` looks for them.
             self._BaseLibSVM__Xfit = X
             X = self._points(X)
         model = self._unfitted()
@@ -78,7 +76,7 @@ class MachineAdapter(Adapter):
         if self._classifies:
             weights = dict(enumerate(given["class_weight_"].tolist()))
             shared |= {
-                # as in LIBSVM, where the classes of ν have no weights
+                # It is so in LIBSVM, where the classes of ν have no weights.
                 "class_weight": weights if self._impl == "c_svc" else None,
                 "probability": bool(given.get("_effective_probability", given["probability"])),
                 "decision_function_shape": "ovo",

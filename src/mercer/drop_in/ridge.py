@@ -14,8 +14,6 @@ from mercer.drop_in.kernels import counterpart, unknown
 from mercer.errors import IndefiniteError
 from mercer.estimators.ridge import KernelRidge as OurKernelRidge
 
-__all__ = ["KernelRidge"]
-
 
 class RidgeAdapter(Adapter):
     """What scikit-learn's KernelRidge does, done by mercer's; see the module."""

@@ -17,8 +17,6 @@ from types import ModuleType, TracebackType
 from mercer.drop_in import PLACES, patch_scikit_learn
 from mercer.runtime import start
 
-__all__ = ["run"]
-
 _USAGE = f"""\
 Usage: mercer patched SCRIPT [ARGS]...
        mercer patched -m MODULE [ARGS]...

@@ -2,7 +2,8 @@ r"""The kernel Fisher discriminant as a scikit-learn classifier and transformer.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -16,9 +17,9 @@ from mercer.estimators.shared.classes import KernelClassifierMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.parameters import KernelParameters, learner
 from mercer.gram import Gram
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, positive, whole
+from mercer.kernels.parameters import positive, whole
 from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import settings
 from mercer.runtime.threads import by_our_threads
@@ -26,13 +27,13 @@ from mercer.solvers.landmarks.fisher import restricted_fisher
 from mercer.solvers.spectral.fisher import PATH, FisherResult, fisher
 from mercer.solvers.spectral.gaussians import class_gaussians, linear_scores, log_priors
 
-__all__ = ["KernelFisherDiscriminant"]
 
-
+@learner
 class KernelFisherDiscriminant(
     DefiniteMixin,
     LandmarkMixin,
     KernelMixin,
+    KernelParameters,
     KernelClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -85,37 +86,13 @@ class KernelFisherDiscriminant(
     (4, 1)
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "alpha": positive("auto", words=("auto",)),
-        "n_components": whole(None, optional=True),
-        "landmarks": LANDMARKS,
-        "indefinite": INDEFINITE,
-    }
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        alpha: Any = "auto",
-        n_components: int | None = None,
-        priors: Any = None,
-        class_weight: ClassWeight = None,
-        landmarks: LandmarksLike = None,
-        indefinite: str = "refuse",
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha = alpha
-        self.n_components = n_components
-        self.priors = priors
-        self.class_weight = class_weight
-        self.landmarks = landmarks
-        self.indefinite = indefinite
+    _: KW_ONLY
+    alpha: Any = positive("auto", words=("auto",))
+    n_components: int | None = whole(None, optional=True)
+    priors: Any = None
+    class_weight: ClassWeight = None
+    landmarks: LandmarksLike = LANDMARKS
+    indefinite: str = INDEFINITE
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Find the directions for the points X and their labels y."""

@@ -3,7 +3,8 @@ r"""Landmark features (Nyström) as a scikit-learn transformer."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,24 +13,29 @@ from mercer.data import points as data
 from mercer.data.types import Points, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import KernelMixin
+from mercer.estimators.shared.parameters import KernelParameters, learner
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, fixed, whole
+from mercer.kernels.parameters import fixed, whole
 from mercer.report import Journal, Plan, note
 from mercer.runtime.config import settings, thread_count
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.rejection import random_pivots, random_pivots_memory
-
-__all__ = ["LandmarkFeatures"]
 
 #: Features that are computed together where only τ is wanted: 32 MB in float64.
 _FEATURES_AT_ONCE = 2**22
 _CHOICES = ("uniform", "pivoted")
 
 
-class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@learner
+class LandmarkFeatures(
+    KernelMixin,
+    KernelParameters,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
     r"""Features of any kernel from landmarks z₁ … z_M (Nyström): ⟨φ(x), φ(x')⟩ ≈ k(x, x').
 
     With K(Z, Z) = LLᵀ, φ(x) = L⁻¹ k(Z, x). The kernel of these features,
@@ -76,34 +82,15 @@ class LandmarkFeatures(KernelMixin, ClassNamePrefixFeaturesOutMixin, Transformer
     1.0
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "n_components": whole(1000),
-        "landmarks": fixed(
-            "uniform",
-            "'uniform', 'pivoted' or points",
-            lambda v: v in _CHOICES if isinstance(v, str) else hasattr(v, "__len__") or hasattr(v, "shape"),
-            "one of the two words, or a table or list of points",
-        ),
-    }
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        n_components: int = 1000,
-        *,
-        landmarks: str | Points = "uniform",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        random_state: Seed = None,
-    ) -> None:
-        self.kernel = kernel
-        self.n_components = n_components
-        self.landmarks = landmarks
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
+    n_components: int = whole(1000)
+    _: KW_ONLY
+    landmarks: str | Points = fixed(
+        "uniform",
+        "'uniform', 'pivoted' or points",
+        lambda v: v in _CHOICES if isinstance(v, str) else hasattr(v, "__len__") or hasattr(v, "shape"),
+        "one of the two words, or a table or list of points",
+    )
+    random_state: Seed = None
 
     def fit(self, X: Points, y: Targets | None = None) -> Self:
         """Choose landmarks among the points X; y is ignored."""

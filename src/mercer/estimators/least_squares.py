@@ -2,30 +2,37 @@ r"""Kernel least squares as a scikit-learn regressor."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
 from mercer.data.types import Points, Targets, Weights
-from mercer.estimators.ridge import dense_plan
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.ridge_plans import dense_plan
 from mercer.gram import Gram
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, fixed
+from mercer.kernels.parameters import fixed
 from mercer.report import Journal, Method, Plan
 from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import minimum_norm
 
-__all__ = ["KernelLeastSquares"]
 
-
-class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, LandmarkMixin, KernelMixin, BaseEstimator):
+@learner
+class KernelLeastSquares(
+    KernelRegressorMixin,
+    DefiniteMixin,
+    LandmarkMixin,
+    KernelMixin,
+    KernelParameters,
+    BaseEstimator,
+):
     r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)²; among all such f the one of least norm ‖f‖.
 
     The limit of kernel ridge for α → 0. K may be singular: eigenvalues up to ``rcond`` times the largest
@@ -55,39 +62,18 @@ class KernelLeastSquares(KernelRegressorMixin, DefiniteMixin, LandmarkMixin, Ker
     (2, array([26.]))
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "fit_intercept": flag(True),
-        "indefinite": INDEFINITE,
-        "rcond": fixed(
-            None,
-            "a number between 0 and 1",
-            lambda v: isinstance(v, int | float | np.floating) and bool(0 <= v < 1),
-            "such as 1e-10",
-            optional=True,
-        ),
-        "landmarks": LANDMARKS,
-    }
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        fit_intercept: bool = True,
-        indefinite: str = "refuse",
-        rcond: float | None = None,
-        landmarks: LandmarksLike = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.indefinite = indefinite
-        self.rcond = rcond
-        self.landmarks = landmarks
+    _: KW_ONLY
+    coef0: float = 1.0
+    fit_intercept: bool = flag(True)
+    indefinite: str = INDEFINITE
+    rcond: float | None = fixed(
+        None,
+        "a number between 0 and 1",
+        lambda v: isinstance(v, int | float | np.floating) and bool(0 <= v < 1),
+        "such as 1e-10",
+        optional=True,
+    )
+    landmarks: LandmarksLike = LANDMARKS
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""

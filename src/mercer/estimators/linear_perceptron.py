@@ -2,22 +2,24 @@ r"""The perceptron on vectors, or on explicit features of them, as a scikit-lear
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets
+from mercer.data.types import Points, Targets
 from mercer.errors import InputError
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.shared.mistakes import MistakesMixin, squeeze
+from mercer.estimators.shared.parameters import learner
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.formula.pair import Mapping
-from mercer.kernels.parameters import Parameter, fixed, whole
+from mercer.kernels.parameters import fixed, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Plan
 from mercer.runtime.threads import by_our_threads
@@ -25,9 +27,8 @@ from mercer.solvers.perceptron.kernel import mistake_bound
 from mercer.solvers.perceptron.primal import PrimalPerceptronResult, primal_perceptron
 from mercer.solvers.perceptron.proof import MistakeProof
 
-__all__ = ["Perceptron"]
 
-
+@learner
 class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     r"""Classification by the sign of ⟨w, x⟩ + b, w = Σ yᵢ xᵢ over the mistakes made in training.
 
@@ -86,48 +87,15 @@ class Perceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
     (array([[1.        , 1.41421356, 1.        ]]), 1)
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "features": fixed(
-            None,
-            "a function of a table or an object with transform",
-            lambda v: callable(v) or hasattr(v, "transform"),
-            "Φ such that Φ(X) has one row per point",
-            optional=True,
-        ),
-        "fit_intercept": flag(True),
-        "boundary": BOUNDARY,
-        "prediction": PREDICTION,
-        "max_iter": whole(1000),
-        "shuffle": flag(False),
-        **IterativeMixin.CONTROL,
-    }
-
-    def __init__(
-        self,
-        features: Any = None,
-        *,
-        fit_intercept: bool = True,
-        boundary: str = "mistake",
-        prediction: str = "last",
-        max_iter: int = 1000,
-        shuffle: bool = False,
-        random_state: Seed = None,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.features = features
-        self.fit_intercept = fit_intercept
-        self.boundary = boundary
-        self.prediction = prediction
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    features: Any = fixed(
+        None,
+        "a function of a table or an object with transform",
+        lambda v: callable(v) or hasattr(v, "transform"),
+        "Φ such that Φ(X) has one row per point",
+        optional=True,
+    )
+    _: KW_ONLY
+    max_iter: int = whole(1000)
 
     def fit(self, X: Points, y: Targets) -> Self:
         """Train on the points X and their labels y."""

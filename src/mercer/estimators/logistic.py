@@ -2,8 +2,8 @@ r"""Kernel logistic regression as a scikit-learn classifier."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -11,20 +11,20 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.data import points as data
-from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Targets, Weights
+from mercer.data.types import ClassWeight, Points, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
 from mercer.estimators.shared.low_rank import factor_words, low_rank
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, choice, positive, whole
-from mercer.report import HOW, Journal, Method, Plan, Report
+from mercer.kernels.parameters import choice, positive, whole
+from mercer.report import HOW, Journal, Method, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.newton import restricted_newton
@@ -35,15 +35,20 @@ from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax,
 from mercer.solvers.risk.newton import newton, require_solvable
 from mercer.solvers.risk.objective import DescentResult, Risk
 
-__all__ = ["KernelLogisticRegression"]
-
 _STEPS = {"newton": 100, "gradient": 10_000}
 #: Arrays of the size of α that a solver keeps, about; a test compares the plan with tracemalloc.
 _ARRAYS_LIKE_COEF = 30
 
 
+@learner
 class KernelLogisticRegression(
-    IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin, KernelClassifierMixin, BaseEstimator
+    IterativeMixin,
+    DefiniteMixin,
+    LandmarkMixin,
+    KernelMixin,
+    KernelParameters,
+    KernelClassifierMixin,
+    BaseEstimator,
 ):
     r"""Probabilities P(y | x) from f(x) = Σᵢ αᵢ k(xᵢ, x) + b.
 
@@ -99,61 +104,16 @@ class KernelLogisticRegression(
     True
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "C": positive(1.0),
-        "lam": positive(None, optional=True),
-        "fit_intercept": flag(True),
-        "landmarks": LANDMARKS,
-        "warm_start": flag(False),
-        "solver": choice("newton", ["newton", "gradient"]),
-        "tol": positive(1e-8),
-        "max_iter": whole(None, optional=True),
-        **IterativeMixin.CONTROL,
-    }
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        C: float = 1.0,
-        lam: float | None = None,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        landmarks: LandmarksLike = None,
-        warm_start: bool = False,
-        solver: str = "newton",
-        tol: float = 1e-8,
-        max_iter: int | None = None,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.landmarks = landmarks
-        self.warm_start = warm_start
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
-
-    #: the functions learned
-    expansion_: Expansion
-    #: how the fit went
-    report_: Report
+    _: KW_ONLY
+    C: float = positive(1.0)
+    lam: float | None = positive(None, optional=True)
+    fit_intercept: bool = flag(True)
+    class_weight: ClassWeight = None
+    landmarks: LandmarksLike = LANDMARKS
+    warm_start: bool = flag(False)
+    solver: str = choice("newton", ["newton", "gradient"])
+    tol: float = positive(1e-8)
+    max_iter: int | None = whole(None, optional=True)
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
@@ -301,7 +261,7 @@ class KernelLogisticRegression(
         vectors = 8 * _ARRAYS_LIKE_COEF * n * n_outputs
         stored, factor = item * n * n, 8 * n * n
         width = data.n_columns(X) or 1
-        # a product with few vectors takes as long as memory does
+        # A product with few vectors takes as long as memory does.
         product, kernel = max(2.0 * n_outputs, 32.0) * n * n, (2.0 * width + 20.0) * n * n
         if stored + vectors > budget:
             why = (
@@ -310,7 +270,7 @@ class KernelLogisticRegression(
             if self.solver == "gradient":
                 return self._newton_plan(Method.LAZY, n, vectors, 500 * (product + kernel), why)
             rank = usual_rank(n, (budget - vectors) // 2, item, n_outputs, is_repeated=True)
-            # some ten steps, each with an L of its own and six products
+            # There are some ten steps, each with an L of its own and six products.
             memory = vectors + factor_memory(n, rank, item, n_outputs) * bool(rank)
             flops = 60 * (product + kernel) + 10.0 * n * (n_outputs * rank) ** 2
             plan = self._newton_plan(Method.LAZY, n, memory, flops, why)

@@ -2,26 +2,25 @@ r"""Regularised risk minimisation over the RKHS, with any convex loss and any in
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Targets, Weights
+from mercer.data.types import ClassWeight, Points, Targets, Weights
 from mercer.errors import InputError
 from mercer.estimators.shared.classes import KernelClassifierMixin, signs
-from mercer.estimators.shared.landmarks import LandmarksLike
 from mercer.estimators.shared.machine import MachineMixin
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, fixed, nonnegative, positive
+from mercer.estimators.shared.parameters import learner
+from mercer.kernels.parameters import fixed, nonnegative, positive
 from mercer.losses import Logistic, Loss, Poisson, as_loss
 from mercer.report import Journal
 
-__all__ = ["KernelMachineClassifier", "KernelMachineRegressor"]
 
-
+@learner
 class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator):
     r"""Classification with any convex loss of y f(x), y = ±1, over the RKHS: minimises
 
@@ -77,46 +76,9 @@ class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator
     (False, True)
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = MachineMixin.DECLARED
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        loss: Any = "hinge",
-        alpha: float = 1.0,
-        lam: float | None = None,
-        penalty: Any = None,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        landmarks: LandmarksLike = None,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.alpha = alpha
-        self.lam = lam
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.landmarks = landmarks
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    _: KW_ONLY
+    loss: Any = "hinge"
+    class_weight: ClassWeight = None
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
@@ -163,6 +125,7 @@ class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator
         return softmax(log_expit(values), axis=1)
 
 
+@learner
 class KernelMachineRegressor(MachineMixin, RegressorMixin, BaseEstimator):
     r"""Regression with any convex loss over the RKHS: minimises
 
@@ -219,60 +182,16 @@ class KernelMachineRegressor(MachineMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        **MachineMixin.DECLARED,
-        "epsilon": nonnegative(0.1),
-        "delta": positive(1.0),
-        "quantile": fixed(
-            0.5,
-            "a number between 0 and 1",
-            lambda v: isinstance(v, float | np.floating) and bool(0 < v < 1),
-            "such a number",
-        ),
-    }
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        loss: Any = "squared",
-        epsilon: float = 0.1,
-        delta: float = 1.0,
-        quantile: float = 0.5,
-        alpha: float = 1.0,
-        lam: float | None = None,
-        penalty: Any = None,
-        fit_intercept: bool = True,
-        landmarks: LandmarksLike = None,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.loss = loss
-        self.epsilon = epsilon
-        self.delta = delta
-        self.quantile = quantile
-        self.alpha = alpha
-        self.lam = lam
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.landmarks = landmarks
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    _: KW_ONLY
+    loss: Any = "squared"
+    epsilon: float = nonnegative(0.1)
+    delta: float = positive(1.0)
+    quantile: float = fixed(
+        0.5,
+        "a number between 0 and 1",
+        lambda v: isinstance(v, float | np.floating) and bool(0 < v < 1),
+        "such a number",
+    )
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their targets y, (n,) or (n, targets), and weights of the points."""

@@ -2,23 +2,22 @@ r"""The region where most of the data are: a support vector machine of one class
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
+from mercer.data.types import Points, Targets, Weights
+from mercer.estimators.shared.parameters import learner
 from mercer.estimators.shared.support import Dual
-from mercer.estimators.shared.support_parameters import PART, SHARED
+from mercer.estimators.shared.support_parameters import PART
 from mercer.estimators.shared.support_report import SupportReportMixin
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter
 from mercer.report import Journal
 from mercer.solvers.svm.problems import fit, one_class, outlying
 
-__all__ = ["OneClassSVM"]
 
-
+@learner
 class OneClassSVM(SupportReportMixin, OutlierMixin, BaseEstimator):
     r"""A region that holds all but a part ν of the points: f(x) = Σᵢ αᵢ k(xᵢ, x) - ρ > 0 inside.
 
@@ -59,44 +58,8 @@ class OneClassSVM(SupportReportMixin, OutlierMixin, BaseEstimator):
     (array([ 1, -1]), array([0.6]))
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **SHARED}
-
-    def __init__(
-        self,
-        *,
-        kernel: KernelLike = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float | str = "auto",
-        verbose: bool = False,
-        max_iter: int = -1,
-        precision: str = "auto",
-        warm_start: bool = False,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.precision = precision
-        self.warm_start = warm_start
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    _: KW_ONLY
+    nu: float = PART
 
     def fit(self, X: Points, y: Targets = None, sample_weight: Weights = None) -> Self:
         """Find the region of the points X, with weights; y is not used."""

@@ -2,7 +2,8 @@ r"""The Parzen window classifier: the nearest mean in feature space."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,21 +12,20 @@ from sklearn.utils.class_weight import compute_class_weight
 from mercer.data import points as data
 from mercer.data.types import ClassWeight, Points, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.shared.base import KernelMixin, check_weights, flag
+from mercer.estimators.shared.base import KernelMixin, check_weights
 from mercer.estimators.shared.definite import refutation
 from mercer.estimators.shared.origin import expanded, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.stream import StreamMixin
 from mercer.gram import Gram
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, fixed
+from mercer.kernels.parameters import fixed
 from mercer.report import Journal, Plan
-
-__all__ = ["ParzenClassifier"]
 
 _ROUNDING = 1e-5  # of the largest k(x, x): a mean's squared norm below that is zero, in float32 too
 
 
-class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
+@learner
+class ParzenClassifier(StreamMixin, KernelMixin, KernelParameters, BaseEstimator):
     r"""Classification by the nearest mean in feature space, without computing a feature.
 
     With Φ_c = Σ wᵢ Φ(xᵢ) / Σ wᵢ over the points of class c, x belongs to the class with the smallest
@@ -81,36 +81,17 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
     array(['low', 'high'], dtype='<U4')
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "fit_offset": flag(True),
-        "priors": fixed(
-            None,
-            "None, 'empirical' or one number per class",
-            lambda v: not isinstance(v, str) and np.ndim(v) == 1,
-            "one of them",
-            words=("empirical",),
-            optional=True,
-        ),
-    }
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_offset: bool = True,
-        priors: Any = None,
-        class_weight: ClassWeight = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_offset = fit_offset
-        self.priors = priors
-        self.class_weight = class_weight
+    _: KW_ONLY
+    fit_offset: bool = flag(True)
+    priors: Any = fixed(
+        None,
+        "None, 'empirical' or one number per class",
+        lambda v: not isinstance(v, str) and np.ndim(v) == 1,
+        "one of them",
+        words=("empirical",),
+        optional=True,
+    )
+    class_weight: ClassWeight = None
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Take the means of the points X with labels y."""
@@ -166,7 +147,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         n = data.n_points(X)
         width = data.n_columns(X) or 1
         points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0
-        # the stored points; and of a class, at most all of them: its points, the Gram's copy, K @ w
+        # These are the stored points and, of the largest class, its points, the Gram's copy and K @ w.
         memory = points + 8 * n * (n_outputs + 3) + (2 * points if self.fit_offset else 0)
         why = "the norms of the means take K @ w within each class" if self.fit_offset else "no K is needed"
         flops = 2.0 * n * n * width / max(n_outputs, 2) if self.fit_offset else 0.0
@@ -192,7 +173,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
                     w = self._weight[self._codes == c] / self._total[c]
                     self._square[c] = self._pairs(data.take(self._anchors, self._codes == c), w, c)
             for c in np.unique(codes):
-                # in shares of the weight so far: squares of weights may be too small, or large, for a number
+                # Weights are shares of all so far: their squares may be too small, or large, for a number.
                 self._square[c] *= (self._total[c] / total[c]) ** 2
                 self._square[c] += self._new_pairs(X, codes == c, weight / total[c], c, total[c])
         self._has_square = bool(self.fit_offset)
@@ -234,7 +215,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, BaseEstimator):
         self.priors_ = self._priors()
         offset = np.log(self.priors_ * self._costs(), where=seen, out=np.zeros(len(seen)))
         mean, norms = self._weight / share[self._codes], self.squared_norms_
-        # f₊ - f₋ has coefficients that sum to zero: it may be computed from another origin
+        # The coefficients of f₊ - f₋ sum to zero: it may be computed from another origin.
         is_free = len(seen) == 2 and bool(seen.all()) and self.fit_offset
         origin = origin_of(self.kernel_, self._anchors, is_free)
         if origin is None:

@@ -2,37 +2,37 @@ r"""Kernel principal components as a scikit-learn transformer."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from mercer.data import points as data
-from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets, Weights
-from mercer.estimators.shared.base import KernelMixin, check_weights, flag
+from mercer.data.types import Points, Seed, Targets, Weights
+from mercer.estimators.shared.base import KernelMixin, check_weights
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import expanded, mean_of, moved, origin_of, warn_if_lost
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.preimages import PreimageMixin, require_map
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, choice, fixed, nonnegative, whole
+from mercer.kernels.parameters import choice, fixed, nonnegative, whole
 from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import settings
 from mercer.solvers.landmarks.components import RestrictedComponents
-from mercer.solvers.spectral.eigen import EigenResult, Scheme, leading_eigenpairs, scheme
-
-__all__ = ["KernelPCA"]
+from mercer.solvers.spectral.eigen import EigenResult, Scheme, Store, leading_eigenpairs, scheme
 
 _ALIASES = {"arpack": "lanczos"}
 _STORES = {
-    "dense": "K fits, and is multiplied from memory",
-    "half": "half of K is kept in float32, and multiplied from memory; the last products are exact",
-    "nothing": "K does not fit the memory budget: its values are computed for every product",
+    Store.DENSE: "K fits, and is multiplied from memory",
+    Store.HALF: "half of K is kept in float32, and multiplied from memory; the last products are exact",
+    Store.NOTHING: "K does not fit the memory budget: its values are computed for every product",
 }
 
 _NOTHING_VARIES = (
@@ -49,12 +49,14 @@ def _is_count_or_share(value: object) -> bool:
     return isinstance(value, float | np.floating) and bool(0 < value < 1)
 
 
+@learner
 class KernelPCA(
     PreimageMixin,
     IterativeMixin,
     DefiniteMixin,
     LandmarkMixin,
     KernelMixin,
+    KernelParameters,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     BaseEstimator,
@@ -113,65 +115,24 @@ class KernelPCA(
     array([[3., 4.]])
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "n_components": fixed(
-            None,
-            "a whole number of at least 1 or a share between 0 and 1",
-            _is_count_or_share,
-            "e.g. 10, 0.95, or None for all",
-            optional=True,
-        ),
-        "alpha": nonnegative(1.0),
-        "fit_inverse_transform": flag(False),
-        "inverse": choice("auto", ("auto", "fixed_point", "ridge")),
-        "eigen_solver": choice("auto", ("auto", "dense", "lanczos", "randomized", "arpack")),
-        "landmarks": LANDMARKS,
-        "indefinite": INDEFINITE,
-        "tol": nonnegative(None, optional=True),
-        "max_iter": whole(None, optional=True),
-        **IterativeMixin.CONTROL,
-    }
-
-    def __init__(
-        self,
-        n_components: Any = None,
-        *,
-        kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        alpha: float = 1.0,
-        fit_inverse_transform: bool = False,
-        inverse: str = "auto",
-        eigen_solver: str = "auto",
-        landmarks: LandmarksLike = None,
-        indefinite: str = "refuse",
-        tol: float | None = None,
-        max_iter: int | None = None,
-        random_state: Seed = None,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.alpha = alpha
-        self.fit_inverse_transform = fit_inverse_transform
-        self.inverse = inverse
-        self.eigen_solver = eigen_solver
-        self.landmarks = landmarks
-        self.indefinite = indefinite
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    n_components: Any = fixed(
+        None,
+        "a whole number of at least 1 or a share between 0 and 1",
+        _is_count_or_share,
+        "e.g. 10, 0.95, or None for all",
+        optional=True,
+    )
+    _: KW_ONLY
+    kernel: KernelLike = "rbf"
+    alpha: float = nonnegative(1.0)
+    fit_inverse_transform: bool = flag(False)
+    inverse: str = choice("auto", ("auto", "fixed_point", "ridge"))
+    eigen_solver: str = choice("auto", ("auto", "dense", "lanczos", "randomized", "arpack"))
+    landmarks: LandmarksLike = LANDMARKS
+    indefinite: str = INDEFINITE
+    tol: float | None = nonnegative(None, optional=True)
+    max_iter: int | None = whole(None, optional=True)
+    random_state: Seed = None
 
     def fit(self, X: Points, y: Targets | None = None, sample_weight: Weights = None) -> Self:
         """Find the components of the points X; y is ignored. A weight of 2 counts a point twice."""
@@ -301,7 +262,7 @@ class KernelPCA(
         values = np.where(values > result.zero, values, 0.0)
         root = np.sqrt(weight)[:, None]
         inverse = np.divide(1.0, np.sqrt(values), out=np.zeros(kept), where=values > 0)
-        # the value at xᵢ, of which the eigenvector holds √wᵢ times as much: repeated points keep their sign
+        # f(xᵢ) decides, and not the eigenvector, which has √wᵢ f(xᵢ): repeated points keep their sign.
         scores = np.divide(U, root, out=np.zeros_like(U), where=root > 0)
         sizes = np.abs(scores)
         largest = (sizes >= (1 - 1e-6) * sizes.max(axis=0)).argmax(axis=0)  # the first of those that tie
@@ -372,7 +333,7 @@ class KernelPCA(
             name, steps = f"block Krylov eigensolver ({how.solver})", 12
             flops += 2.0 * n * n * how.block * steps
             why = [_STORES[how.store]]
-            if how.store == "nothing":
+            if how.store == Store.NOTHING:
                 flops += (steps - 1) * 2.0 * n * n * (d + 10)
         if self._is_learned():
             copy = 4 * n * n if settings().dtype == "float32" else 0  # K' on its way to double precision

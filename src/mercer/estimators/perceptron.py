@@ -2,22 +2,23 @@ r"""The kernel perceptron as a scikit-learn classifier."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
-from mercer.data.types import Checkpoint, Points, ProgressMode, Seed, Targets
+from mercer.data.types import Points, Targets
 from mercer.errors import InputError
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.mistakes import BOUNDARY, PREDICTION, MistakesMixin, squeeze
+from mercer.estimators.shared.mistakes import MistakesMixin, squeeze
 from mercer.estimators.shared.origin import warn_if_lost
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, choice, nonnegative, whole
+from mercer.kernels.parameters import choice, nonnegative, whole
 from mercer.report import Journal, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.perceptron.budget import Budget, budget_perceptron
@@ -25,13 +26,12 @@ from mercer.solvers.perceptron.kernel import FETCHED_BYTES, VISIT, mistake_bound
 from mercer.solvers.perceptron.proof import MistakeProof
 from mercer.solvers.result import Stop
 
-__all__ = ["KernelPerceptron"]
-
 #: The number of points up to which the history of all visits is recorded without being asked for.
 _HISTORY_IS_CHEAP_BELOW = 1000
 
 
-class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator):
+@learner
+class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, KernelParameters, BaseEstimator):
     r"""Classification by f(x) = Σ yᵢ k(xᵢ, x) + b, the sum over the mistakes made in training.
 
     Training starts from f = 0 and passes over the points; where yᵢ f(xᵢ) ≤ 0 it adds yᵢ k(xᵢ, ·)
@@ -117,59 +117,11 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, BaseEstimator
     (True, array([False,  True]))
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "fit_intercept": flag(True),
-        "boundary": BOUNDARY,
-        "prediction": PREDICTION,
-        "budget": whole(None, optional=True),
-        "budget_strategy": choice("forget", Budget.STRATEGIES),
-        "residual": nonnegative(1e-6),
-        "max_iter": whole(100),
-        "shuffle": flag(False),
-        "record_history": flag(None, optional=True),
-        **IterativeMixin.CONTROL,
-    }
-
-    def __init__(
-        self,
-        kernel: KernelLike = "rbf",
-        *,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        boundary: str = "mistake",
-        prediction: str = "last",
-        budget: int | None = None,
-        budget_strategy: str = "forget",
-        residual: float = 1e-6,
-        max_iter: int = 100,
-        shuffle: bool = False,
-        random_state: Seed = None,
-        record_history: bool | None = None,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.boundary = boundary
-        self.prediction = prediction
-        self.budget = budget
-        self.budget_strategy = budget_strategy
-        self.residual = residual
-        self.max_iter = max_iter
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.record_history = record_history
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    _: KW_ONLY
+    budget: int | None = whole(None, optional=True)
+    budget_strategy: str = choice("forget", Budget.STRATEGIES)
+    residual: float = nonnegative(1e-6)
+    record_history: bool | None = flag(None, optional=True)
 
     def fit(self, X: Points, y: Targets) -> Self:
         """Train on the points X and their labels y."""

@@ -3,8 +3,8 @@ r"""Kernel ridge regression as a scikit-learn regressor."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data import points as data
 from mercer.data.scalars import is_number
-from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.definite import INDEFINITE, DefiniteMixin
 from mercer.estimators.shared.device import device_choice, matrix_for, on_device
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.estimators.shared.ridge_plans import WORDS, block_plan, dense_plan, lazy_plan
 from mercer.estimators.shared.sparse_plan import POINTS_WORTH_A_LOOK, sparse_plan
@@ -31,7 +32,6 @@ from mercer.gram.device import is_used
 from mercer.kernels.domain import Domain
 from mercer.kernels.names import KernelLike
 from mercer.kernels.parameters import (
-    Parameter,
     choice,
     fixed,
     nonnegative,
@@ -39,7 +39,7 @@ from mercer.kernels.parameters import (
     whole,
 )
 from mercer.kernels.vectors.dotproduct import Linear
-from mercer.report import Journal, Method, Plan, Report
+from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import config, memory_budget, settings, thread_count
 from mercer.runtime.threads import single_threaded_blas
 from mercer.solvers.landmarks.ridge import restricted_ridge
@@ -49,8 +49,6 @@ from mercer.solvers.linear.primal import primal_ridge
 from mercer.solvers.linear.ridge import leave_one_out, minimum_norm, ridge
 from mercer.solvers.linear.single import SMALLEST, single_inverse
 from mercer.solvers.linear.sketch_project import blocks_per_pass, sketched_ridge
-
-__all__ = ["KernelRidge", "dense_plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +64,15 @@ class _Solution:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+@learner
 class KernelRidge(
-    KernelRegressorMixin, DefiniteMixin, LandmarkMixin, KernelMixin, IterativeMixin, BaseEstimator
+    KernelRegressorMixin,
+    DefiniteMixin,
+    LandmarkMixin,
+    KernelMixin,
+    KernelParameters,
+    IterativeMixin,
+    BaseEstimator,
 ):
     r"""Regression by minimising Σᵢ wᵢ (yᵢ - f(xᵢ) - b)² + α ‖f‖².
 
@@ -128,62 +133,23 @@ class KernelRidge(
     array([-0.1 ,  0.03, -0.01,  0.01, -0.01,  0.03, -0.1 ])
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "alpha": nonnegative(1.0, per_column=1.0),
-        "lam": nonnegative(None, per_column=1.0, optional=True),
-        "fit_intercept": flag(True),
-        "solver": choice("auto", ("auto", "cholesky", "mixed", "primal", "cg", "sparse", "sketch")),
-        "rank": fixed(
-            "auto",
-            "'auto' or a whole number of at least 0",
-            lambda v: v == "auto" if isinstance(v, str) else is_number(v) and v >= 0 and v == int(v),
-            "one of them",
-        ),
-        "landmarks": LANDMARKS,
-        "indefinite": INDEFINITE,
-        "tol": positive(1e-10),
-        "max_iter": whole(1000),
-        **IterativeMixin.CONTROL,
-    }
-
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        kernel: KernelLike = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        lam: Any = None,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        rank: Any = "auto",
-        landmarks: LandmarksLike = None,
-        indefinite: str = "refuse",
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.lam = lam
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.rank = rank
-        self.landmarks = landmarks
-        self.indefinite = indefinite
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    alpha: Any = nonnegative(1.0, per_column=1.0)
+    _: KW_ONLY
+    kernel: KernelLike = "rbf"
+    coef0: float = 1.0
+    lam: Any = nonnegative(None, per_column=1.0, optional=True)
+    fit_intercept: bool = flag(True)
+    solver: str = choice("auto", ("auto", "cholesky", "mixed", "primal", "cg", "sparse", "sketch"))
+    rank: Any = fixed(
+        "auto",
+        "'auto' or a whole number of at least 0",
+        lambda v: v == "auto" if isinstance(v, str) else is_number(v) and v >= 0 and v == int(v),
+        "one of them",
+    )
+    landmarks: LandmarksLike = LANDMARKS
+    indefinite: str = INDEFINITE
+    tol: float = positive(1e-10)
+    max_iter: int = whole(1000)
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Fit on the points X, their targets y, (n,) or (n, targets), and their weights."""
@@ -215,9 +181,7 @@ class KernelRidge(
             given = {"coef": solution.coef, "alphas": alphas, "weight": weight}
             given |= {} if origin is None else {"points": points}
             self._left_out |= {**given, "fit_intercept": self.fit_intercept}
-        self.report_: Report = journal.report(
-            plan, objective=float(solution.objective.sum()), **solution.facts
-        )
+        self.report_ = journal.report(plan, objective=float(solution.objective.sum()), **solution.facts)
         self.n_iter_ = max(1, self.report_.iterations)
         return self
 

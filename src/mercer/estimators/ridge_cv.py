@@ -3,34 +3,33 @@ r"""Kernel ridge with the penalty, and the kernel, chosen by exact leave-one-out
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from mercer.data import points as data
-from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
+from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.ridge import dense_plan
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.ridge_plans import dense_plan
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel
-from mercer.kernels.parameters import Parameter, choice, fixed
-from mercer.report import Journal, Method, Plan, Report
+from mercer.kernels.parameters import choice, fixed
+from mercer.report import Journal, Method, Plan
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.linear.ridge import ridge_path
 from mercer.solvers.result import Stop
-
-__all__ = ["KernelRidgeCV"]
 
 _COUNT = 20  # penalties of the default path
 
@@ -45,8 +44,15 @@ def _is_path(value: object) -> bool:
     return bool(((entries > 0) & np.isfinite(entries)).all())
 
 
+@learner
 class KernelRidgeCV(
-    KernelRegressorMixin, DefiniteMixin, LandmarkMixin, KernelMixin, IterativeMixin, BaseEstimator
+    KernelRegressorMixin,
+    DefiniteMixin,
+    LandmarkMixin,
+    KernelMixin,
+    KernelParameters,
+    IterativeMixin,
+    BaseEstimator,
 ):
     r"""Kernel ridge over a path of penalties α and a list of kernels, the best by leave-one-out error.
 
@@ -92,52 +98,19 @@ class KernelRidgeCV(
     True
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "alphas": fixed(
-            None, "a list of positive numbers", _is_path, "e.g. np.logspace(-6, 2, 20)", optional=True
-        ),
-        "lams": fixed(
-            None, "a list of positive numbers", _is_path, "e.g. np.logspace(-9, -1, 20)", optional=True
-        ),
-        "fit_intercept": flag(True),
-        "scoring": choice("squared", ("squared", "absolute")),
-        "alpha_per_target": flag(False),
-        "landmarks": LANDMARKS,
-        **IterativeMixin.CONTROL,
-    }
-
-    def __init__(
-        self,
-        alphas: Any = None,
-        *,
-        kernel: KernelLike | list[KernelLike] = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        lams: Any = None,
-        fit_intercept: bool = True,
-        scoring: str = "squared",
-        alpha_per_target: bool = False,
-        landmarks: LandmarksLike = None,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.alphas = alphas
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.lams = lams
-        self.fit_intercept = fit_intercept
-        self.scoring = scoring
-        self.alpha_per_target = alpha_per_target
-        self.landmarks = landmarks
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    alphas: Any = fixed(
+        None, "a list of positive numbers", _is_path, "e.g. np.logspace(-6, 2, 20)", optional=True
+    )
+    _: KW_ONLY
+    kernel: KernelLike | list[KernelLike] = "rbf"  # type: ignore[assignment]  # A list is tried in turn.
+    coef0: float = 1.0
+    lams: Any = fixed(
+        None, "a list of positive numbers", _is_path, "e.g. np.logspace(-9, -1, 20)", optional=True
+    )
+    fit_intercept: bool = flag(True)
+    scoring: str = choice("squared", ("squared", "absolute"))
+    alpha_per_target: bool = flag(False)
+    landmarks: LandmarksLike = LANDMARKS
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Choose on the points X, their targets y, (n,) or (n, targets), and their weights."""
@@ -172,7 +145,7 @@ class KernelRidgeCV(
         warn_if_lost(journal, self.kernel_, problem.places[search.kernel], type(self).__name__)
         self._warn_at_the_ends(journal, problem.alphas)
         left = int(np.isinf(search.scores).any(axis=2).sum())
-        # of the default path the smallest may be below rounding
+        # The smallest penalties of the default path may be below rounding.
         if left > (0 if self.alphas is not None or self.lams is not None else len(problem.alphas) // 2):
             journal.warn(
                 f"{left} of {search.scores.shape[0] * len(problem.alphas)} pairs of kernel and penalty left "
@@ -180,7 +153,7 @@ class KernelRidgeCV(
             )
         facts = {name: getattr(search, name) for name in ("objective", "gap", "bound")}
         known = {name: float(value) for name, value in facts.items() if not np.isnan(value)}
-        self.report_: Report = journal.report(
+        self.report_ = journal.report(
             plan, stopped, iterations=search.done, time=control.total_seconds, **known
         )
         return self
@@ -255,7 +228,7 @@ class KernelRidgeCV(
         count = len(self.kernel) if isinstance(self.kernel, list | tuple) else 1
         n = data.n_points(X)
         why = ("one reduction of K serves every penalty and leaves out every point",)
-        # besides K: blocks of some columns, and the solutions of a few penalties
+        # Besides K there are blocks of some columns, and the solutions of a few penalties.
         extra = 8 * n * (64 * 14 + 24 * n_outputs)
         exact = dense_plan("reduction of K to a band", n, 16 / 3 * count, why, 1.0, n_outputs, extra)
         # A pass for each of: the trace, Φ̃ᵀWΦ̃ (2 n M² with its triangular solves), its right-hand side, the

@@ -3,22 +3,21 @@ r"""Support vector classification, with a penalty C or with a part ν of the poi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, replace
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from mercer.data import points as data
-from mercer.data.types import Checkpoint, ClassWeight, Points, ProgressMode, Seed, Targets, Weights
+from mercer.data.types import ClassWeight, Points, Seed, Targets, Weights
 from mercer.errors import InputError
-from mercer.estimators.shared.base import flag
 from mercer.estimators.shared.classes import Problems
+from mercer.estimators.shared.parameters import flag, learner
 from mercer.estimators.shared.support import Dual, Setup, unit_of, unit_penalty
 from mercer.estimators.shared.support_classes import SupportVotesMixin
-from mercer.estimators.shared.support_parameters import PART, PENALTY, SHARED
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, choice
+from mercer.estimators.shared.support_parameters import PART, PENALTY
+from mercer.kernels.parameters import choice
 from mercer.report import Journal, Plan
 from mercer.solvers.control import Control
 from mercer.solvers.svm import calibration
@@ -26,23 +25,18 @@ from mercer.solvers.svm.hard_margin import separate
 from mercer.solvers.svm.problems import Machine, Task, c_svc, fit, nu_svc
 from mercer.solvers.svm.warm import warm
 
-__all__ = ["SVC", "NuSVC"]
 
-
-#: the parameters that both have
-_CHOICES: dict[str, Parameter] = {
-    **SHARED,
-    "probability": flag(False),
-    "break_ties": flag(False),
-    "decision_function_shape": choice("ovr", ["ovr", "ovo"]),
-    "multi_class": choice("ovo", ["ovo", "ovr"]),
-}
-
-
+@learner
 class SupportClassifier(SupportVotesMixin, BaseEstimator):
     """What SVC and NuSVC share: they say what a problem of two classes is."""
 
-    multi_class: str
+    _: KW_ONLY
+    probability: bool = flag(False)
+    class_weight: ClassWeight = None
+    decision_function_shape: str = choice("ovr", ["ovr", "ovo"])
+    break_ties: bool = flag(False)
+    random_state: Seed = None
+    multi_class: str = choice("ovo", ["ovo", "ovr"])
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their labels y, and weights of the points."""
@@ -144,6 +138,7 @@ class SupportClassifier(SupportVotesMixin, BaseEstimator):
         self.n_iter_ = np.array([machine.iterations for machine in machines], np.int32)
 
 
+@learner
 class SVC(SupportClassifier):
     r"""Classification by f(x) = Σᵢ yᵢαᵢ k(xᵢ, x) + b with a margin: the support vector machine.
 
@@ -224,65 +219,10 @@ class SVC(SupportClassifier):
     (array([6.]), 2.8284)
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "C": PENALTY,
-        "average": flag(False),
-        "fit_intercept": flag(True),
-        **_CHOICES,
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: KernelLike = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float | str = "auto",
-        class_weight: ClassWeight = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Seed = None,
-        multi_class: str = "ovo",
-        average: bool = False,
-        precision: str = "auto",
-        warm_start: bool = False,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.average = average
-        self.precision = precision
-        self.warm_start = warm_start
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.fit_intercept = fit_intercept
+    _: KW_ONLY
+    C: float = PENALTY
+    average: bool = flag(False)
+    fit_intercept: bool = flag(True)
 
     def path(self, X: Points, y: Targets, Cs: Any, sample_weight: Weights = None) -> list[Self]:
         """Fitted estimators for each of ``Cs``, in order, each from the solution of the last, on one Gram."""
@@ -315,6 +255,7 @@ class SVC(SupportClassifier):
         return fit(setup.gram, self._warmed(tasks), control=control, **options)
 
 
+@learner
 class NuSVC(SupportClassifier):
     r"""Classification with a margin that at most a part ν of the points is inside of.
 
@@ -354,56 +295,8 @@ class NuSVC(SupportClassifier):
     (array([1]), array([[0.5, 0.5]]))
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {"nu": PART, **_CHOICES}
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: KernelLike = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float | str = "auto",
-        class_weight: ClassWeight = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Seed = None,
-        multi_class: str = "ovo",
-        precision: str = "auto",
-        warm_start: bool = False,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.precision = precision
-        self.warm_start = warm_start
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    _: KW_ONLY
+    nu: float = PART
 
     def _dual(self, weight: np.ndarray, problems: Problems) -> Dual:
         return Dual(

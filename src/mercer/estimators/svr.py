@@ -2,31 +2,31 @@ r"""Support vector regression, with a tube of width ε, or one that leaves a par
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from mercer.data.types import Checkpoint, Points, ProgressMode, Targets, Weights
-from mercer.estimators.shared.base import flag
+from mercer.data.types import Points, Targets, Weights
+from mercer.estimators.shared.parameters import flag, learner
 from mercer.estimators.shared.support import Dual, Setup, unit_of, unit_penalty
-from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY, SHARED
+from mercer.estimators.shared.support_parameters import FINITE_PENALTY, PART, PENALTY
 from mercer.estimators.shared.support_report import SupportReportMixin
-from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import Parameter, nonnegative
+from mercer.kernels.parameters import nonnegative
 from mercer.report import Journal
 from mercer.solvers.control import Control
 from mercer.solvers.svm.hard_margin import separate
 from mercer.solvers.svm.problems import Machine, fit, nu_svr, svr
 
-__all__ = ["SVR", "NuSVR"]
 
-
+@learner
 class _SupportRegressor(SupportReportMixin, RegressorMixin, BaseEstimator):
     """What SVR and NuSVR share."""
 
-    C: float
-    average: bool
+    _: KW_ONLY
+    C: float = PENALTY
+    average: bool = flag(False)
 
     def fit(self, X: Points, y: Targets, sample_weight: Weights = None) -> Self:
         """Learn from the points X, their targets y, and weights of the points."""
@@ -64,6 +64,7 @@ class _SupportRegressor(SupportReportMixin, RegressorMixin, BaseEstimator):
         """Attributes of the one estimator alone."""
 
 
+@learner
 class SVR(_SupportRegressor):
     r"""Regression by f(x) = Σᵢ γᵢ k(xᵢ, x) + b that does not mind errors below ε.
 
@@ -109,56 +110,9 @@ class SVR(_SupportRegressor):
     (array([0.5, 1.5, 2.5]), array([[1.]]))
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "C": PENALTY,
-        "epsilon": nonnegative(0.1),
-        "average": flag(False),
-        "fit_intercept": flag(True),
-        **SHARED,
-    }
-
-    def __init__(
-        self,
-        *,
-        kernel: KernelLike = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float | str = "auto",
-        verbose: bool = False,
-        max_iter: int = -1,
-        average: bool = False,
-        precision: str = "auto",
-        warm_start: bool = False,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.average = average
-        self.precision = precision
-        self.warm_start = warm_start
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.fit_intercept = fit_intercept
+    _: KW_ONLY
+    epsilon: float = nonnegative(0.1)
+    fit_intercept: bool = flag(True)
 
     def _solve(self, setup: Setup, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
         tube = self.epsilon, bool(self.fit_intercept)
@@ -182,6 +136,7 @@ class SVR(_SupportRegressor):
         return Dual(2 * len(weight), largest, self.C, sums_to_zero=bool(self.fit_intercept))
 
 
+@learner
 class NuSVR(_SupportRegressor):
     r"""Regression with a tube that at most a part ν of the points is outside of.
 
@@ -219,53 +174,9 @@ class NuSVR(_SupportRegressor):
     (array([[0.9]]), 0.15)
     """
 
-    _declared: ClassVar[dict[str, Parameter]] = {
-        "nu": PART,
-        "C": FINITE_PENALTY,
-        "average": flag(False),
-        **SHARED,
-    }
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: KernelLike = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float | str = "auto",
-        verbose: bool = False,
-        max_iter: int = -1,
-        average: bool = False,
-        precision: str = "auto",
-        warm_start: bool = False,
-        max_time: float | None = None,
-        progress: ProgressMode = None,
-        checkpoint: Checkpoint = None,
-        resume: bool = False,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.average = average
-        self.precision = precision
-        self.warm_start = warm_start
-        self.max_time = max_time
-        self.progress = progress
-        self.checkpoint = checkpoint
-        self.resume = resume
+    _: KW_ONLY
+    nu: float = PART
+    C: float = FINITE_PENALTY
 
     def _solve(self, setup: Setup, y: np.ndarray, weight: np.ndarray, control: Control) -> Machine:
         tasks = self._warmed([nu_svr(y, self._upper(weight), self.nu)])

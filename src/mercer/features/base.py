@@ -20,8 +20,6 @@ from mercer.data.types import Points, Targets
 from mercer.errors import InputError, InputTypeError, shown
 from mercer.runtime.config import require_memory
 
-__all__ = ["FeatureMap", "in_words", "validated"]
-
 Floats = NDArray[np.floating[Any]]
 
 

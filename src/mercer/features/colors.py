@@ -9,8 +9,6 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.kernels.parameters import whole
 
-__all__ = ["color_histogram"]
-
 
 def color_histogram(images: Any, levels: int = 16) -> np.ndarray:  # (levels³,), or (n, levels³)
     """How many pixels of an image have each colour, red, green and blue being cut into ``levels`` steps each.

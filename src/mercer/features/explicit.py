@@ -23,8 +23,6 @@ from mercer.features.polynomial import PolynomialMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.vectors.dotproduct import Linear, Polynomial
 
-__all__ = ["explicit_features", "explicit_size"]
-
 
 def explicit_size(kernel: Kernel, n_columns: int) -> int | None:
     """The number of features of a kernel on points with so many columns; None when no map is known."""

@@ -22,8 +22,6 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.features.base import FeatureMap
 
-__all__ = ["InkFeatures"]
-
 NAMES = ("loops", "3-joints", "4-joints", "ends", "angles", "ink")
 #: Smaller images are enlarged to so many pixels, by a whole factor: their lines would touch otherwise.
 _PIXELS_TO_SEE_BY = 32

@@ -26,8 +26,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel
 from mercer.kernels.parameters import whole
 
-__all__ = ["Eigenfunctions", "eigenfunctions"]
-
+#: Nodes of the quadrature that may be asked for, at least.
 _FEWEST_NODES = 8
 
 

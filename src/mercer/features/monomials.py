@@ -27,8 +27,6 @@ from mercer.errors import InputError
 from mercer.features.base import in_words
 from mercer.runtime.config import require_memory
 
-__all__ = ["REMEDY", "count", "exponents", "grow", "homogeneous", "monomial", "require_names", "weights"]
-
 Floats = NDArray[np.floating[Any]]
 
 #: what helps where a map made of monomials does not fit the memory budget

@@ -15,8 +15,6 @@ from mercer.features.base import FeatureMap
 from mercer.features.monomials import REMEDY, count, exponents, homogeneous, monomial, require_names
 from mercer.kernels.parameters import nonnegative, whole
 
-__all__ = ["PolynomialMap"]
-
 
 @dataclass(unsafe_hash=True)
 class PolynomialMap(FeatureMap):

@@ -20,8 +20,6 @@ from mercer.runtime.config import require_memory
 from mercer.runtime.seeds import seed_of
 from mercer.runtime.threads import by_our_threads, run
 
-__all__ = ["RandomFeatures"]
-
 #: Phases ⟨ω, x⟩ that one thread computes at a time: 2 MB.
 _PHASES_AT_ONCE = 2**18
 
@@ -95,7 +93,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         points = self._validate(X, reset=True)
         kernel = as_kernel(self.kernel, self.gamma).__sklearn_clone__()
         names = getattr(self, "feature_names_in_", None)
-        # names of columns are in the frame alone
+        # The names of the columns are in the frame alone.
         self.kernel_ = kernel.resolve(X if names is not None else points)
         d = points.shape[1]
         waves = waves_of(self.kernel_, d, names)

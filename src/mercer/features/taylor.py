@@ -17,8 +17,6 @@ from mercer.features.base import FeatureMap
 from mercer.features.monomials import REMEDY, count, exponents, grow, monomial, require_names
 from mercer.kernels.parameters import nonnegative, positive, whole
 
-__all__ = ["GaussianTaylorMap"]
-
 
 @dataclass(unsafe_hash=True)
 class GaussianTaylorMap(FeatureMap):
@@ -87,7 +85,7 @@ class GaussianTaylorMap(FeatureMap):
         for k in degrees[1:]:
             grow(blocks[k - 1], direction, k, out=blocks[k])
         for k in degrees:
-            # the root of a Poisson probability
+            # This is the root of a Poisson probability.
             root_p = np.exp(xlogy(k, ratio) - gammaln(k + 1) / 2 - ratio**2 / 2)
             blocks[k] *= root_p[:, None].astype(points.dtype, copy=False)
         return features

@@ -46,8 +46,6 @@ from mercer.kernels.vectors.stationary import (
     RationalQuadratic,
 )
 
-__all__ = ["Waves", "orthogonal", "waves_of"]
-
 _MOST_FACTORS = 64  # of a power: as many frequencies are added up for each wave
 
 

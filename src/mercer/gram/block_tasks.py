@@ -148,20 +148,15 @@ def square(
     X: Any,
     cuts: Cuts,
     weight: np.ndarray,
-    rows: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:  # (M, M), of which the lower triangle is there, and (M,)
-    """Σ_b K_bᵀ W_b K_b and Σ_b K_bᵀ W_b 1, where columns of K_bᵀ are transformed first.
-
-    ``rows``: which of the points are meant, by their positions; all of them by default.
-    """
+    """Σ_b K_bᵀ W_b K_b and Σ_b K_bᵀ W_b 1, where columns of K_bᵀ are transformed first."""
     m, dtype = columns.gram.shape[1], columns.gram.dtype
     total, first = np.zeros((m, m), order="F"), np.zeros(m)
     lower = tiles(m)
     memory = np.empty((max((stop - start for start, stop in cuts), default=0), m), dtype)
     for start, stop in cuts:
-        chosen: Any = slice(start, stop) if rows is None else rows[start:stop]
-        K = columns.gram.beside(data.take(X, chosen)).dense(memory[: stop - start])
-        root = np.sqrt(weight[chosen]).astype(dtype)
+        K = columns.gram.beside(data.take(X, slice(start, stop))).dense(memory[: stop - start])
+        root = np.sqrt(weight[start:stop]).astype(dtype)
         K *= root[:, None]
 
         def change(part: tuple[int, int], K: np.ndarray = K) -> None:

@@ -149,30 +149,28 @@ class RowBlocks:
     def square(
         self,
         weight: np.ndarray,  # (n,) ≥ 0
-        rows: np.ndarray | None = None,
         transform: Callable[[np.ndarray], None] = tasks.as_they_are,
     ) -> tuple[np.ndarray, np.ndarray]:  # (M, M), of which the lower triangle is there, and (M,)
-        """Kᵀ W K and Kᵀ W 1, of all rows or of some of them.
+        """Kᵀ W K and Kᵀ W 1.
 
         ``transform`` changes some columns of Kᵀ, (M, rows) in Fortran's order, before they are multiplied.
         """
-        n, m = self.shape if rows is None else (len(rows), self.shape[1])
-        height = min(_MOST_ROWS, max(_FEWEST_ROWS, _SQUARED_VALUES // m))
+        height = min(_MOST_ROWS, max(_FEWEST_ROWS, _SQUARED_VALUES // self.shape[1]))
         groups: list[Cuts] = [
             [(start + i, start + j) for i, j in cut(stop - start, height)]
-            for start, stop in self._square_parts(n, rows is None)
+            for start, stop in self._square_parts()
         ]
         if self._spread is None:  # All threads share every block: M × M numbers are there twice at most.
-            total, first = tasks.square(self._columns, transform, self.X, groups[0], weight, rows)
+            total, first = tasks.square(self._columns, transform, self.X, groups[0], weight)
             for cuts in groups[1:]:
-                more, ones = tasks.square(self._columns, transform, self.X, cuts, weight, rows)
+                more, ones = tasks.square(self._columns, transform, self.X, cuts, weight)
                 total += more
                 first += ones
             return total, first
-        return self._gathered_square(groups, weight, rows, transform)
+        return self._gathered_square(groups, weight, transform)
 
     def _gathered_square(
-        self, groups: list[Cuts], weight: np.ndarray, rows: np.ndarray | None, transform: Any
+        self, groups: list[Cuts], weight: np.ndarray, transform: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """The same from a cluster: tiles of the lower triangle, added in the order of the groups."""
         total, first = np.zeros((self.shape[1],) * 2, order="F"), np.zeros(self.shape[1])
@@ -192,16 +190,8 @@ class RowBlocks:
         def own(part: Any) -> tuple[Any, ...]:
             return (weight[part],)
 
-        self._spread.map(
-            "square",
-            tasks.square_tiles,
-            (self._columns, transform),
-            groups,
-            own,
-            receive,
-            rows,
-            is_large=True,
-        )
+        shared = self._columns, transform
+        self._spread.map("square", tasks.square_tiles, shared, groups, own, receive, is_large=True)
         return total, first
 
     # --- blocks --------------------------------------------------------------------------------------
@@ -215,11 +205,10 @@ class RowBlocks:
             ]
         return groups
 
-    def _square_parts(self, n: int, of_all: bool) -> list[tuple[int, int]]:
-        """Rows whose squares are added up by themselves; of all rows, they are those of whole groups."""
+    def _square_parts(self) -> list[tuple[int, int]]:
+        """Rows whose squares are added up by themselves: those of whole groups."""
+        n = self.shape[0]
         rows = max(_SQUARED_ROWS, -(-n // _MOST_SQUARES))
-        if not of_all:
-            return cut(n, rows) or [(0, 0)]
         ends = [0]
         for group in self._groups():
             end = group[-1][1]

@@ -14,8 +14,6 @@ from mercer.kernels.vectors.dotproduct import Linear, Polynomial
 from mercer.runtime.native import compiles, njit
 from mercer.runtime.twofold import EXACTLY, add, multiply
 
-__all__ = ["exact_values"]
-
 
 def exact_values(
     kernel: Kernel, points: Points, index: np.ndarray

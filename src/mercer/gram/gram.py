@@ -32,9 +32,6 @@ from mercer.runtime.config import require_memory, settings, within
 from mercer.runtime.row_store import RowStore
 from mercer.runtime.threads import run
 
-__all__ = ["Gram", "compare_parts", "diagonal_values"]
-
-
 #: A result of fewer bytes is not compared with the memory budget, which takes longer than to allocate it.
 _UNASKED_BYTES = 2**20
 #: Columns that are added up in the precision of K before float64 takes over: the rounding of a sum of 512
@@ -332,7 +329,7 @@ class Gram(Shown):
         return out.reshape(self.shape[0], *V.shape[1:])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # prepared anew where it is loaded
+        # What was prepared stays here: it is made anew where the Gram is loaded.
         return _remake, (self.kernel, *self._raw, self._capacity, self._settings)
 
     def __repr__(self) -> str:

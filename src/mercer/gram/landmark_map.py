@@ -24,8 +24,6 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import settings, within
 from mercer.runtime.threads import by_our_threads, run
 
-__all__ = ["LandmarkMap"]
-
 #: The share of k(z, z) that must be left of a landmark after the others, by the precision of k(Z, x): of an
 #: error η in k(Z, x), η/√share is in φ(x). It is η = 6e-8 in float32, and φ then right to 2e-5.
 _INDEPENDENT = {"float64": 1e-13, "float32": 1e-5}

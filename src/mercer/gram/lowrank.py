@@ -25,8 +25,6 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import require_memory
 from mercer.runtime.threads import by_our_threads, run
 
-__all__ = ["LowRank"]
-
 #: Rows of F that are converted to float64 at a time.
 _CONVERTED = 4096
 #: Solutions of a system that are refined, at most: each is nearer by a factor of some σ/ε‖K̂‖.

@@ -20,8 +20,6 @@ from mercer.data.types import Points
 from mercer.gram.backends.base import cut
 from mercer.kernels.support import Support
 
-__all__ = ["Neighbours"]
-
 #: Points of a cell. With fewer, the time goes into Python; with more, into pairs that are far apart.
 _CELL_POINTS = 128
 #: Columns from which no tree is grown: balls around boxes contain nearly all points there.

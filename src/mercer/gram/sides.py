@@ -31,8 +31,6 @@ from mercer.kernels.formula.program import Program
 from mercer.kernels.one_point import is_one_object
 from mercer.runtime.threads import run
 
-__all__ = ["Side", "Sides", "ViewData", "point_values", "prepare", "prepare_left"]
-
 #: Numbers of a matrix that are worked on together: half a megabyte in float64, which a core's cache holds.
 _CACHED = 2**16
 #: Numbers of a matrix from which its rows are shared out to threads: reading 8 MB takes one about 1 ms.
@@ -147,7 +145,7 @@ def prepare(program: Program, X: Any, Y: Any, others: OtherGrams, are_vectors: b
     known = [_known(kinds, matrix) for kinds, matrix in zip(program.kinds, right, strict=True)]
     theirs = _side(program, X if Y is None else Y, right, known, 1, codes, others)
     if Y is None:
-        # one set of points: one copy of its views, two sets of point values
+        # Both sides have the same points: they share one copy of the views, and each has its point values.
         values = _values(program.left, _Shown(X, program, right), theirs.n, codes, others)
         return Sides(Side(theirs.n, theirs.views, values), theirs)
     return Sides(_side(program, X, left, known, 0, codes, others), theirs)
@@ -255,7 +253,7 @@ def _norms_and_shift(
         rows = np.asarray(matrix[part], np.float64) if centre is None else matrix[part] - centre
         norms[part] = _squared_norms(rows)
         if has_products and centre is not None:
-            # einsum, not BLAS: its threads would spin on for a while, in the way of those that compute
+            # BLAS is not used here: its threads would spin on for a while, in the way of those that compute.
             shift[part] = np.einsum("ij,j->i", rows, centre) + half
 
     half = 0.5 * float(np.einsum("j,j", centre, centre)) if has_products and centre is not None else 0.0

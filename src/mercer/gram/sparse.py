@@ -24,8 +24,6 @@ from mercer.runtime.threads import run
 if TYPE_CHECKING:
     from mercer.gram.gram import Gram
 
-__all__ = ["Thinness", "sparse_matrix", "sparse_or_none", "thinness"]
-
 #: Cells that are looked at to know how many values there are: two thousand points, some ten milliseconds.
 _CELLS_LOOKED_AT = 16
 #: Cells for one task of a thread.

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CommonColumns", "sort_columns"]
-
 _GAIN = 20  # how much faster BLAS is with a column than a product of lists with one that two rows share
 
 

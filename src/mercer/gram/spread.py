@@ -22,8 +22,6 @@ from mercer.gram.gram import Gram, _positions
 from mercer.kernels.base import Kernel
 from mercer.runtime.config import require_memory, settings
 
-__all__ = ["SpreadGram"]
-
 #: Points of a slab of columns: a block of 64 rows of it fits a core's cache.
 _SLAB = 2**14
 

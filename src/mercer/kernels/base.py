@@ -42,8 +42,6 @@ from mercer.kernels.parameters import Parameter, fingerprint, is_vector, same, t
 from mercer.kernels.support import Support
 from mercer.notebook import Shown
 
-__all__ = ["Kernel"]
-
 
 class Kernel(Shown):
     """A similarity k(x, x') of two points, as an expression. Subclass it to write your own.

@@ -31,20 +31,6 @@ from mercer.kernels.formula.pair import Columns, Mapping, Mean, Pair, ParameterL
 from mercer.kernels.parameters import fixed, is_vector, nonnegative, text
 from mercer.kernels.support import Support, intersection, union
 
-__all__ = [
-    "Centered",
-    "Exp",
-    "Mapped",
-    "Normalized",
-    "OnColumns",
-    "PolynomialOf",
-    "Power",
-    "Product",
-    "Scaled",
-    "Sum",
-]
-
-
 _MOST_COEFFICIENTS = 65  # The formula of a polynomial is as deep as its coefficients are many.
 
 

@@ -7,8 +7,6 @@ from scipy import sparse
 
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["count"]
-
 
 def count(rows: np.ndarray, columns: np.ndarray, n: int, width: int) -> sparse.csr_array:  # (n, width)
     """How often each pair (row, column) comes; rows ascend wherever columns are equal.

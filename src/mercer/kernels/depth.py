@@ -9,8 +9,6 @@ from mercer.errors import InputError
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
-__all__ = ["DEEPEST", "require_shallow"]
-
 #: levels of kernels in kernels, each of which takes several calls
 DEEPEST = 60
 

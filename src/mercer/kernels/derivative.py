@@ -16,8 +16,6 @@ from mercer.kernels.formula.pair import A, B, Pair, ParameterLeaf, Quantity, der
 from mercer.kernels.formula.program import program_of
 from mercer.kernels.parameters import fixed, is_vector
 
-__all__ = ["Derivative", "DistanceSlope", "differentiable"]
-
 _NAME = re.compile(r"(?P<path>.*[^\]])(\[(?P<index>\d+)\])?$")
 
 

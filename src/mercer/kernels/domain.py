@@ -12,8 +12,6 @@ from typing import Never
 
 from mercer.errors import InputError
 
-__all__ = ["Domain"]
-
 
 class Domain(StrEnum):
     """A kind of points, from the narrowest on; each is equal to its word."""

@@ -12,8 +12,6 @@ from mercer.kernels.vectors.dotproduct import Cosine, Linear, Polynomial, Sigmoi
 from mercer.kernels.vectors.histogram import ChiSquared, Min
 from mercer.kernels.vectors.stationary import Gaussian, Laplacian
 
-__all__ = ["KernelLike", "as_kernel"]
-
 #: what stands for a kernel: the object, a name such as "rbf" or "precomputed", or a function of two points
 KernelLike: TypeAlias = "Kernel | str | Callable[..., float]"
 

@@ -27,8 +27,6 @@ from mercer.kernels.formula.typeset import called, decimal, word
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.vectors.dotproduct import Constant
 
-__all__ = ["latex"]
-
 _GREEK = (
     "alpha",
     "beta",

@@ -14,8 +14,6 @@ from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import fixed
 
-__all__ = ["FromFunction", "Precomputed"]
-
 
 class FromFunction(Kernel):
     """k(x, x') = function(x, x') for any two Python objects: the slow path, and it says so.

@@ -18,8 +18,6 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.domain import Domain
 
-__all__ = ["as_list", "as_lists", "is_one_object", "width_of"]
-
 
 def as_list(domain: str, X: Points, width: int | None = None) -> tuple[Any, bool]:
     """The points as a list of them, and whether X was a single one.

@@ -19,21 +19,6 @@ from mercer.data.scalars import is_number
 from mercer.errors import InputError, shown
 from mercer.kernels.formula.expression import is_whole
 
-__all__ = [
-    "Parameter",
-    "choice",
-    "fingerprint",
-    "fixed",
-    "is_vector",
-    "nonnegative",
-    "positive",
-    "real",
-    "same",
-    "text",
-    "whole",
-]
-
-
 #: the largest whole number that compiled code, which counts in int64, takes
 _LARGEST_WHOLE = 2**62
 

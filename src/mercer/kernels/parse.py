@@ -30,8 +30,6 @@ from mercer.kernels.compose import Negative
 from mercer.kernels.names import NAMES, as_kernel
 from mercer.kernels.parameters import Parameter
 
-__all__ = ["COMPOSED", "kernel_names", "parse_kernel"]
-
 #: A line of text is a formula that somebody typed: longer or deeper ones are written in Python.
 _MOST_CHARACTERS, _DEEPEST_NESTING = 4000, 40
 _SHOWN_CHARACTERS = 76  # An error shows so many characters of the text: a line of a terminal.

@@ -30,19 +30,6 @@ from mercer.kernels.domain import Domain
 from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Joint, Pair
 
-__all__ = [
-    "FeatureKernel",
-    "Members",
-    "ObjectKernel",
-    "PartMatrix",
-    "Parts",
-    "Ragged",
-    "Ranges",
-    "encode_labels",
-    "encode_sequences",
-    "in_order",
-]
-
 
 class FeatureKernel(Kernel, abstract=True):
     """k(x, x') = ⟨Φ(x), Φ(x')⟩, Φ explicit and sparse."""

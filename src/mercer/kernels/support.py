@@ -23,8 +23,6 @@ from mercer.data.types import Points
 from mercer.kernels.formula.pair import View
 from mercer.kernels.parameters import is_vector
 
-__all__ = ["Ball", "Support", "intersection", "union"]
-
 #: ρ, or one for each column
 Radius = float | tuple[float, ...]
 

@@ -27,8 +27,6 @@ from mercer.kernels.compose import Normalized, OnColumns, Product, Scaled, Sum
 from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import is_vector, text
 
-__all__ = ["do_tell", "has_scales", "in_words", "per_column", "scales", "short_name", "tells_apart"]
-
 _COLUMNS_LISTED = 3  # columns that a sentence names
 #: A column stands out from this multiple of the median on. A column of zeros and two ones, the rarest that is
 #: kept, has a spread with a relative standard error of 1/(2√2) between samples: this is nearly three of them.

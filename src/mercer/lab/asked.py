@@ -18,10 +18,8 @@ import numpy as np
 from mercer.data.scalars import is_number
 from mercer.errors import InputError, shown
 
-__all__ = ["MOST_POINTS", "Asked"]
-
-MOST_POINTS = 2000
-_LONGEST_TEXT = 4000
+#: What a request may hold: so many points fill the plane of the page, and a text is a line or two.
+MOST_POINTS, _LONGEST_TEXT = 2000, 4000
 _LARGEST_NUMBER = 1e9  # A coordinate beyond it is no place on a screen.
 
 

@@ -18,8 +18,6 @@ from mercer.lab.script import array, script
 from mercer.lab.seen import fact, gram_of, grid, norm_facts, plain, short
 from mercer.lab.typed import TypedKernel, typed_kernel
 
-__all__ = ["LEARNERS", "classify", "labelled", "left_out", "machine"]
-
 LEARNERS = ("svm", "logistic", "ridge", "perceptron")
 _LONGEST_FIT = 5.0  # seconds
 _MOST_REFITS = 200  # points up to which each is left out in turn

@@ -16,8 +16,6 @@ from mercer.lab.script import array, script
 from mercer.lab.seen import fact, gram_of, norm_facts, plain, short
 from mercer.lab.typed import TypedKernel, typed_kernel
 
-__all__ = ["LEARNERS", "curve", "left_out", "machine"]
-
 LEARNERS = ("ridge", "svr")
 _CURVE_STEPS = 301
 _LONGEST_FIT, _MOST_REFITS = 5.0, 200  # seconds, points

@@ -12,8 +12,6 @@ import numpy as np
 
 from mercer.lab.asked import MOST_POINTS, Asked
 
-__all__ = ["EXAMPLES", "example"]
-
 EXAMPLES = ("xor", "moons", "circles", "spirals", "blobs", "sine", "step")
 
 

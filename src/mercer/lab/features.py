@@ -16,8 +16,7 @@ from mercer.lab.script import array, script
 from mercer.lab.seen import fact, gram_of, grid, plain, short
 from mercer.lab.typed import typed_kernel
 
-__all__ = ["feature_space"]
-
+#: Components that the room shows, of those that there are.
 _COMPONENTS = 6
 
 

@@ -21,10 +21,8 @@ from mercer.lab.asked import Asked
 from mercer.lab.seen import plain, short
 from mercer.lab.typed import asked_about
 
-__all__ = ["certify_typed", "shape_of"]
-
-_HIGHEST_DIMENSION = 64
-_POINTS_SHOWN = 24
+#: The dimension that may be asked for, and the points of a counterexample that are shown, at most.
+_HIGHEST_DIMENSION, _POINTS_SHOWN = 64, 24
 
 
 def certify_typed(asked: Asked) -> dict[str, Any]:

@@ -20,8 +20,6 @@ from mercer.lab.spectrum import spectrum
 from mercer.lab.steps import steps
 from mercer.lab.table import read_table
 
-__all__ = ["ROOMS", "answer"]
-
 ROOMS: dict[str, Callable[[Asked], dict[str, Any]]] = {
     "classify": classify.classify,
     "classify_left_out": classify.left_out,

@@ -6,8 +6,6 @@ import numpy as np
 
 from mercer.lab.typed import TypedKernel
 
-__all__ = ["array", "script"]
-
 
 def array(name: str, values: np.ndarray) -> str:
     """An assignment that gives these numbers back, to the last digit.

@@ -13,8 +13,6 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = ["fact", "gram_of", "grid", "norm_facts", "plain", "short"]
-
 GRID_STEPS = 61  # values of f along each side of the picture: boundaries are drawn between them
 _ROWS_SHOWN, _ROWS_DECOMPOSED, _EIGENVALUES_SHOWN = 100, 400, 60
 

@@ -22,8 +22,6 @@ from typing import Any
 
 from mercer.errors import InputError, MemoryBudgetError
 
-__all__ = ["Lab"]
-
 _LONGEST_BODY = 1 << 20  # bytes: 2,000 points, or a table, and room to spare
 _FILES = {
     "": ("lab.html", "text/html"),

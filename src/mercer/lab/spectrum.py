@@ -20,9 +20,9 @@ from mercer.lab.script import script
 from mercer.lab.seen import fact, plain, short
 from mercer.lab.typed import asked_about
 
-__all__ = ["spectrum"]
-
+#: Places at which a curve is computed, close enough for a screen.
 _STEPS = 241
+#: The dimension that may be asked for, at most.
 _HIGHEST_DIMENSION = 16
 #: φ and v are drawn as far as they reach this share of their largest value
 _PROFILE_SEEN, _DENSITY_SEEN = 1e-2, 2e-3

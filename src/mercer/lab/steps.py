@@ -18,11 +18,11 @@ from mercer.lab.asked import Asked
 from mercer.lab.classify import labelled
 from mercer.lab.script import array, script
 from mercer.lab.seen import fact, gram_of, grid, plain, short
-from mercer.lab.typed import typed_kernel
+from mercer.lab.typed import TypedKernel, typed_kernel
 
-__all__ = ["steps"]
-
+#: Visits that are sent to the page, which draws each of them: passes are fewer where there are many points.
 _MOST_VISITS = 4000
+_BOUND = "max k(x,x) / ρ² for the margin ρ that was found (Novikoff)"
 
 
 def steps(asked: Asked) -> dict[str, Any]:
@@ -33,7 +33,6 @@ def steps(asked: Asked) -> dict[str, Any]:
     typed = typed_kernel(asked.text("kernel"), asked.numbers("parameters"))
     intercept = asked.flag("intercept", True)
     passes = max(1, min(asked.whole("passes", 20, 1, 1000), _MOST_VISITS // len(y)))
-    options = f"fit_intercept={intercept}, max_iter={passes}"
     model = KernelPerceptron(
         kernel=typed.kernel, fit_intercept=intercept, max_iter=passes, record_history=True
     )
@@ -48,24 +47,8 @@ def steps(asked: Asked) -> dict[str, Any]:
     f = Expansion(model.kernel_, X, coef, coef.sum() if intercept else 0.0)
     values = f(X)
     last = history[step - 1] if step else None
-    facts = [
-        fact(
-            "visits", step, f"of {len(history)}, in {int(history['epoch'][-1])} passes over {len(y)} points"
-        ),
-        fact("mistakes so far", len(made), f"{int(model.mistakes_)} in all"),
-        fact("wrong now", int(((values > 0) != (y > 0)).sum()), f"of {len(y)} points"),
-        fact(
-            "bound on the mistakes",
-            model.bound_,
-            "max k(x,x) / ρ² for the margin ρ that was found (Novikoff)",
-        ),
-        fact(
-            "margin ρ",
-            model.margin_,
-            "minᵢ yᵢ f(xᵢ) / ‖f‖" + (", in the space of k + 1" if intercept else ""),
-        ),
-        fact("norm ‖f‖", float(f.norm())),
-    ]
+    so_far = f"of {len(history)}, in {int(history['epoch'][-1])} passes over {len(y)} points"
+    in_space = ", in the space of k + 1" if intercept else ""
     return plain(
         {
             "visits": {
@@ -82,28 +65,41 @@ def steps(asked: Asked) -> dict[str, Any]:
             "grid": grid(f, asked.box()),
             "levels": [0],
             "proof": _proof(model, X, y, intercept),
-            "facts": facts,
+            "facts": [
+                fact("visits", step, so_far),
+                fact("mistakes so far", len(made), f"{int(model.mistakes_)} in all"),
+                fact("wrong now", int(((values > 0) != (y > 0)).sum()), f"of {len(y)} points"),
+                fact("bound on the mistakes", model.bound_, _BOUND),
+                fact("margin ρ", model.margin_, f"minᵢ yᵢ f(xᵢ) / ‖f‖{in_space}"),
+                fact("norm ‖f‖", float(f.norm())),
+            ],
             "notes": list(model.report_.warnings),
             "gram": gram_of(model.kernel_, X, np.lexsort((X[:, 1], X[:, 0], y))),
             "kernel": typed.described(model.kernel_, X),
-            "code": script(
-                typed,
-                ["from mercer import Expansion, KernelPerceptron"],
-                [
-                    array("X", X),
-                    array("y", y.astype(int)),
-                    f"kernel = {typed.source}",
-                    f"model = KernelPerceptron(kernel=kernel, {options}, record_history=True).fit(X, y)",
-                    f"so_far = model.history_[:{step}]",
-                    'index = so_far["index"][so_far["mistake"]]',
-                    "coef = np.zeros(len(y))",
-                    "np.add.at(coef, index, y[index])",
-                    f"f = Expansion(model.kernel_, X, coef, {'coef.sum()' if intercept else '0.0'})",
-                    f'print("mistakes after {step} visits:", len(index))',
-                    'print("‖f‖ =", f.norm())',
-                ],
-            ),
+            "code": _code(typed, X, y, step, intercept, passes),
         }
+    )
+
+
+def _code(typed: TypedKernel, X: np.ndarray, y: np.ndarray, step: int, intercept: bool, passes: int) -> str:
+    """Python that gives the same f after ``step`` visits."""
+    options = f"kernel=kernel, fit_intercept={intercept}, max_iter={passes}, record_history=True"
+    return script(
+        typed,
+        ["from mercer import Expansion, KernelPerceptron"],
+        [
+            array("X", X),
+            array("y", y.astype(int)),
+            f"kernel = {typed.source}",
+            f"model = KernelPerceptron({options}).fit(X, y)",
+            f"so_far = model.history_[:{step}]",
+            'index = so_far["index"][so_far["mistake"]]',
+            "coef = np.zeros(len(y))",
+            "np.add.at(coef, index, y[index])",
+            f"f = Expansion(model.kernel_, X, coef, {'coef.sum()' if intercept else '0.0'})",
+            f'print("mistakes after {step} visits:", len(index))',
+            'print("‖f‖ =", f.norm())',
+        ],
     )
 
 

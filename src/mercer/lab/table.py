@@ -16,8 +16,6 @@ from typing import Any
 from mercer.errors import InputError, shown
 from mercer.lab.asked import MOST_POINTS, Asked
 
-__all__ = ["read_table"]
-
 _LONGEST_TABLE = 500_000  # characters
 
 

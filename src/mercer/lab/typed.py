@@ -36,8 +36,6 @@ from mercer.kernels.domain import Domain
 from mercer.kernels.formula.typed import FUNCTIONS, names_in
 from mercer.kernels.parse import COMPOSED, parse_kernel
 
-__all__ = ["TypedKernel", "asked_about", "typed_kernel"]
-
 
 @dataclass(frozen=True)
 class TypedKernel:

@@ -20,8 +20,6 @@ import numpy as np
 from mercer.data.types import Reals
 from mercer.errors import InputError, shown
 
-__all__ = ["Loss"]
-
 
 class Loss:
     """A convex loss; all methods work on arrays, entry by entry. See the module for the formulas.

@@ -14,8 +14,6 @@ from scipy.special import entr, expit
 from mercer.data.types import Reals
 from mercer.losses.base import Loss, within
 
-__all__ = ["Hinge", "Logistic", "SquaredHinge"]
-
 
 class _Margin(Loss):
     """A loss ℓ(y f): subclasses state ℓ."""

@@ -22,8 +22,6 @@ from mercer.data.types import Reals
 from mercer.errors import InputError, InputTypeError
 from mercer.losses.base import Loss
 
-__all__ = ["OwnLoss"]
-
 _DIFFERENCE_STEP = 6e-6  # about eps^(1/3), which balances rounding and truncation of central differences
 _GOLDEN = (np.sqrt(5.0) - 1) / 2
 #: The slopes at infinity are those at the first of these places, in units of 1 + |y|, that does not overflow.

@@ -15,16 +15,6 @@ from mercer.data.types import Reals
 from mercer.errors import InputError
 from mercer.losses.base import Loss, require, within
 
-__all__ = [
-    "Absolute",
-    "EpsilonInsensitive",
-    "Huber",
-    "Poisson",
-    "Quantile",
-    "Squared",
-    "SquaredEpsilonInsensitive",
-]
-
 
 class Squared(Loss):
     """L = (y − f)², without a factor ½. With labels y = ±1 it is (1 − y f)².

@@ -6,8 +6,7 @@ import numpy as np
 
 from mercer.notebook.markup import escape
 
-__all__ = ["curves"]
-
+#: The picture, in pixels: small enough to stand beside a few words.
 _WIDTH, _HEIGHT = 260, 140
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 20  # room for the numbers
 #: lines that are told apart on light and on dark paper; by their dashes, too

@@ -12,8 +12,6 @@ from mercer.notebook.curve import curves
 from mercer.notebook.markup import beside, code, formula, frame, note
 from mercer.notebook.quick import is_quick, values
 
-__all__ = ["graph", "html"]
-
 _POINTS_OF_CURVE = 161  # of the curve
 _PAIRS = 2**20  # kernel values that the curve may take
 _LINES_SHOWN, _DOTS_SHOWN = 8, 100  # functions and anchors that are drawn

@@ -13,8 +13,6 @@ from mercer.notebook.markup import beside, code, frame, note, table
 from mercer.notebook.quick import is_quick, values
 from mercer.notebook.thumbnail import thumbnail
 
-__all__ = ["html", "sample"]
-
 _SHOWN_PER_SIDE = 64  # rows, and columns, of the picture
 _FEWEST_TO_SHOW = 8  # of a matrix that has more
 _COORDINATES = 2**23  # coordinates that are multiplied for the picture: some ten milliseconds

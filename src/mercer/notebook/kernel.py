@@ -12,8 +12,6 @@ from mercer.notebook.curve import curves
 from mercer.notebook.markup import beside, code, formula, frame
 from mercer.notebook.quick import is_quick, values
 
-__all__ = ["html", "latex", "shape"]
-
 _POINTS_OF_CURVE = 161  # of the curve
 _USUAL_WIDTH = 3.0  # half the width of the curve, where the kernel has no scale of its own
 #: the distances at which the scale of a kernel is looked for

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["beside", "code", "escape", "folded", "formula", "frame", "note", "table"]
-
 _TEXT_SHOWN = 400  # letters of a text that is not a formula
 
 

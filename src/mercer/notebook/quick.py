@@ -25,8 +25,6 @@ from mercer.kernels.formula.pair import (
 from mercer.kernels.objects import Precomputed
 from mercer.runtime.config import within
 
-__all__ = ["is_quick", "values"]
-
 _MOST_PARTS, _MOST_LEAVES = 40, 2000  # of a kernel, and of its formula
 _MOST_REFERENCE_POINTS = 256  # that a centred kernel takes its means over
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mercer.notebook.markup import escape, frame, table
-from mercer.report import Plan, Report
+from html import escape
 
-__all__ = ["html"]
+from mercer.notebook.markup import frame, table
+from mercer.report import Plan, Report
 
 
 def html(shown: Plan | Report) -> str:

@@ -9,12 +9,9 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
+from html import escape
 
 import numpy as np
-
-from mercer.notebook.markup import escape
-
-__all__ = ["png", "thumbnail"]
 
 _SIDE_IN_PIXELS = 170  # pixels of the page for the longer side
 #: colours at equal steps, from the lowest value to the highest

@@ -21,8 +21,6 @@ from mercer.persist.known import named_class
 from mercer.persist.rebuild import require_length
 from mercer.runtime.imports import importing_skops
 
-__all__ = ["audit", "read", "write"]
-
 _PLAIN = {"dict": "DictNode", "list": "ListNode", "tuple": "TupleNode"}
 _KEYS = {"str", "int", "float", "bool"}  # types that skops notes for the keys of a dict
 _OLDEST_PROTOCOL = 2  # the oldest protocol of skops whose nodes are known here

@@ -24,8 +24,6 @@ from mercer.kernels.formula.program import Program
 from mercer.persist.patterns import check_pattern
 from mercer.persist.sizes import mismatch
 
-__all__ = ["MOST_KERNELS", "check", "check_reads_nothing", "check_size"]
-
 #: the number of kernels that one kernel may be made of, each counted as often as it is used
 MOST_KERNELS = 10_000
 _MOST_JOBS = 1024

@@ -22,8 +22,6 @@ from typing import Any, NoReturn
 from mercer.errors import InputError, InputTypeError
 from mercer.runtime.files import write_whole
 
-__all__ = ["FORMAT", "as_path", "later", "read", "write"]
-
 #: This number grows when an earlier mercer could not read the files any more.
 FORMAT = 2
 #: Models of earlier formats do not know the order of their dates, or count columns in another way.

@@ -18,17 +18,6 @@ import numpy as np
 
 from mercer.errors import InputError, InputTypeError
 
-__all__ = [
-    "class_name",
-    "function_name",
-    "is_function",
-    "named_class",
-    "named_function",
-    "named_type",
-    "trust",
-    "type_name",
-]
-
 #: parts of mercer whose classes are models, or parts of models
 # fmt: off
 _HOMES = frozenset((
@@ -197,6 +186,7 @@ def named_function(module: Any, name: Any, trusted: Any = ()) -> Any:
 
 
 def named_or_none(module: Any, name: Any, trusted: Any = ()) -> Any:
+    """The function of that name which a file may name, or None."""
     if not (isinstance(module, str) and isinstance(name, str)):
         return None
     if trusted and f"{module}.{name}" in trusted:

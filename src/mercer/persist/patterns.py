@@ -17,8 +17,6 @@ from typing import Any
 
 from mercer.errors import InputError, shown
 
-__all__ = ["check_pattern", "is_quick"]
-
 _LONGEST_PATTERN = 200  # characters: more than a pattern of words needs
 _MOST_WAYS = 16  # in how many ways parts of several lengths can share a text: a factor of the time
 

@@ -50,8 +50,6 @@ from mercer.persist.rebuild import (
     require_width,
 )
 
-__all__ = ["Plain", "decode", "encode", "is_array", "refuse"]
-
 _INLINE_CHARACTERS = 2000  # Tokens of up to so many characters stay a text in the schema.
 #: An array of at least so many bytes has a file of its own, written once, wherever it is in the model.
 _OWN_FILE_BYTES = 1 << 16

@@ -24,18 +24,6 @@ from mercer.kernels.graphs.graph import Graph
 from mercer.kernels.trees.tree import _from_flat
 from mercer.persist.known import named_class, named_function, named_type
 
-__all__ = [
-    "CONTAINERS",
-    "Room",
-    "container",
-    "count",
-    "from_bytes",
-    "pop",
-    "rebuild",
-    "require_length",
-    "require_width",
-]
-
 SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 DICTS: dict[type, str] = {dict: "dict", OrderedDict: "OrderedDict", Counter: "Counter", Bunch: "Bunch"}
 SPARSE = {

@@ -27,8 +27,6 @@ from mercer.data.types import Model
 from mercer.estimators.shared.origin import is_affine
 from mercer.expansion import Expansion
 
-__all__ = ["mismatch"]
-
 #: a record of the search or of the training, which may have any length: nothing is computed from it
 _RECORD = "record"
 # fmt: off

@@ -10,8 +10,6 @@ from importlib import import_module
 import mercer
 from mercer.persist.known import class_name
 
-__all__ = ["trusted_types"]
-
 #: parts of mercer whose classes are in fitted models
 _HOMES = (
     "estimators",

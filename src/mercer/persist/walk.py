@@ -24,8 +24,6 @@ from mercer.persist.known import class_name
 from mercer.persist.patterns import check_pattern
 from mercer.persist.plain import Plain, decode, encode, is_array
 
-__all__ = ["pack", "unpack"]
-
 _SCALARS = (bool, int, float, str)
 _PLACES = {"checkpoint": None, "resume": False}
 

@@ -19,8 +19,6 @@ from mercer.plots import style
 from mercer.plots.learned import FittedModel, as_labels, learned, sample, table_of
 from mercer.plots.style import Axes, Display
 
-__all__ = ["RegressionBandDisplay", "error_quantile"]
-
 
 def error_quantile(errors: Any, level: float) -> float:
     r"""The ⌈(n+1)·level⌉-th smallest ``|error|`` of n: a new one is no larger with at least that probability.

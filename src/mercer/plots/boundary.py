@@ -18,8 +18,6 @@ from mercer.plots.plane import Plane, normal_plane, principal_plane
 from mercer.plots.regions import Regions
 from mercer.plots.style import Axes, Display
 
-__all__ = ["DecisionBoundaryDisplay"]
-
 _PLANES = ("auto", "features", "principal", "normal")
 #: what a machine of one class calls points, by the sign of f
 _OF_ONE_CLASS = ("novel", "typical")

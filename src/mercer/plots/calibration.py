@@ -14,8 +14,6 @@ from mercer.plots.learned import as_labels
 from mercer.plots.style import Axes, Display
 from mercer.selection.nested import share_interval
 
-__all__ = ["CalibrationDisplay"]
-
 _TWENTIETHS = np.linspace(0, 1, 21)
 _HEIGHT_OF_BARS = 0.14  # of the picture
 

@@ -17,8 +17,6 @@ from mercer.plots.learned import as_kernel, as_labels, sample
 from mercer.plots.plane import principal_plane
 from mercer.plots.style import Axes, Display
 
-__all__ = ["KernelPCADisplay"]
-
 
 @dataclass
 class KernelPCADisplay(Display):

@@ -13,8 +13,6 @@ from mercer.plots import style
 from mercer.plots.learned import as_labels
 from mercer.plots.style import Axes, Display
 
-__all__ = ["ConfusionDisplay"]
-
 _CLASSES_NUMBERED = (
     15  # The counts of more classes would not fit into their cells, nor their names beside them.
 )

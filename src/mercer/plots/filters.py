@@ -20,8 +20,6 @@ from mercer.expansion import Expansion
 from mercer.features.email import read
 from mercer.kernels.vectors.dotproduct import Linear
 
-__all__ = ["FilterMachine", "FilterRows", "is_filter"]
-
 
 def is_filter(model: Model) -> bool:
     """Whether it is a fitted MailClassifier."""

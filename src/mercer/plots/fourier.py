@@ -14,8 +14,6 @@ from mercer.errors import InputError
 from mercer.plots import style
 from mercer.plots.style import Axes, Display
 
-__all__ = ["FourierDisplay"]
-
 #: what can be shown, and how the axis is called
 _OF_KERNELS = {"density": "v(ω)", "cost": "1/v(ω), relative to the cheapest"}
 _OF_FUNCTIONS = {"amplitude": "|f̂(ω)|", "phase": "phase of f̂(ω)", "power": "|f̂(ω)|²"}

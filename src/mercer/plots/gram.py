@@ -15,8 +15,6 @@ from mercer.plots import style
 from mercer.plots.learned import as_kernel, as_labels, learned, sample
 from mercer.plots.style import Axes, Display
 
-__all__ = ["GramDisplay"]
-
 _CLASSES_NAMED = 12  # Beside the matrix there is room for so many names of classes.
 
 

@@ -22,18 +22,6 @@ from mercer.kernels.words import has_scales
 from mercer.plots.filters import FilterMachine, FilterRows, is_filter
 from mercer.plots.regions import winners
 
-__all__ = [
-    "FittedModel",
-    "as_kernel",
-    "as_labels",
-    "column_names",
-    "learned",
-    "refittable",
-    "sample",
-    "table_of",
-    "unfitted",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:

@@ -17,8 +17,6 @@ from mercer.plots.style import Axes, Display
 from mercer.runtime.clock import now
 from mercer.selection.nested import mistakes
 
-__all__ = ["LearningCurveDisplay"]
-
 
 @dataclass
 class LearningCurveDisplay(Display):

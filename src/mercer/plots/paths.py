@@ -16,8 +16,6 @@ from mercer.plots.learned import as_labels
 from mercer.plots.style import Axes, Display
 from mercer.selection.nested import mistakes
 
-__all__ = ["PathDisplay", "varying"]
-
 _KERNELS_DRAWN = 5  # lines that can be told apart in one picture
 
 

@@ -18,8 +18,6 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.geometry import center
 
-__all__ = ["Plane", "normal_plane", "principal_plane"]
-
 
 @dataclass(frozen=True, eq=False)
 class Plane:

@@ -13,8 +13,6 @@ from mercer.plots import style
 from mercer.plots.style import Axes, Display
 from mercer.solvers.perceptron.proof import MistakeProof
 
-__all__ = ["MistakeProofDisplay"]
-
 
 @dataclass
 class MistakeProofDisplay(Display):

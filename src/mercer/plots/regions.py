@@ -14,8 +14,6 @@ from itertools import combinations
 
 import numpy as np
 
-__all__ = ["Regions", "winners"]
-
 _REFINEMENT = 4  # Regions are painted so many times finer than the grid, in both directions.
 _MOST_NUMBERS = 2**23  # At most so many numbers are interpolated: 64 MiB.
 

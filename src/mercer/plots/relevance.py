@@ -18,8 +18,6 @@ from mercer.plots.learned import FittedModel, as_labels, column_names, learned, 
 from mercer.plots.shuffling import Shuffling
 from mercer.plots.style import Axes, Display
 
-__all__ = ["RelevanceDisplay", "column_factors"]
-
 
 def column_factors(kernel: Kernel, columns: int) -> np.ndarray | None:  # (columns,)
     """What the kernel multiplies each column by before it compares: 1/ℓⱼ for length scales ℓⱼ.

@@ -13,8 +13,6 @@ from mercer.plots import style
 from mercer.plots.learned import as_labels, sample
 from mercer.plots.style import Axes, Display
 
-__all__ = ["ResidualDisplay"]
-
 
 @dataclass
 class ResidualDisplay(Display):

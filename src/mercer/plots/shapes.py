@@ -12,8 +12,6 @@ from mercer.kernels.base import Kernel
 from mercer.plots import style
 from mercer.plots.style import Axes, Display
 
-__all__ = ["KernelShapeDisplay"]
-
 
 @dataclass
 class KernelShapeDisplay(Display):

@@ -20,8 +20,6 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.runtime.clock import now
 
-__all__ = ["Shuffling", "with_cells_of_others"]
-
 _FIRST_ROWS = 16  # rows of the first round: few, so that every column is measured soon
 _LEADING_COLUMNS = 15  # Where there is no time for all columns, at least so many go on.
 #: Rows with a changed cell are computed in batches of at most this size, and of about this time: the clock is

@@ -16,8 +16,6 @@ from mercer.plots import style
 from mercer.plots.learned import as_kernel, learned, sample
 from mercer.plots.style import Axes, Display
 
-__all__ = ["SpectrumDisplay", "effective_dimension"]
-
 
 def effective_dimension(eigenvalues: Any, penalty: Any) -> np.ndarray:
     r"""d(λ) = Σᵢ σᵢ / (σᵢ + λ): how many directions a penalty λ leaves, of eigenvalues σᵢ of K.

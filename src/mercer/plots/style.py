@@ -16,37 +16,6 @@ import numpy as np
 
 from mercer.errors import InputError, require
 
-__all__ = [
-    "DIVERGING",
-    "SEQUENTIAL",
-    "Axes",
-    "Display",
-    "as_png",
-    "as_svg",
-    "axes_of",
-    "brief",
-    "class_ticks",
-    "colour",
-    "colour_bar",
-    "faint",
-    "from_paper",
-    "few_ticks",
-    "halo",
-    "ink",
-    "legend",
-    "legend_above",
-    "log_scale",
-    "marker",
-    "new_figure",
-    "plain_levels",
-    "report_style",
-    "scatter_classes",
-    "shades",
-    "short",
-    "short_in_the_middle",
-    "tidy",
-]
-
 #: These are the colours of Okabe and Ito, without yellow and black, which light or dark paper would hide.
 _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),

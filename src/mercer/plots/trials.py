@@ -16,9 +16,6 @@ from mercer.kernels.words import in_words, short_name
 from mercer.plots import style
 from mercer.plots.style import Axes, Display
 
-__all__ = ["Tried", "TrialsDisplay", "tried"]
-
-
 _LABEL = 34  # letters beside a line of the picture
 
 

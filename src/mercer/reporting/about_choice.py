@@ -30,8 +30,6 @@ from mercer.reporting.page import (
 )
 from mercer.reporting.picture import Pictures
 
-__all__ = ["choice_section"]
-
 _LISTED = 15  # trials in the table
 _NAMED = 6  # columns whose names stand in one cell
 

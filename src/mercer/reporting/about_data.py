@@ -14,8 +14,6 @@ from mercer.reporting.case import LISTED_CLASSES, Case
 from mercer.reporting.objects import objects_of, shown, size
 from mercer.reporting.page import Html, cut, definitions, folded, number, paragraph, percent, table
 
-__all__ = ["column_section", "columns_of", "data_section", "kind_of"]
-
 _COLUMNS = 200  # columns that are described one by one
 _NAMELESS = 30  # so many of them where they have no names
 _NAMES = {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}
@@ -65,7 +63,7 @@ def _used_as(case: Case) -> dict[str, str]:
     told = features.describe()
     kinds = {name: f"{kind}: {told[name]}" for name, kind in features.kinds_.items()}
     kinds |= {name: told[name] for name in features.left_out_}
-    # an array has names for its columns that the table had not
+    # The columns of an array were given names that the table did not have.
     return (
         dict(zip(columns_of(case), kinds.values(), strict=False)) if len(kinds) == case.X.shape[1] else kinds
     )

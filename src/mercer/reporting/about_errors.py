@@ -15,8 +15,6 @@ from mercer.reporting.page import Html, cut, definitions, figures, note, paragra
 from mercer.reporting.picture import Pictures, no_time, reason
 from mercer.selection.nested import share_interval
 
-__all__ = ["curve_section", "error_section"]
-
 _TARGETS = 3  # whose residuals are shown
 _CALIBRATION, _REFITS = "The calibration", 0.5  # seconds of the fits that it takes, at least
 

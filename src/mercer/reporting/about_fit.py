@@ -13,8 +13,6 @@ from mercer.reporting.page import Html, definitions, note, number, paragraph, pe
 from mercer.runtime.config import format_bytes
 from mercer.solvers.result import Stop
 
-__all__ = ["fit_section", "margin_section"]
-
 
 def margin_section(case: Case) -> list[Html]:
     """Of perceptrons and support vector machines."""
@@ -109,7 +107,7 @@ _ENDS = {
 
 
 def _seconds(taken: float, planned: float) -> str:
-    # an estimate below that is not of the work but of nothing
+    # An estimate below that is one of the time that a call takes, and says nothing about the work.
     return f"{taken:.3g} s" + (f" (planned: {planned:.2g} s)" if planned >= 0.5 else "")
 
 

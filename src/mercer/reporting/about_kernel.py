@@ -10,8 +10,6 @@ from mercer.reporting.case import Case
 from mercer.reporting.page import Html, figures, paragraph
 from mercer.reporting.picture import Pictures
 
-__all__ = ["matrix_section", "plane_section"]
-
 #: Points in the pictures of K, of its eigenvalues and of a plane, at most: more cannot be told apart.
 _SHOWN, _SPECTRUM, _PLANE = 300, 500, 400
 #: classes whose regions have colours that can be told apart

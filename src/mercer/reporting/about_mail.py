@@ -13,8 +13,6 @@ from mercer.reporting.mail_case import MailCase
 from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, percent, table, words
 from mercer.reporting.picture import Pictures
 
-__all__ = ["MAIL_SECTIONS"]
-
 _PROTOTYPES = 8  # of each class
 _ELEMENTS = 10  # of each class and aspect
 

@@ -16,8 +16,6 @@ from mercer.reporting.objects import objects_of, shown
 from mercer.reporting.page import Html, cut, figures, gallery, image, number, paragraph, table
 from mercer.reporting.picture import Pictures
 
-__all__ = ["prototype_section", "relevance_section"]
-
 _PROTOTYPES = 12  # anchors that are shown
 _KINDS = {
     "length scales": "By the kernel's own length scales ℓⱼ, one per column: the spread of a column divided "

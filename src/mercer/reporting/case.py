@@ -24,8 +24,6 @@ from mercer.runtime.clock import now
 from mercer.selection.nested import mistakes, share_interval
 from mercer.verdict import Verdict, constant_error
 
-__all__ = ["LISTED_CLASSES", "Case", "HeldOut", "interval"]
-
 LISTED_CLASSES = 30  # in tables with a row for each class
 _REFITTED = 2000  # points that folds are made of
 _EXACT = 3000  # points up to which errors left out are asked for that the model has not computed yet

@@ -13,8 +13,6 @@ from mercer.errors import InputError
 from mercer.plots.learned import FittedModel, learned
 from mercer.plots.trials import tried
 
-__all__ = ["as_features", "as_targets", "check_error", "check_trials"]
-
 
 def as_targets(model: Model, X: Points, y: Targets) -> np.ndarray:  # (n, …)
     """The targets of X, zeros where there are none; model and data must fit together."""

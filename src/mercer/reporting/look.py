@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["STYLE"]
-
 STYLE = """
 :root { color-scheme: light dark; --paper: #fdfdfb; --card: #ffffff; --ink: #1d2430; --soft: #566072;
   --line: #d9dde4; --faint: #c3c9d3; --first: #0072b2; --accent: #005a92; --note: #fff6e0; }

@@ -15,8 +15,6 @@ from mercer.features.email import read
 from mercer.plots.filters import FilterMachine
 from mercer.reporting.case import Case, HeldOut
 
-__all__ = ["MailCase"]
-
 
 class MailCase(Case):
     """A fitted MailClassifier and messages; ``X`` are their aspects, ``raw`` the messages as they came."""

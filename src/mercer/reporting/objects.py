@@ -18,8 +18,6 @@ from mercer.kernels.graphs.graph import as_graph
 from mercer.kernels.trees.tree import as_tree
 from mercer.reporting.page import cut, number
 
-__all__ = ["objects_of", "shown", "size"]
-
 _ELEMENTS = 3  # of a set that are shown
 _LENGTH = 240  # characters of a point
 

@@ -11,24 +11,6 @@ import numpy as np
 
 from mercer.data.scalars import is_scalar
 
-__all__ = [
-    "Html",
-    "cut",
-    "definitions",
-    "folded",
-    "hinted",
-    "note",
-    "figure",
-    "figures",
-    "gallery",
-    "image",
-    "number",
-    "paragraph",
-    "percent",
-    "table",
-    "words",
-]
-
 _CHARACTERS_OF_A_CELL = 300  # characters of a cell that come from the data
 
 
@@ -46,7 +28,7 @@ def words(value: object) -> Html:
     """
     if isinstance(value, Html):
         return value
-    # control characters and lone surrogates are no part of a page
+    # Control characters and lone surrogates are no part of a page.
     text = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in str(value))
     return Html(escape(text, quote=True))
 

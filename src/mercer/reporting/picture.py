@@ -12,8 +12,6 @@ from mercer.plots import style
 from mercer.reporting.page import Html, figure, note
 from mercer.runtime.clock import now
 
-__all__ = ["Pictures", "no_time", "reason"]
-
 _FIRST = 0.8  # seconds of the first picture, about: it loads matplotlib
 
 

@@ -26,8 +26,6 @@ from mercer.reporting.page import Html, cut, hinted, note, words
 from mercer.reporting.picture import Pictures, no_time, reason
 from mercer.runtime.files import write_whole
 
-__all__ = ["write_report"]
-
 _Section = Callable[[Case, Pictures], list[Html]]
 #: id, heading, what makes the section, and the seconds that it takes at least, 0 for what is always there.
 #: They are made in this order, so that the first have the time; one that makes nothing is left out

@@ -14,8 +14,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-__all__ = ["cache_folder", "wanted_folder"]
-
 
 def wanted_folder() -> Path | None:
     """The folder that the environment names, there or not; None where the user has no home."""

@@ -24,8 +24,6 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple
 
-__all__ = ["STARTED", "compiling_seconds", "now", "pause", "resume", "standing_still", "tell_of_compiling"]
-
 #: when this file was loaded, which is the first thing that ``import mercer`` does
 STARTED = monotonic()
 _LONG_COMPILING = 0.5  # Compiling that takes more seconds than this, in all, is reported.

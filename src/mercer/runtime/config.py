@@ -35,18 +35,6 @@ from mercer.data.types import ProgressMode
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.runtime import machine
 
-__all__ = [
-    "Settings",
-    "config",
-    "format_bytes",
-    "memory_budget",
-    "require_memory",
-    "settings",
-    "thread_count",
-    "threads_within",
-    "within",
-]
-
 
 @dataclass(frozen=True)
 class Settings:

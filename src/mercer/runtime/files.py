@@ -18,8 +18,6 @@ from pathlib import Path
 
 from mercer.errors import InputError
 
-__all__ = ["aside", "is_device", "write_whole"]
-
 
 def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
     """Write a file such that nobody ever sees half of it, and one that is there stays if this fails."""

@@ -19,8 +19,6 @@ from types import ModuleType
 
 from mercer.runtime.cache_folder import cache_folder
 
-__all__ = ["load"]
-
 _guard = RLock()  # a module is in sys.modules before it is complete: one thread at a time
 
 

@@ -33,8 +33,6 @@ from threading import get_ident
 from types import ModuleType
 from typing import Any
 
-__all__ = ["ADAPTERS", "deferring", "import_sklearn", "importing_skops", "is_lean", "lean", "refusing"]
-
 #: scikit-learn's adapters for libraries of arrays, which import these libraries; none has an estimator
 ADAPTERS = tuple(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy"))
 #: where skops asks scikit-learn for the names of more types, and does without them if it must

@@ -12,8 +12,6 @@ from threading import Lock
 from time import monotonic, process_time
 from typing import Any
 
-__all__ = ["available_cores", "available_memory", "free_cores"]
-
 _ROOT = Path("/")  # the root of the file system, where Linux shows the limits of a container
 _SECONDS_CURRENT = 0.1  # What was read counts as current for so long: reading takes longer than small fits.
 _MOMENTS_LATE = 5  # For so many of these times another thread may be reading.

@@ -30,23 +30,6 @@ from numba.core.sigutils import normalize_signature
 from mercer.runtime import clock
 from mercer.runtime.cache_folder import cache_folder
 
-__all__ = [
-    "FASTMATH",
-    "FOR_C",
-    "INNER",
-    "OPTIONS",
-    "at",
-    "bits",
-    "c_function",
-    "choose",
-    "compiles",
-    "float_of",
-    "intrinsic",
-    "longer",
-    "njit",
-    "pointer",
-]
-
 #: Numba may contract to fused multiply-add and ignore the signs of zeros; nothing may be reordered.
 FASTMATH = {"contract", "nsz"}
 #: the options of every compiled function here; a division never checks for zero, and C finds no door

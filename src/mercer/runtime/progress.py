@@ -27,8 +27,6 @@ from mercer.errors import InputError
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
 
-__all__ = ["Progress", "make_room", "progress"]
-
 _REFRESH_SECONDS = 0.1  # the least time between two drawings: more often, nobody could read it
 _BAR_WIDTH = 20  # characters
 _TICK_SECONDS = 0.5  # What has a time limit is drawn this often, whether or not a step was done.

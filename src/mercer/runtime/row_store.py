@@ -12,8 +12,6 @@ import numpy as np
 
 from mercer.runtime.config import memory_budget
 
-__all__ = ["RowStore"]
-
 
 class RowStore:
     """At most ``capacity`` bytes of rows; by default a quarter of the memory budget.

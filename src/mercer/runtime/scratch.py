@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Memory", "borrow"]
-
 _BYTES_KEPT = 2**28  # These stay with the process, marked free: a choice between memory and time.
 _CAN_KEEP = hasattr(mmap, "MADV_FREE") and hasattr(mmap, "MAP_PRIVATE")  # Windows has neither.
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from mercer.errors import InputError
 
-__all__ = ["seed_of"]
-
 _LARGEST_SEED = 2**32 - 1  # the largest that NumPy's RandomState takes
 
 

@@ -22,8 +22,6 @@ from pathlib import PurePath
 
 from mercer.runtime.imports import deferring
 
-__all__ = ["begins", "ends", "is_command"]
-
 #: parts of NumPy that SciPy names and nothing of ours calls
 _UNUSED = ("numpy.f2py", "numpy.testing")
 #: objects after which Python looks for garbage while modules are loaded; as many as ours make, about

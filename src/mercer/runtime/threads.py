@@ -25,8 +25,6 @@ from typing import Any, Final, ParamSpec, TypeVar
 from mercer.runtime.config import settings, thread_count, threads_within
 from mercer.runtime.machine import available_cores, free_cores
 
-__all__ = ["LARGE", "blas_threads", "by_our_threads", "large_lapack", "run", "single_threaded_blas"]
-
 #: The order of a matrix from which LAPACK may use several threads of BLAS. A step of a factorisation is a
 #: product of about n · n · 64 terms, after which its threads wait for one another. At n = 3000 these are
 #: 0.6·10⁹ multiplications, some 20 ms of one core and several time slices of the system: a thread that has

@@ -16,8 +16,6 @@ from typing import Any
 
 from mercer.runtime.native import njit
 
-__all__ = ["EXACTLY", "INSIDE", "UNIT", "add", "divide", "multiply", "subtract"]
-
 #: about a unit in the last place of such a number
 UNIT = 2.0**-104
 #: the options with which functions on such numbers are compiled

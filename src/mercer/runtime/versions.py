@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["show_versions"]
-
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "numba", "llvmlite", "threadpoolctl", "psutil")
 _OPTIONAL = (
     *("matplotlib", "skops", "typer", "rich", "polars", "zstandard", "torch", "triton", "dask"),

@@ -27,7 +27,7 @@ from mercer.solvers.result import Stop
 
 __all__ = ["AUTO", "AutoMixin", "is_mixed_frame"]
 
-AUTO = {name: IterativeMixin.CONTROL[name] for name in ("max_time", "progress")}
+AUTO = {name: IterativeMixin._declared[name] for name in ("max_time", "progress")}
 
 _LEAST_POINTS = 4  # two halves of two points each
 

@@ -43,8 +43,6 @@ from mercer.runtime.config import settings
 from mercer.runtime.progress import Progress
 from mercer.solvers.result import Stop
 
-__all__ = ["Control", "State", "expected"]
-
 State = dict[str, Any]
 
 _EVERY = 5.0  # seconds between two checkpoints
@@ -100,7 +98,7 @@ class Control:
             _require_place(self._path)
             if self._resume and self._path.exists():
                 self.restored = self._load(self._path)
-        # only Python's own handler is replaced: a program that has one of its own keeps it
+        # Only Python's own handler is replaced: a program that has one of its own keeps it.
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._handler = signal.signal(signal.SIGINT, self._interrupt)

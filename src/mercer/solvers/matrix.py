@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["BlockMatrix", "DeviceMatrix", "Exact", "KernelMatrix", "SquareMatrix", "WritableRows"]
-
 #: K of some points as the sum of two float64 matrices (``twofold``), or None where nobody knows it so well
 Exact = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray] | None]
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Minimiser", "Minimum", "Result", "Stop"]
-
 
 class Stop(StrEnum):
     """Why a run ended, from the best to the worst; each is equal to its word.

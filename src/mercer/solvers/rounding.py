@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Blur", "Rounding", "allowed", "sizes", "slope_errors"]
-
 _SAMPLE = 16  # rows that are looked at where the diagonal does not tell the size of K
 
 

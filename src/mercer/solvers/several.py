@@ -16,8 +16,6 @@ import numpy as np
 from mercer.solvers.control import Control, State
 from mercer.solvers.result import Minimum, Stop
 
-__all__ = ["each"]
-
 R = TypeVar("R", bound=Minimum)
 
 

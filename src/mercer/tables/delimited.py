@@ -136,7 +136,7 @@ def _separator(head: str, name: str) -> str:
             continue
         share = times / counts.total()
         fits_name = name.lower().endswith((".tsv", ".tab")) and separator == "\t"
-        # a blank separates words too: it is taken where nothing else separates
+        # A blank separates words too: it is taken where nothing else separates.
         rank = (share if separator != " " else share - 0.5, float(fits_name), width)
         if rank > best_rank:
             best, best_rank = separator, rank

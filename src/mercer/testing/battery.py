@@ -33,8 +33,6 @@ from mercer.runtime.config import config, settings
 from mercer.testing.examples import example_points
 from mercer.testing.scalar import pair_value
 
-__all__ = ["check_kernel", "is_claimed"]
-
 
 def check_kernel(
     kernel: Kernel,

@@ -17,8 +17,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.testing.objects import OBJECTS
 
-__all__ = ["example_kernels", "example_points", "missing_examples", "own_kernels"]
-
 
 def example_kernels() -> list[Kernel]:
     """Kernels of every registered class: those below, and the default of any other that has one.

@@ -23,8 +23,6 @@ from mercer.kernels.formula.pair import (
     View,
 )
 
-__all__ = ["pair_value"]
-
 
 def pair_value(expression: Expression, X: Points, i: int, Y: Points, j: int) -> float:
     """The formula at X[i] and Y[j], in Python's floats.

@@ -1,5 +1,7 @@
 """What every estimator with a kernel inherits, tried on a small one of the tests' own."""
 
+from dataclasses import KW_ONLY
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,22 +12,18 @@ from sklearn.utils import get_tags
 
 from mercer import ChiSquared, Constant, Delta, FromFunction, Gaussian, Gram, Linear, Precomputed
 from mercer.errors import InputError, InputTypeError
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.kernels.parameters import whole
 
 
-class Mean(KernelMixin, BaseEstimator):
+@learner
+class Mean(KernelMixin, KernelParameters, BaseEstimator):
     """f(x) = (1/n) Σᵢ k(xᵢ, x): the least an estimator can do."""
 
-    _declared = {"times": whole(1), "loud": flag(False)}
-
-    def __init__(self, kernel="rbf", *, gamma="scale", degree=3, coef0=0.0, times=1, loud=False):
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.times = times
-        self.loud = loud
+    _: KW_ONLY
+    times: int = whole(1)
+    loud: bool = flag(False)
 
     def fit(self, X, y=None):
         self.points_ = self._validate_fit(X) if y is None else self._validate_fit(X, y)[0]

@@ -13,7 +13,8 @@ from mercer import Gaussian, Gram, config
 from mercer.errors import InputError
 from mercer.solvers.control import Control
 from mercer.solvers.risk.logistic import LogisticRisk, SoftmaxRisk, log_softmax, softmax
-from mercer.solvers.risk.newton import best_intercept, newton
+from mercer.solvers.risk.newton import newton
+from mercer.solvers.risk.objective import best_intercept
 
 
 class Pointwise:

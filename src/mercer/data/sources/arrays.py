@@ -10,8 +10,6 @@ import numpy as np
 from mercer.data.sources.reader import Batch, ColumnType, Reader
 from mercer.errors import InputError
 
-__all__ = ["ArrayFiles"]
-
 
 class ArrayFiles(Reader):
     """The rows of one .npy file, or of several one after the other."""

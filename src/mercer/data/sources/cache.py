@@ -24,8 +24,6 @@ from mercer.errors import InputError
 from mercer.runtime.cache_folder import cache_folder
 from mercer.runtime.files import aside
 
-__all__ = ["ArrayFile", "Cache", "process_folder"]
-
 #: Tables whose arrays stay in the folder of the process: one to learn from, and some to predict.
 _TABLES_KEPT = 4
 _DIGITS_OF_A_NAME = 16  # 64 bits: two of a million tables share a name with a probability of 3e-8.

@@ -22,8 +22,6 @@ from mercer.data.sources.reader import TEXT, ColumnType, Reader
 from mercer.errors import InputError, InputTypeError
 from mercer.runtime.config import memory_budget, settings
 
-__all__ = ["Wanted", "convert", "require_finite", "require_same"]
-
 #: Bytes of a batch. It is there some seven times over while polars reads it (measured: 130 MiB at 16 MiB),
 #: and larger ones are no faster.
 _BATCH_BYTES = 2**24

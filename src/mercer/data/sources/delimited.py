@@ -22,8 +22,6 @@ from mercer.data.sources.frames import (
 from mercer.data.sources.reader import TEXT, Batch, Reader
 from mercer.errors import InputError
 
-__all__ = ["DelimitedFiles"]
-
 #: Bytes of text that tell what columns hold: a few thousand lines of most tables.
 _SAMPLE_BYTES = 2**18
 #: Bytes of text that are read at a time, which take some twelve times as much while they become numbers.

@@ -16,8 +16,6 @@ from mercer.data.sources.source import DataSource
 from mercer.data.types import Points, Targets, Weights
 from mercer.errors import InputError, InputTypeError, shown
 
-__all__ = ["is_in_file", "opened", "takes_files"]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from mercer.errors import InputError
 
-__all__ = ["Stamp", "find_files", "format_of", "stamps_of"]
-
 #: the formats, by the first bytes of a file
 _FORMATS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "arrow"}
 #: what is recognised and not read, by its first bytes, and what to do instead

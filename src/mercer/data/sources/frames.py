@@ -16,10 +16,6 @@ import numpy as np
 from mercer.data.sources.reader import TEXT, Batch, ColumnType, Reader
 from mercer.errors import InputError, require
 
-__all__ = [
-    "ArrowFiles", "ParquetFiles", "column_type", "first_line", "load_polars", "readable", "values_of",
-]  # fmt: skip
-
 
 def load_polars() -> Any:
     """The library, or the line that installs it."""

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["TEXT", "Batch", "ColumnType", "Reader"]
-
 #: what a column holds: numbers of a NumPy type, or the name of what is no number
 ColumnType: TypeAlias = "np.dtype[Any] | str"
 #: one array for each of the columns that were asked for

@@ -19,8 +19,6 @@ from mercer.data.sources.frames import ArrowFiles, ParquetFiles
 from mercer.data.sources.reader import Reader
 from mercer.errors import InputError, InputTypeError, shown
 
-__all__ = ["DataSource", "Opened"]
-
 _READERS: dict[str, type[Reader]] = {
     "npy": ArrayFiles,
     "parquet": ParquetFiles,

@@ -4,8 +4,9 @@ What a point is, the kernel says (``Kernel.domain``). Vectors go through scikit-
 lists of objects and tables with columns of several kinds go to the kernel as they are; with
 ``kernel="precomputed"`` the table holds kernel values, and the points are their indices.
 
-    class KernelThing(KernelMixin, ClassifierMixin, BaseEstimator):
-        def __init__(self, kernel="rbf", *, gamma="scale", degree=3, coef0=0.0, …): …
+    @learner
+    class KernelThing(KernelMixin, KernelParameters, ClassifierMixin, BaseEstimator):
+        alpha: float = positive(1.0)
 
         def fit(self, X, y):
             X, y = self._validate_fit(X, y)    # checks the declared parameters too; sets kernel_
@@ -45,12 +46,9 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.names import as_kernel
 from mercer.kernels.objects import Precomputed, asymmetry
-from mercer.kernels.parameters import Parameter, fixed
+from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Plan, TraceError, note
 from mercer.runtime.threads import by_our_threads
-
-__all__ = ["KernelMixin", "check_weights", "flag", "is_pairwise", "with_matrix"]
-
 
 #: methods of estimators that do work with BLAS; values of f are products with a Gram, which sees to it itself
 _WORK = {"fit", "partial_fit", "fit_transform", "fit_predict", "path", "transform", "inverse_transform"}
@@ -58,13 +56,6 @@ _WORK = {"fit", "partial_fit", "fit_transform", "fit_predict", "path", "transfor
 _LAZY = ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform")
 #: methods that take points with their targets, which may be columns of one file
 _WITH_TARGETS = ("fit", "partial_fit", "fit_transform", "path", "plan", "score")
-
-
-def flag(default: bool | None, **options: Any) -> Any:
-    """A declared parameter that is True or False."""
-    return fixed(
-        default, "True or False", lambda v: isinstance(v, bool | np.bool_), "one of the two", **options
-    )
 
 
 #: the numbers of a table below which scikit-learn's checks take longer than all the rest
@@ -128,7 +119,7 @@ class KernelMixin:
                     "points (rows) with the training points (columns)"
                 )
             kernel, X = with_matrix(kernel, _symmetric(X)), np.arange(X.shape[0])
-        # in new objects: set_params(kernel__sigma=…) must not reach a fitted model
+        # These are new objects, for set_params(kernel__sigma=…) must not reach a fitted model.
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
         return X if _is_absent(y) else (X, y)
@@ -153,7 +144,7 @@ class KernelMixin:
             X = opened(X, columns=getattr(self, "feature_names_in_", None))[0]
         domain = self.kernel_.domain
         X = self._validate(X, "no_validation", domain, reset=False)[0]
-        # these are many points, never a single one
+        # These are many points, never a single one.
         return check_domain(self.kernel_, X, "X") if domain is Domain.ANY else X
 
     def _finds_nothing_to_check(self, X: Points) -> bool:

@@ -13,8 +13,6 @@ from mercer.data.types import ClassWeight, Points
 from mercer.errors import InputError, InputTypeError
 from mercer.expansion import Expansion
 
-__all__ = ["KernelClassifierMixin", "Problems", "decide", "signs"]
-
 
 class KernelClassifierMixin(ClassifierMixin):
     """For classifiers that decide by f = ``expansion_``: its sign for two classes, else its largest column.

@@ -27,17 +27,8 @@ from mercer.kernels.parameters import choice
 from mercer.report import Journal
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = [
-    "INDEFINITE",
-    "DefiniteMixin",
-    "hidden",
-    "is_known",
-    "lowest_eigenvalue",
-    "refutation",
-]
-
 #: the declared parameter of learners that can go on without the negative part
-INDEFINITE = choice("refuse", ("refuse", "clip"))
+INDEFINITE: Any = choice("refuse", ("refuse", "clip"))
 
 _LOOKED_AT = 200  # points; their eigenvalues take some milliseconds
 

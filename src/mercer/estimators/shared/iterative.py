@@ -12,21 +12,18 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import joblib
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer.cluster import DaskRows
-from mercer.data.types import Checkpoint, ProgressMode
-from mercer.estimators.shared.base import flag
-from mercer.kernels.parameters import Parameter, fixed, positive
-from mercer.report import Journal
+from mercer.data.types import ProgressMode
+from mercer.estimators.shared.parameters import RunParameters
+from mercer.report import Journal, Report
 from mercer.runtime.config import settings
 from mercer.solvers.control import Control
 from mercer.solvers.result import Stop
-
-__all__ = ["IterativeMixin"]
 
 #: parameters that may differ between a run and the one that resumes it
 _FREE = {"max_iter", "max_time", "progress", "checkpoint", "resume", "tol"}
@@ -47,28 +44,11 @@ def _digest(item: Any) -> str:
         return str(joblib.hash([text, *(_digest(part) for part in parts if part is not item)]))
 
 
-class IterativeMixin:
-    """For estimators with the parameters max_time, progress, checkpoint and resume; see the module."""
+class IterativeMixin(RunParameters):
+    """For estimators whose fit may be watched, ended early and resumed; see the module."""
 
-    CONTROL: ClassVar[dict[str, Parameter]] = {
-        "max_time": positive(None, optional=True),
-        "progress": fixed(
-            None,
-            "True, False or a function",
-            lambda v: isinstance(v, bool) or callable(v),
-            "one of them",
-            optional=True,
-        ),
-        "checkpoint": fixed(
-            None, "a path", lambda v: isinstance(v, str | os.PathLike), "a file name", optional=True
-        ),
-        "resume": flag(False),
-    }
-
-    max_time: float | None
-    progress: ProgressMode
-    checkpoint: Checkpoint
-    resume: bool
+    #: how the fit went
+    report_: Report
 
     def _control(self, label: str, total: int | None, *data: Any, progress: ProgressMode = None) -> Control:
         """The control of a fit on these data (points, targets, weights, the resolved kernel)."""

@@ -36,7 +36,7 @@ from mercer.gram.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
-from mercer.kernels.parameters import Parameter, fixed
+from mercer.kernels.parameters import fixed
 from mercer.report import Method, Plan, TraceError, note
 from mercer.runtime.config import config, format_bytes, memory_budget, settings, thread_count
 from mercer.runtime.seeds import seed_of
@@ -45,8 +45,6 @@ from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features, sample_size
 from mercer.solvers.landmarks.rejection import random_pivots
 from mercer.solvers.result import Stop
-
-__all__ = ["LANDMARKS", "LandmarkMixin", "Landmarks", "LandmarksLike", "Restricted"]
 
 #: Seconds that an exact fit may take, by its plan, before "auto" takes landmarks.
 _SECONDS_OF_AN_EXACT_FIT = 60.0
@@ -138,7 +136,7 @@ def _is_landmarks(value: object) -> bool:
 LandmarksLike: TypeAlias = "int | str | Landmarks | Points | None"
 
 #: the declared parameter
-LANDMARKS: Parameter = fixed(
+LANDMARKS: Any = fixed(
     None,
     "a number of landmarks, 'auto', Landmarks(…), points, or the positions of points",
     _is_landmarks,

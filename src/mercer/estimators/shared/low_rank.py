@@ -6,8 +6,6 @@ from mercer.gram import Gram
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.pivots import PivotedFactor, pivoted_cholesky
 
-__all__ = ["factor_words", "low_rank"]
-
 
 def low_rank(gram: Gram, rank: int, control: Control) -> PivotedFactor | None:
     """F with K ≈ FFᵀ; None for rank 0, and where the control stops the run before F is whole.

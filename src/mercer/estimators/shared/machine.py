@@ -3,7 +3,8 @@ r"""Regularised risk minimisation over the RKHS: what the classifier and the reg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,17 +12,18 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
-from mercer.estimators.shared.base import KernelMixin, flag
+from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.definite import DefiniteMixin
 from mercer.estimators.shared.iterative import IterativeMixin
-from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Restricted
+from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.low_rank import factor_words, low_rank
 from mercer.estimators.shared.origin import expanded, moved, origin_of, rounding_of
+from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.expansion import Expansion
 from mercer.gram import Gram
-from mercer.kernels.parameters import Parameter, positive, whole
+from mercer.kernels.parameters import positive, whole
 from mercer.losses import Loss
-from mercer.report import HOW, Journal, Method, Plan, Report
+from mercer.report import HOW, Journal, Method, Plan
 from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.control import Control
 from mercer.solvers.landmarks.certificate import RestrictedMinimum
@@ -34,36 +36,30 @@ from mercer.solvers.risk.newton import require_solvable
 from mercer.solvers.risk.penalty import PenaltyResult, any_penalty, as_penalty
 from mercer.solvers.several import each
 
-__all__ = ["MachineMixin"]
-
 #: Arrays of n numbers that the solvers keep, about; a test compares the plan with tracemalloc.
 _ARRAYS_PER_POINT = 40
 
 
-class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
+@learner
+class MachineParameters(KernelParameters):
+    """Those that both have."""
+
+    _: KW_ONLY
+    alpha: float = positive(1.0)
+    lam: float | None = positive(None, optional=True)
+    penalty: Any = None
+    fit_intercept: bool = flag(True)
+    landmarks: LandmarksLike = LANDMARKS
+    tol: float = positive(1e-6)
+    max_iter: int = whole(100)
+
+
+class MachineMixin(MachineParameters, IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
     """What the classifier and the regressor share; ``_learn`` is the whole of it."""
 
-    DECLARED: ClassVar[dict[str, Parameter]] = {
-        "alpha": positive(1.0),
-        "lam": positive(None, optional=True),
-        "fit_intercept": flag(True),
-        "landmarks": LANDMARKS,
-        "tol": positive(1e-6),
-        "max_iter": whole(100),
-        **IterativeMixin.CONTROL,
-    }
-
     loss: Any
-    alpha: float
-    lam: float | None
-    penalty: Any
-    fit_intercept: bool
-    tol: float
-    max_iter: int
     #: the functions learned
     expansion_: Expansion
-    #: how the fit went
-    report_: Report
     #: the loss that was minimised
     loss_: Loss
 
@@ -231,7 +227,7 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
         else:
             rank = usual_rank(n, (memory_budget() - vectors) // 2, item, is_repeated=True)
             memory = vectors + factor_memory(n, rank, item) * bool(rank)
-            # each step has an L of its own and some twenty products
+            # Each step has an L of its own and some twenty products.
             method, flops = Method.LAZY, steps * (400.0 * n * n + 1.0 * n * rank**2)
             why.append("K does not fit the memory budget: its values are computed for every product")
             why.append(factor_words(rank))

@@ -13,8 +13,6 @@ from mercer.errors import InputError
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike
 
-__all__ = ["is_function", "is_matrix_function", "matrix_values"]
-
 
 def is_function(kernel: KernelLike) -> bool:
     """Whether a kernel is given as a function: of two points, or of two sets of them."""

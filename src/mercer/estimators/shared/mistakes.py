@@ -2,6 +2,7 @@ r"""What the perceptrons share: a list of mistakes, and the function that is rea
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from mercer.data import points as data
 from mercer.data.types import Points, Seed
 from mercer.errors import InputError, MemoryBudgetError
 from mercer.estimators.shared.classes import signs
+from mercer.estimators.shared.parameters import flag, learner
 from mercer.estimators.shared.stream import StreamMixin
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
-from mercer.kernels.parameters import choice
+from mercer.kernels.parameters import choice, whole
 from mercer.report import Journal
 from mercer.runtime.config import memory_budget
 from mercer.runtime.threads import by_our_threads
@@ -24,25 +26,27 @@ from mercer.solvers.perceptron.mistakes import BOUNDARIES, Mistakes
 from mercer.solvers.perceptron.proof import MistakeProof, follow
 from mercer.solvers.result import Stop
 
-__all__ = ["BOUNDARY", "PREDICTION", "MistakesMixin", "squeeze"]
-
-#: the declared parameters of both perceptrons
-BOUNDARY = choice("mistake", BOUNDARIES)
-PREDICTION = choice("last", ("last", "averaged", "voted"))
-
 _ORDERED = 2**18  # mistakes of which the order is kept where nothing depends on it, at most
 _BYTES = 48  # of a mistake whose order is kept: in the list, in its copies and in ``mistake_indices_``
 _ENTRIES = 2**21  # kernel values that are looked at together when votes are counted
 
 
-class MistakesMixin(StreamMixin):
-    """For perceptrons with the parameters boundary, prediction, max_iter, shuffle and random_state."""
+@learner
+class MistakeParameters:
+    """Those that both perceptrons have."""
 
-    boundary: str
-    prediction: str
-    max_iter: int
-    shuffle: bool
-    random_state: Seed
+    _: KW_ONLY
+    fit_intercept: bool = flag(True)
+    boundary: str = choice("mistake", BOUNDARIES)
+    prediction: str = choice("last", ("last", "averaged", "voted"))
+    max_iter: int = whole(100)
+    shuffle: bool = flag(False)
+    random_state: Seed = None
+
+
+class MistakesMixin(MistakeParameters, StreamMixin):
+    """What perceptrons do with the list of their mistakes."""
+
     kernel_: Kernel
 
     #: the mistakes, their points counted by their place in ``expansion_.anchors``

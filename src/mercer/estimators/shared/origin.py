@@ -38,19 +38,6 @@ from mercer.kernels.vectors.dotproduct import Constant, Linear, Polynomial, Sigm
 from mercer.report import Journal
 from mercer.runtime.config import settings
 
-__all__ = [
-    "affine_at",
-    "centre_of",
-    "expanded",
-    "is_affine",
-    "lost_columns",
-    "mean_of",
-    "moved",
-    "origin_of",
-    "rounding_of",
-    "warn_if_lost",
-]
-
 _FAR = 16.0  # an origin is moved when ‖m‖² is so many times the mean of ‖x - m‖²
 _EACH = 16  # roundings of a kernel value beside those of its sum
 _LOST = 1e-2  # a column is lost when the rounding of ⟨x, x'⟩ is so large a part of its own products

@@ -29,8 +29,6 @@ from mercer.solvers.landmarks.path import RestrictedPath
 from mercer.solvers.result import Stop
 from mercer.solvers.spectral.preimage import PreimageResult, fixed_point, ridge_map
 
-__all__ = ["PreimageMixin", "require_map"]
-
 _Radial = Callable[[np.ndarray, Any], tuple[np.ndarray, np.ndarray]]
 
 _NEAREST = 8  # training points that a pre-image may start from

@@ -13,8 +13,6 @@ from mercer.estimators.shared.origin import expanded
 from mercer.expansion import Expansion
 from mercer.kernels.vectors.dotproduct import Linear
 
-__all__ = ["KernelRegressorMixin"]
-
 
 class KernelRegressorMixin(RegressorMixin):
     """For regressors that predict f = ``expansion_``, one or several targets."""

@@ -14,8 +14,6 @@ from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.linear.precondition import factor_memory, usual_rank
 from mercer.solvers.linear.sketch_project import BLOCK_RANK, block_size
 
-__all__ = ["WORDS", "block_plan", "dense_plan", "lazy_plan"]
-
 #: of K with vectors, until the residual is 1e-10 of y: what α and the spectrum of K make of it, with a factor
 #: of the usual rank; with one of a lower rank they are more, about as the root of that
 _TYPICAL_PRODUCTS, _MOST_MORE = 60, 100.0

@@ -10,8 +10,6 @@ from mercer.kernels.base import Kernel
 from mercer.report import Method, Plan
 from mercer.solvers.linear.near_inverse import BYTES_PER_POINT, NEIGHBOURS
 
-__all__ = ["POINTS_WORTH_A_LOOK", "sparse_plan"]
-
 #: Points from which "auto" looks for zeros: a Cholesky factorisation of fewer takes less than a second.
 POINTS_WORTH_A_LOOK = 4000
 #: What a value of K, or of the factor that makes iterations few, costs in all of them: some twenty products,

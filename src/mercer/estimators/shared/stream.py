@@ -11,8 +11,6 @@ from mercer.errors import InputError
 from mercer.estimators.shared.base import is_pairwise
 from mercer.estimators.shared.classes import KernelClassifierMixin
 
-__all__ = ["StreamMixin"]
-
 
 class StreamMixin(KernelClassifierMixin):
     """For classifiers with ``partial_fit(X, y, classes=None)``; the first call names the classes."""

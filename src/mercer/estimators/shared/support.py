@@ -23,7 +23,7 @@ from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.matrix_functions import is_function, is_matrix_function, matrix_values
 from mercer.estimators.shared.origin import moved, origin_of, rounding_of
-from mercer.estimators.shared.support_parameters import COEF0
+from mercer.estimators.shared.support_parameters import COEF0, SupportParameters
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.backends import backend_of
@@ -38,8 +38,6 @@ from mercer.solvers.svm.problems import Task
 from mercer.solvers.svm.program import WHOLE
 from mercer.solvers.svm.smo import LARGEST_BLOCK
 from mercer.solvers.svm.warm import warm
-
-__all__ = ["FEWEST_ON_DEVICE", "Dual", "Place", "Setup", "SupportMixin", "unit_of", "unit_penalty"]
 
 #: The number of points up to which kernel values in float64, 8 MB at most, cost little more than in float32.
 _FLOAT64_IS_CHEAP_BELOW = 1000
@@ -123,16 +121,8 @@ def unit_of(gram: Gram) -> float:
     return 1.0 / max(float(np.mean(np.abs(gram.diag()))), np.finfo(np.float64).tiny ** 0.5)
 
 
-class SupportMixin(IterativeMixin, KernelMixin):
+class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
     """For estimators on ``solvers.svm``; see the module."""
-
-    tol: float
-    shrinking: bool
-    cache_size: float | str
-    max_iter: int
-    precision: str
-    warm_start: bool
-    verbose: Any
 
     expansion_: Expansion
     #: of the last fit: γ and γᵀKγ of each problem
@@ -316,7 +306,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         largest, blocks = self._working_sets(n, item, most, dual, budget // 4)
         width = data.n_columns(points) or 1
         numbers = points.nnz if sparse.issparse(points) else n * width
-        # the Gram's centred points, those of a batch of rows, X sorted by class
+        # These are the Gram's centred points, those of a batch of rows, and X sorted by class.
         each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))
         own = numbers * (each if sparse.issparse(points) else item)
         prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (dual.problems > 1)
@@ -345,7 +335,7 @@ class SupportMixin(IterativeMixin, KernelMixin):
         if dual.problems > 1 or dual.variables <= WHOLE:  # Each thread has a matrix of its own.
             sizes, copies = [min(rows, n)], min(dual.problems, thread_count())
         else:
-            # the last one and the next; variables in two groups are sorted, into a third
+            # The last one and the next are held; variables in two groups are sorted into a third.
             sizes, copies = [dual.variables], 2 if dual.nu is None else 3
             while self.shrinking and sizes[-1] > WHOLE:  # A shrunken problem has a working set of its own.
                 sizes.append(int(SHRUNK * sizes[-1]))

@@ -30,8 +30,6 @@ from mercer.solvers.svm import calibration
 from mercer.solvers.svm.level import Slacks
 from mercer.solvers.svm.problems import Machine
 
-__all__ = ["SupportVotesMixin"]
-
 
 def _has_probability(model: Model) -> Literal[True]:
     if not model.probability:

@@ -19,11 +19,9 @@ from mercer.estimators.shared.support import Dual, Setup, SupportMixin
 from mercer.expansion import Expansion
 from mercer.kernels.base import Kernel
 from mercer.kernels.vectors.dotproduct import Linear
-from mercer.report import Journal, Report
+from mercer.report import Journal
 from mercer.solvers.result import Stop
 from mercer.solvers.svm.problems import Machine
-
-__all__ = ["SupportReportMixin"]
 
 
 class SupportReportMixin(SupportMixin):
@@ -36,7 +34,6 @@ class SupportReportMixin(SupportMixin):
     intercept_: np.ndarray
     n_iter_: Any
     margin_: Any
-    report_: Report
     dual_gap_: Any
     kkt_violation_: Any
     fit_status_: int
@@ -198,7 +195,7 @@ class SupportReportMixin(SupportMixin):
             stopped,
             sum(machine.iterations for machine in machines),
             what,
-            # the words that scikit-learn's users filter by
+            # Users of scikit-learn filter warnings by these words.
             max_iter=f"Solver terminated early ({limit}).  Consider pre-processing your data with "
             f"StandardScaler or MinMaxScaler, or pass {weaker}{more}",
             rounding=f"scale the data, or pass {weaker} or a larger tol",

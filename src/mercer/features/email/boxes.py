@@ -16,8 +16,6 @@ from pathlib import Path
 
 from mercer.errors import InputError
 
-__all__ = ["located", "messages", "read_file"]
-
 _BEGINS = re.compile(rb"\n\n(?=From [^\n]*\n(?:[!-9;-~]+[ \t]*:|>?From ))")
 
 

@@ -10,8 +10,6 @@ from itertools import pairwise
 from mercer.features.email import hosts, markup
 from mercer.features.email.mime import Head, Part, first, readable
 
-__all__ = ["encoding", "links", "pairs", "texts", "words"]
-
 #: These bound the work on one message: words and links that are counted, characters of all texts.
 _MOST_WORDS, _MOST_LINKS, _MOST_CHARACTERS = 5000, 500, 1 << 20
 _LONGEST_WORD = 24  # letters; of a longer word only the fact that it is long counts

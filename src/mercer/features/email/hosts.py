@@ -8,8 +8,6 @@ from urllib.parse import unquote
 
 from mercer.features.email.suffixes import registered
 
-__all__ = ["address", "domain", "is_public", "numbers", "prefixes", "url"]
-
 _NUMBER = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}(?![\d.])")
 _NUMBER_6 = re.compile(r"\[(?:IPv6:)?([0-9a-f]{0,4}:[0-9a-f:.]{1,44})\]", re.IGNORECASE)
 _URL = re.compile(r"([a-zA-Z]{2,10}):/{0,3}([^/?#\s]*)([^\s]*)")

@@ -9,8 +9,6 @@ import html
 import re
 from collections import Counter
 
-__all__ = ["anchors", "references", "styles", "tags", "visible"]
-
 #: what no reader sees; an element that is not closed goes to the end of the page, as in browsers
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|title)\b.*?(?:</\1[^<>]*>|\Z)", re.DOTALL | re.IGNORECASE

@@ -15,8 +15,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Head", "Part", "decode", "first", "parts", "readable", "split", "without_envelope"]
-
 
 class Head(dict[str, list[str]]):
     """Values of fields, by the name in lower case, in the order in which they come."""

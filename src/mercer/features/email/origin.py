@@ -22,8 +22,6 @@ from itertools import pairwise
 from mercer.features.email import hosts
 from mercer.features.email.mime import Head, first, readable
 
-__all__ = ["Hop", "addresses", "moment", "path", "sender", "time", "travelled"]
-
 _MOST_HOPS = 40  # Servers between sender and reader: more than an honest mail has; the others are not read.
 _FROM = re.compile(r"from\s+\[?([^\s()\[\]]{1,200})", re.IGNORECASE)
 _NAMED = re.compile(r"\(\s*(?:[^\s()@]{1,100}@)?([\w.-]{1,200}\.[a-zA-Z]{2,20})[.\s]*[\[(]")

@@ -12,8 +12,6 @@ from typing import Any
 
 from mercer.errors import require
 
-__all__ = ["registered"]
-
 
 @cache
 def _list() -> Any:

@@ -19,8 +19,6 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Vocabulary"]
-
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:

@@ -15,8 +15,6 @@ from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program
 from mercer.runtime.config import memory_budget
 
-__all__ = ["REPAIR", "Backend", "Tile", "cut"]
-
 #: a squared distance below this fraction of ‖x‖² + ‖y‖² is computed again from differences: what is
 #: kept then has a relative error of at most about ε/τ, 2e-5 in float32 and 2e-10 in float64
 REPAIR = {np.dtype(np.float32): 2.0**-7, np.dtype(np.float64): 2.0**-20}

@@ -13,8 +13,6 @@ from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.source import print_source
 from mercer.kernels.formula.special import matern_shape
 
-__all__ = ["NumpyBackend"]
-
 
 class NumpyBackend(Backend[Side]):
     """Every quantity by its definition, in float64, rounded to the wanted precision at the end."""

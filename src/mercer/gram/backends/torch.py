@@ -25,8 +25,6 @@ from mercer.runtime.config import thread_count
 
 torch = require("torch", "torch")
 
-__all__ = ["PreparedTensors", "TorchBackend", "shifted", "usable"]
-
 #: Numbers of differences that are on the device at a time when distances are repaired: 128 MB in float64.
 _DIFFERENCES = 2**24
 

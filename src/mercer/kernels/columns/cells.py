@@ -32,20 +32,6 @@ from mercer.data.types import Points, Tabular
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.formula.pair import Columns
 
-__all__ = [
-    "Anything",
-    "Labels",
-    "Numbers",
-    "Objects",
-    "OneEach",
-    "Present",
-    "gaps",
-    "is_category",
-    "is_date",
-    "to_days",
-    "values",
-]
-
 #: what replaces a missing object where there is no other object
 _STANDS = {"documents": "", "sequences": "", "sets": (), "trees": "missing", "graphs": np.zeros((1, 1))}
 

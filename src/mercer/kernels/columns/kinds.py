@@ -26,8 +26,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.columns.cells import gaps, is_category, is_date, to_days, values
 from mercer.kernels.vectors.stationary import Delta, Gaussian, Periodic
 
-__all__ = ["Content", "choose", "content_of", "mean_words"]
-
 _YEAR = 365.25  # days
 #: Rules of thumb: texts of more words on average are free text, and no categories; short texts with more
 #: different values may be names rather than categories.

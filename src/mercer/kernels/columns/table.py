@@ -30,8 +30,6 @@ from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import choice, fixed
 from mercer.kernels.vectors.stationary import Delta
 
-__all__ = ["ColumnKernel"]
-
 
 def _is_key(key: Any) -> bool:
     if isinstance(key, tuple):

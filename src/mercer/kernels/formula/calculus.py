@@ -13,8 +13,6 @@ from typing import Any
 
 from mercer.kernels.formula.expression import ONE, OPERATIONS, ZERO, Apply, Expression, Number, rebuild
 
-__all__ = ["differentiate", "evaluate", "statements", "substitute"]
-
 
 def substitute(expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
     """Rebuild the tree, with ``replace(node)`` in the place of every node for which it is not None."""

@@ -61,8 +61,6 @@ from mercer.kernels.formula.typeset import (
     word,
 )
 
-__all__ = ["Printed", "latex", "parameters"]
-
 _STEPS = (Columns, Joint, Mapping, Scaling)
 _POWERS = ("integer_power", "large_power", "power")
 #: these take their exponent before the bracket, as in sin²(x)

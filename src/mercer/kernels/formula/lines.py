@@ -6,8 +6,6 @@ import re
 
 from mercer.kernels.formula.expression import Expression, Symbol
 
-__all__ = ["indented", "marked", "names_of"]
-
 
 def names_of(expression: Expression) -> dict[Expression, str]:
     """Every symbol of a formula, by its own name."""

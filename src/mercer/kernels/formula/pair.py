@@ -25,8 +25,6 @@ from mercer.errors import InputError
 from mercer.kernels.formula.calculus import differentiate, substitute
 from mercer.kernels.formula.expression import ONE, ZERO, Expression, Symbol, absolute, wrap
 
-__all__ = ["External", "Mean", "Pair", "ParameterLeaf", "PointSum", "Quantity", "View"]
-
 A = Symbol("a")  # a coordinate of x
 B = Symbol("b")  # the same coordinate of x'
 

@@ -14,8 +14,6 @@ from typing import Any
 from mercer.kernels.formula.pair import Columns, Mapping, Scaling, View, unit_rows
 from mercer.kernels.formula.typeset import between, escaped, word
 
-__all__ = ["BARS", "Name", "listing", "through"]
-
 BARS = r"\lVert", r"\rVert"
 
 

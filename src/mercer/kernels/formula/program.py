@@ -43,8 +43,6 @@ from mercer.kernels.parameters import is_vector
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
-__all__ = ["Program", "program_of"]
-
 #: where a parameter is, from the root of the kernel
 Path: TypeAlias = tuple[str, ...]
 #: the numbers of a kernel; of a parameter with one value per column what multiplies these

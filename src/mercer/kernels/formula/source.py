@@ -22,8 +22,6 @@ from mercer.kernels.formula.lines import indented, marked, names_of
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.triton_source import triton_frame
 
-__all__ = ["print_source"]
-
 
 def print_source(program: Program, backend: str, **options: Any) -> str:
     """The code of a program for one backend."""

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-__all__ = ["matern_shape"]
-
 
 def matern_shape(nu: float, z: Any) -> Any:
     r"""2^{1-ν}/Γ(ν) · z^ν K_ν(z) for ν > 0, which is 1 at z = 0; for ν ≤ 0 plainly z^ν K_ν(z).

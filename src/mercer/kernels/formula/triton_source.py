@@ -21,8 +21,6 @@ from mercer.kernels.formula.lines import indented, marked, names_of
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program
 
-__all__ = ["Reading", "exponent_of", "triton_frame"]
-
 
 class Reading(NamedTuple):
     """How a kernel reads the points of a view.

@@ -28,8 +28,7 @@ from mercer.errors import InputError
 from mercer.kernels.formula import expression as formulas
 from mercer.kernels.formula.expression import Expression, Symbol
 
-__all__ = ["FUNCTIONS", "Profile", "names_in", "typed_profile"]
-
+#: What may be typed: no formula on one line needs more, and Python reads so deep a nesting without trouble.
 _MOST_CHARACTERS, _DEEPEST_NESTING = 1000, 40
 _SYNONYMS = {"abs": "absolute", "min": "minimum", "max": "maximum"}
 _ARGUMENTS = {

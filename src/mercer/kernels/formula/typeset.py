@@ -10,8 +10,6 @@ import math
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-__all__ = ["Text", "between", "called", "decimal", "escaped", "product", "signed", "word"]
-
 #: How strongly a text holds together, from the least: what stands in a product or has an exponent is put into
 #: brackets unless it is of a higher kind. A series, Σⱼ or Πⱼ of a term, takes all that follows.
 SUM, SERIES, PRODUCT, FRACTION, CALL, ATOM = range(6)

@@ -14,8 +14,6 @@ from mercer.kernels.graphs.many import Graphs
 from mercer.runtime.native import INNER, OPTIONS, longer, njit
 from mercer.runtime.threads import run
 
-__all__ = ["all_distances", "count_distances"]
-
 _DIGITS = 10  # of lengths of paths that are compared: sums in another order differ by rounding
 _PART = 2**18  # pairs of nodes that make a task for a thread
 _TABLE = 2**22  # numbers for (label, label, distance) up to which they have a table of their own

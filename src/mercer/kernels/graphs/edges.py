@@ -24,8 +24,6 @@ from scipy import sparse
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.graphs.graph import Graph
 
-__all__ = ["from_edges", "from_grakel", "is_edges", "is_grakel"]
-
 _PAIR = "an edge is a pair (u, v) of nodes, or (u, v, length)"
 
 

@@ -25,8 +25,6 @@ from scipy import sparse
 
 from mercer.errors import InputError, InputTypeError
 
-__all__ = ["Graph", "as_graph", "from_networkx"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:

@@ -21,8 +21,6 @@ from mercer.errors import InputError
 from mercer.kernels.graphs.graph import Graph, as_graph
 from mercer.kernels.structured import Ranges, encode_labels
 
-__all__ = ["Graphs", "encode_graphs", "read_tu"]
-
 
 @dataclass(frozen=True, eq=False)
 class Graphs(Ranges):

@@ -19,8 +19,6 @@ from mercer.kernels.graphs.many import Graphs, encode_graphs
 from mercer.kernels.parameters import fixed
 from mercer.kernels.structured import ObjectKernel, Parts
 
-__all__ = ["ComparedGraphs", "NodeComparison", "node_kernel"]
-
 
 def node_kernel() -> Any:
     """The parameter ``node``: a kernel of attributes, or None where only labels are compared."""

@@ -15,8 +15,6 @@ from mercer.kernels.graphs.node_comparison import ComparedGraphs, NodeComparison
 from mercer.kernels.parameters import nonnegative, whole
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["RandomWalk"]
-
 
 class RandomWalk(NodeComparison):
     r"""k(G, G') = Σⱼ λʲ Σ ∏ᵢ κ(wᵢ, w'ᵢ) over walks w of G and w' of G' with j steps each, j ≤ ``length``.

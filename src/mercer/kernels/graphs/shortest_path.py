@@ -21,8 +21,6 @@ from mercer.kernels.graphs.weisfeiler_lehman import GraphFeatures
 from mercer.kernels.parameters import choice
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["ShortestPath"]
-
 
 class ShortestPath(GraphFeatures, NodeComparison):
     r"""k(G, G') = Σ κ(u, u') κ(v, v') over pairs u ≠ v of G and u' ≠ v' of G' with d(u, v) = d(u', v').

@@ -31,8 +31,6 @@ from mercer.kernels.parameters import choice, fixed, whole
 from mercer.kernels.structured import FeatureKernel
 from mercer.runtime.native import INNER, OPTIONS, njit
 
-__all__ = ["GraphFeatures", "NodeLabels", "WeisfeilerLehman"]
-
 
 class GraphFeatures(FeatureKernel, abstract=True):
     """A kernel on graphs that counts something: ``counts`` is all a subclass defines."""

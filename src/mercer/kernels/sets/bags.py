@@ -19,8 +19,6 @@ from mercer.kernels.formula.pair import Joint, Pair
 from mercer.kernels.structured import ObjectKernel, Ranges, encode_labels
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["Bags", "Intersection", "encode_bags"]
-
 _FREQUENT_ONE_IN = 8  # An element is frequent if at least one of so many bags has it.
 
 

@@ -14,21 +14,6 @@ from scipy import sparse
 from mercer.data.types import Points
 from mercer.errors import InputError
 
-__all__ = [
-    "Bend",
-    "Rotation",
-    "Shift",
-    "Slant",
-    "Stroke",
-    "Zoom",
-    "bends",
-    "rotations",
-    "shifts",
-    "slants",
-    "strokes",
-    "zooms",
-]
-
 
 @dataclass(frozen=True)
 class Shift:

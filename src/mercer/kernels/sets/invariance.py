@@ -25,8 +25,6 @@ from mercer.kernels.parameters import fixed
 from mercer.kernels.sets.sets import Stacked, StackedKernel
 from mercer.kernels.vectors.dotproduct import Linear
 
-__all__ = ["Composed", "Invariant", "compositions"]
-
 
 class Invariant(StackedKernel):
     r"""k(x, x') = (1/T²) Σᵢ Σⱼ base(tᵢ(x), tⱼ(x')), where t₁ is the identity and the others are given.

@@ -29,8 +29,6 @@ from mercer.kernels.structured import FeatureKernel, Members, ObjectKernel, Part
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.kernels.vectors.stationary import Delta
 
-__all__ = ["GeneralSetKernel", "SetKernel", "Stacked", "StackedKernel", "stack_elements"]
-
 #: Elements whose sets are compared with each other to have the values k(A, A). Of these 256 × 256 pairs,
 #: about two tiles, those of different sets are computed in vain: that costs less than a call for each set.
 _GROUP = 256

@@ -26,8 +26,6 @@ from mercer.kernels.spectral.poles import Wave, inverse_polynomial, waves
 from mercer.kernels.spectral.quadrature import reach
 from mercer.kernels.spectral.waves import Mixture, checked_density, mixture, rows
 
-__all__ = ["Spectral"]
-
 _LAPLACE = (sqrt(pi / 2), sqrt(pi / 2))  # v(ω) = √(2/π)/(1 + ω²), the transform of exp(-|r|)
 
 

@@ -19,8 +19,7 @@ import numpy as np
 from mercer.kernels.spectral.waves import Mixture
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["PanelTable", "tabulated"]
-
+#: Nodes of a panel, by which a smooth φ is known to rounding, and panels that are tabulated at least.
 _CHEBYSHEV_POINTS = 16
 _LEAST_PANELS = 256
 _LOG_STEP = 0.25  # the width of a panel in log₂ r

@@ -21,8 +21,6 @@ import numpy as np
 
 from mercer.errors import InputError
 
-__all__ = ["Wave", "inverse_polynomial", "waves"]
-
 
 @dataclass(frozen=True)
 class Wave:

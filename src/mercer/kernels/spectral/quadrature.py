@@ -18,8 +18,6 @@ import numpy as np
 
 from mercer.errors import InputError
 
-__all__ = ["ORDER", "gauss_legendre", "growing", "mass", "panels", "reach"]
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 ORDER = 32  # nodes of a panel
@@ -49,7 +47,7 @@ def reach(function: Function, tolerance: float = 1e-13) -> tuple[float, float, f
             "its integral over [0, ∞) diverges, or nearly"
         )
     rest = size[-1] / max(power, 0.1) / _CELL if last_ten > 0 else 0.0  # ∫ x^-power dx/x beyond the grid
-    # the share of each point and all after it
+    # This is the share of each point and of all after it.
     beyond = (np.cumsum(size[::-1])[::-1] + rest) / (size.sum() + rest)
     peak = float(_GRID[int(np.argmax(size))])
     last = int(np.argmax(beyond <= tolerance)) if beyond[-1] <= tolerance else len(_GRID) - 1

@@ -29,8 +29,6 @@ from mercer.kernels.spectral.waves import checked_density, mixture, rows
 if TYPE_CHECKING:
     from mercer.kernels.spectral.panels import PanelTable
 
-__all__ = ["Radial", "sphere_wave"]
-
 
 def sphere_wave(dim: float, z: ArrayLike) -> np.ndarray:
     r"""Ω_d(z) = Γ(d/2) (2/z)^{(d-2)/2} J_{(d-2)/2}(z): the mean of cos⟨ω, x⟩ over all ω of length 1, z = ‖x‖.

@@ -26,8 +26,6 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.kernels.spectral.quadrature import ORDER, gauss_legendre, growing, mass, reach
 
-__all__ = ["Mixture", "checked_density", "mixture", "rows"]
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 _TOLERANCE = 1e-12  # the error that is asked for, relative to φ(0)

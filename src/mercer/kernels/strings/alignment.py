@@ -14,8 +14,6 @@ from mercer.kernels.strings.lanes import LANES, paired, self_paired
 from mercer.kernels.structured import ObjectKernel, Ragged, encode_sequences
 from mercer.runtime.native import INNER, OPTIONS, njit
 
-__all__ = ["LocalAlignment"]
-
 
 class LocalAlignment(ObjectKernel):
     r"""s(x, x') = the largest score of an alignment of a part of x with a part of x', at least zero.

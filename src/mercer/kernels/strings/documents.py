@@ -27,8 +27,6 @@ from mercer.kernels.parameters import choice, fixed, whole
 from mercer.kernels.strings.kmers import Words, runs_of, table, words
 from mercer.kernels.structured import FeatureKernel, Ragged, encode_labels, in_order
 
-__all__ = ["BagOfWords", "DocumentFrequencies"]
-
 #: texts whose words are kept, and the letters of the longest of them: at most about a hundred megabytes
 _REMEMBERED, _REMEMBERED_LETTERS = 1024, 1 << 16
 

@@ -21,8 +21,6 @@ from mercer.kernels.structured import Ragged
 from mercer.runtime.config import require_memory
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["SPARE", "Words", "codes_at", "hashed_words", "numbered", "runs_of", "table", "words"]
-
 _LARGEST_CODE = 2**62  # The codes of words stay below this bound, and so fit into an int64.
 #: A table has a column for each possible word where these are at most so many times the words that are there.
 SPARE = 4

@@ -17,8 +17,7 @@ import numpy as np
 
 from mercer.kernels.structured import Ragged
 
-__all__ = ["LANES", "paired", "self_paired"]
-
+#: Pairs that are compared at a time: their float64 numbers fill two of the widest vector registers.
 LANES = 16
 #: letters that equal no other letter, and not each other
 _NO_ROW, _NO_COLUMN = -1, -2

@@ -22,8 +22,6 @@ from mercer.kernels.structured import FeatureKernel, Ragged, encode_sequences
 from mercer.runtime.config import require_memory
 from mercer.runtime.native import OPTIONS, longer, njit
 
-__all__ = ["Mismatch"]
-
 
 def _is_alphabet(value: object) -> bool:
     if not isinstance(value, Collection) or isinstance(value, dict):

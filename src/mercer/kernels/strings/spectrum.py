@@ -28,8 +28,6 @@ from mercer.kernels.strings.word_pairs import Shifted, add_products, squares
 from mercer.kernels.structured import FeatureKernel, ObjectKernel, Ragged, encode_sequences
 from mercer.runtime.config import require_memory
 
-__all__ = ["BlendedSpectrum", "GappedKmer", "Spectrum", "WeightedDegree"]
-
 #: Words with gaps are counted once for each choice of places: more choices would take hours.
 _MOST_CHOICES = 10**6
 #: letters of a word: more than any string has

@@ -22,8 +22,6 @@ from mercer.kernels.structured import ObjectKernel, Ragged, encode_sequences
 from mercer.runtime.config import require_memory, thread_count
 from mercer.runtime.native import INNER, OPTIONS, intrinsic, njit
 
-__all__ = ["Subsequence"]
-
 #: Normalising squares a value and divides by the result, for which its logarithm must be at least this.
 _LEAST_LOGARITHM = -350.0
 

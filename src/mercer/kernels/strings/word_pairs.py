@@ -9,8 +9,6 @@ import numpy as np
 from mercer.kernels.strings.kmers import SPARE, Words, numbered
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["Shifted", "add_products", "squares"]
-
 
 @dataclass(frozen=True)
 class Shifted:

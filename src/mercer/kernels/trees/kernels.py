@@ -29,8 +29,6 @@ from mercer.kernels.trees.matching import Keyed, matching_nodes, number_nodes, s
 from mercer.kernels.trees.tree import encode_trees
 from mercer.runtime.config import format_bytes
 
-__all__ = ["PartialTree", "SubsetTree", "SubtreeKernel"]
-
 
 class SubtreeKernel(FeatureKernel):
     r"""k(T, T') = Σₛ λ^|s| nₛ(T) nₛ(T'), nₛ(T) the number of nodes of T at which the subtree s hangs.

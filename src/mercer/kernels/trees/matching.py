@@ -24,8 +24,6 @@ from mercer.kernels.trees.tree import Trees
 from mercer.runtime.config import memory_budget, thread_count
 from mercer.runtime.native import INNER, OPTIONS, njit
 
-__all__ = ["Keyed", "matching_nodes", "number_nodes", "subtree_sizes"]
-
 
 @dataclass(frozen=True, eq=False)
 class Keyed(Ranges):

@@ -26,8 +26,6 @@ from mercer.data.types import Objects
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.structured import Ranges, encode_labels
 
-__all__ = ["Tree", "Trees", "as_tree", "encode_trees"]
-
 #: labels of the nodes, each before its children, and the place of every node's parent; -1 for the root
 Flat = tuple[list[Any], list[int]]
 

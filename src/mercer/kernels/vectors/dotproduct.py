@@ -23,8 +23,6 @@ from mercer.kernels.formula.expression import (
 from mercer.kernels.formula.pair import Mapping, Pair, unit_rows
 from mercer.kernels.parameters import choice, nonnegative, positive, real, text, whole
 
-__all__ = ["ArcCosine", "Constant", "Cosine", "Linear", "Polynomial", "Sigmoid"]
-
 
 class Linear(Kernel):
     r"""k(x, x') = ⟨x, x'⟩.

@@ -8,8 +8,6 @@ from mercer.kernels.formula.expression import Expression, exp, maximum, minimum
 from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import positive
 
-__all__ = ["ChiSquared", "Min"]
-
 
 class Min(Kernel):
     r"""k(x, x') = Σₖ min(xₖ, x'ₖ) on ℝ₊: the histogram intersection.

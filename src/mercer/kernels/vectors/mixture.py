@@ -15,8 +15,6 @@ from mercer.kernels.formula.expression import Expression
 from mercer.kernels.formula.pair import Mapping, Pair
 from mercer.kernels.parameters import choice, fixed, is_vector, text
 
-__all__ = ["ConditionalExpectation"]
-
 _FAR_FROM_ONE = np.log(1e16)  # Smaller values are below the rounding of 1 in floats.
 
 

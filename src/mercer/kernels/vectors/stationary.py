@@ -30,19 +30,6 @@ from mercer.kernels.formula.pair import Pair
 from mercer.kernels.parameters import choice, positive, whole
 from mercer.kernels.support import Support
 
-__all__ = [
-    "BSpline",
-    "BallIndicator",
-    "Delta",
-    "Gaussian",
-    "Laplacian",
-    "Matern",
-    "Periodic",
-    "RationalQuadratic",
-    "Wendland",
-]
-
-
 _LAMBDA: dict[str, str] = {"lam": "gamma"}  # λ in exp(-λ ‖x - x'‖²) and exp(-λ ‖x - x'‖)
 
 

@@ -143,7 +143,7 @@ class BandForm:
         def task(part: tuple[slice, int]) -> None:
             rows, which = part
             Q, squares, (inverses, lower) = self.Q[rows], out[which, rows], factors[which]
-            # this block and the last one: they stay in the cache
+            # These are the rows of this block and the last one, which stay in the cache.
             room = [np.empty((len(Q), self.width), Q.dtype, order="F") for _ in range(2)]
             for k, (start, stop) in enumerate(pairwise(self._bounds)):
                 tall, last = room[k % 2][:, : stop - start], room[1 - k % 2]

@@ -303,7 +303,7 @@ class Products:
 
     def __call__(self, V: np.ndarray) -> np.ndarray:
         self.count += 1
-        # cast V, not K: a copy of K would be another n × n
+        # V is cast and not K, of which a copy would be another n × n.
         V_ = np.asarray(V, dtype=self.K.dtype)
         KV = multiply(self.K, V_) if isinstance(self.K, np.ndarray) else self.K @ V_
         out = np.asarray(KV, dtype=np.float64)

@@ -40,8 +40,6 @@ from mercer.solvers.perceptron.kernel import visiting_orders
 from mercer.solvers.perceptron.mistakes import is_mistake
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["Budget", "BudgetResult", "budget_perceptron"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BudgetResult(Result):

@@ -38,8 +38,6 @@ from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["FETCHED_BYTES", "PerceptronResult", "mistake_bound", "perceptron", "visiting_orders"]
-
 #: an entry of the history: one visit of one point
 VISIT = np.dtype([("epoch", np.int32), ("index", np.int64), ("value", np.float64), ("mistake", np.bool_)])
 
@@ -180,7 +178,7 @@ class _Run:
         self.control = control
         functions, n = len(Y), K.shape[0]
         state = control.restored or {}
-        # float64 whatever the precision of K: a sum of many rows. b is kept apart: one pass less per mistake
+        # Values are float64 whatever K is: they are sums of many rows. b is apart: it saves passes.
         self.f = np.zeros((functions, n))
         if start is not None:
             self.f[:] = np.asarray(start, dtype=np.float64).reshape(n, functions).T
@@ -250,7 +248,7 @@ class _Run:
         row = self.rows.get(i)
         if row is None:
             row = self.rows.fetch(i, self._likely(order))
-        # an infinite or missing value makes the product one; a product that merely overflowed is looked at
+        # An infinite or missing value makes the product one too; a product may overflow without any.
         if not math.isfinite(np.dot(row, row)) and not np.isfinite(row).all():
             raise InputError(
                 f"k(x, x') is not finite for x = point {i} and x' = point {int(np.isfinite(row).argmin())}: "
@@ -340,7 +338,7 @@ class _Rows:
         size = max(1, K.shape[1] * K.dtype.itemsize)
         self.K = K
         self.n = K.shape[0]
-        # many functions need most rows between them, and the whole matrix costs half: it is symmetric
+        # Many functions need most rows between them, and the whole matrix costs half, for it is symmetric.
         self.patience = self.n // 8 if functions > 2 and prefetch > 1 else self.n
         self.whole: np.ndarray | None = None
         self.fetched = 0

@@ -28,8 +28,6 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["BOUNDARIES", "MistakeList", "Mistakes", "is_mistake"]
-
 #: what a point with f(x) = 0 is while a perceptron is trained
 BOUNDARIES = ("mistake", "negative")
 

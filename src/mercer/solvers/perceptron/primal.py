@@ -35,8 +35,6 @@ from mercer.solvers.perceptron.kernel import mistake_bound, visiting_orders
 from mercer.solvers.perceptron.mistakes import MistakeList, Mistakes, is_mistake
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["PrimalPerceptronResult", "primal_perceptron"]
-
 #: Points of a window of visits: at least, and at most while no mistakes are made.
 _SMALLEST_WINDOW = 64
 _LARGEST_WINDOW = 1024

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["MistakeProof", "follow"]
-
 
 @dataclass(frozen=True, eq=False)
 class MistakeProof:

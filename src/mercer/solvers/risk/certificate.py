@@ -28,8 +28,6 @@ from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.objective import EPS, best_intercept
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
-__all__ = ["DualityGap", "Multipliers", "RiskResult", "WeightedRisk"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RiskResult(Minimiser):

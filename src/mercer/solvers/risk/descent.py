@@ -27,8 +27,6 @@ from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import EPS, DescentResult, Objective, Point, Risk
 
-__all__ = ["descend"]
-
 _CHECK = 10  # updates between two certificates, which cost a product
 
 

@@ -17,8 +17,6 @@ import numpy as np
 from mercer.data.types import Weights
 from mercer.solvers.arrays import expit, log_sum_exp
 
-__all__ = ["LogisticRisk", "SoftmaxRisk", "log_softmax", "softmax"]
-
 
 class LogisticRisk:
     """Σ wᵢ log(1 + exp(-yᵢfᵢ)).

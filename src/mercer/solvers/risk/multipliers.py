@@ -35,9 +35,8 @@ from mercer.solvers.landmarks.pivots import PivotedFactor
 from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.certificate import DualityGap, RiskResult, WeightedRisk
-from mercer.solvers.risk.newton import best_intercept, newton
-
-__all__ = ["Envelope", "growth", "multipliers", "regularised_risk", "widths"]
+from mercer.solvers.risk.newton import newton
+from mercer.solvers.risk.objective import best_intercept
 
 _CLOSE = 1e4  # the first σ, where λ is small, in units of λ / Σ wᵢ k(xᵢ, xᵢ)
 _RANGE = 1e7  # between the last σ and the first: beyond it F loses digits in u = F + s/σ

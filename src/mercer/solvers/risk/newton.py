@@ -47,15 +47,10 @@ from mercer.solvers.risk.objective import (
     Objective,
     Point,
     Risk,
-    best_intercept,
     line_search,
     shift_hessian,
 )
 from mercer.solvers.risk.preconditioned import RootedCurvature, newton_step
-
-__all__ = ["NewtonResult", "Risk", "best_intercept", "newton", "require_solvable"]
-
-NewtonResult = DescentResult
 
 #: Steps in a row that do not halve the gap, after which rounding, where it is known to matter, is blamed.
 _STEPS_WITHOUT_PROGRESS = 5
@@ -78,7 +73,7 @@ def newton(
     direct: bool | None = None,
     rounding: float = 0.0,
     near: PivotedFactor | None = None,
-) -> NewtonResult:
+) -> DescentResult:
     r"""Minimise R(Kα + b) + (penalty/2) Σ αᵀKα, the sum over the functions.
 
     Parameters

@@ -30,18 +30,6 @@ from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.rounding import Blur, Rounding, allowed
 
-__all__ = [
-    "EPS",
-    "DescentResult",
-    "Point",
-    "Objective",
-    "Risk",
-    "best_intercept",
-    "is_best",
-    "line_search",
-    "shift_hessian",
-]
-
 EPS = float(np.finfo(np.float64).eps)
 
 

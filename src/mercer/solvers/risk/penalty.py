@@ -34,10 +34,8 @@ from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Minimiser, Stop
 from mercer.solvers.risk.certificate import DualityGap, WeightedRisk
 from mercer.solvers.risk.multipliers import regularised_risk
-from mercer.solvers.risk.newton import best_intercept
+from mercer.solvers.risk.objective import best_intercept
 from mercer.solvers.rounding import Rounding
-
-__all__ = ["Penalty", "PenaltyResult", "any_penalty", "as_penalty"]
 
 _FAR = 30.0  # the factor from the last λ of the path to the next beyond it
 _INTERVALS = 50_000  # of r, at most

@@ -29,8 +29,6 @@ from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.precondition import Damped, least_damping, weighted_square
 from mercer.solvers.linear.strips import multiply
 
-__all__ = ["RootedCurvature", "newton_step"]
-
 Multiply = Callable[[np.ndarray], np.ndarray]
 
 

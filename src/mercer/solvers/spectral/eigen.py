@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from functools import partial
 from typing import Any
 
@@ -47,8 +48,6 @@ from mercer.solvers.control import Control
 from mercer.solvers.linear.strips import multiply_left
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.result import Result, Stop
-
-__all__ = ["EigenResult", "Scheme", "leading_eigenpairs", "scheme"]
 
 _DENSE = 500  # points up to which the factorisation is the fastest
 _BYTES_KEPT = 2**28  # bytes of a dense copy that is multiplied from
@@ -81,14 +80,21 @@ class EigenResult(Result):
     zero: float
 
 
+class Store(StrEnum):
+    """What of K is kept, for products with blocks of vectors."""
+
+    DENSE = auto()
+    HALF = auto()  # the lower triangle, in float32
+    NOTHING = auto()
+
+
 @dataclass(frozen=True)
 class Scheme:
     """How the eigenpairs will be computed."""
 
     #: "dense", "lanczos" or "randomized"
     solver: str
-    #: what K is multiplied from: "dense", "half" or "nothing"
-    store: str
+    store: Store
     block: int  # vectors
     basis: int  # vectors at most
     #: residuals at most, relative to the eigenvalue
@@ -108,27 +114,26 @@ def scheme(
 ) -> Scheme:
     """What ``leading_eigenpairs`` does for n points under the memory budget; ``is_slow``: compute K once.
 
-    >>> scheme(300, 10).solver, scheme(5000, 10).store, scheme(20_000, 10).store
-    ('dense', 'dense', 'half')
+    >>> scheme(300, 10).solver, scheme(5000, 10).store.name, scheme(20_000, 10).store.name
+    ('dense', 'DENSE', 'HALF')
     """
     k, budget = n_components, memory_budget()
     block = max(1, min(n - 1, max(16, min(k + _GUARD, _WIDEST))))
     basis = max(10 * block, 2 * k + 4 * block)
     full, half = itemsize * n * n, 2 * n * (n + _STRIP)
-    # Q, its successor at a restart, a block and its image in several copies, the result
+    # These are Q, its successor at a restart, a block and its image in several copies, and the result.
     vectors = 8 * n * (basis + block + basis // 2 + 6 * block + 3 * (k + _GUARD + 1))
     if solver == "auto":
         solver = "dense" if n <= _DENSE or basis > n // 2 else "lanczos"
     if solver == "dense" or k >= n - 1:  # a Krylov space has n - 1 dimensions when A is centred
-        # A and all vectors, then A, those wanted, their images and two arrays for the residuals
+        # A is held with all vectors; later with those wanted, their images, and two arrays for residuals.
         memory = 8 * n * (max(2 * n + k, n + 4 * k) + 40)
-        return Scheme("dense", "dense", 0, 0, 0.0 if tol is None else tol, memory)
-    options = [("dense", full + vectors)] if full <= _BYTES_KEPT or is_slow else []
-    options += [("half", half + vectors + 3 * itemsize * _STRIP * n), ("nothing", vectors)]
+        return Scheme("dense", Store.DENSE, 0, 0, 0.0 if tol is None else tol, memory)
+    options = [(Store.DENSE, full + vectors)] if full <= _BYTES_KEPT or is_slow else []
+    options += [(Store.HALF, half + vectors + 3 * itemsize * _STRIP * n), (Store.NOTHING, vectors)]
     store, memory = next((option for option in options if option[1] <= budget), options[-1])
-    if tol is None:
-        tol = 1e-8 if store == "dense" else 1e-6
-    return Scheme(solver, store, block, basis, tol, memory)
+    usual = 1e-8 if store == Store.DENSE else 1e-6
+    return Scheme(solver, store, block, basis, usual if tol is None else tol, memory)
 
 
 def leading_eigenpairs(
@@ -198,11 +203,11 @@ class _Operator:
         product = np.asarray(self.K @ np.ascontiguousarray((V * self.root).T), dtype=np.float64)
         return product.T * self.root
 
-    def stored(self, store: str) -> Callable[[np.ndarray], np.ndarray]:
+    def stored(self, store: Store) -> Callable[[np.ndarray], np.ndarray]:
         """V ↦ V S K S from what is kept of K."""
-        if store == "nothing":
+        if store == Store.NOTHING:
             return self.exact
-        multiply = _Half(self.K) if store == "half" else partial(_from_dense, self.K.dense())
+        multiply = _Half(self.K) if store == Store.HALF else partial(_from_dense, self.K.dense())
         return lambda V: multiply(V * self.root) * self.root
 
     def finish(
@@ -243,7 +248,7 @@ class _Half:
         for start in range(0, n, _STRIP):
             stop = min(start + _STRIP, n)
             part = np.arange(start, stop)
-            # a matrix that can is asked for the lower half only
+            # A matrix that can give its lower half alone is asked for no more.
             strip = K.block(part, slice(stop)) if hasattr(K, "block") else K.rows(part)[:, :stop]
             strip = strip if self.scale == 1 else strip * (1 / self.scale)
             self.strips.append(strip.astype(np.float32))
@@ -316,7 +321,7 @@ class _Krylov:
         self.max_iter, self.seed, self.capacity = max_iter, seed, min(plan.basis, A.size)
         self.Q = np.empty((self.capacity, A.K.shape[0]))  # vectors are rows; the first ``dim`` are the basis
         self.dim = 0
-        self.is_exact = plan.store != "half"
+        self.is_exact = plan.store != Store.HALF
         self.error = self.worst = np.inf  # of the last Ritz values, of the last try with true products
         self.wait = 1  # steps until the Ritz values are computed again
         self.multiply = A.stored(plan.store)
@@ -335,9 +340,9 @@ class _Krylov:
                 result, V, W = self._finish(Y[:, ::-1], float(values[0]), over)
                 if result is not None:
                     return result
-                # the rounding of float32 shows: go on from here with K itself
+                # The rounding of float32 shows here: from now on K itself is multiplied.
                 self.is_exact = True
-                self.multiply = self.A.exact if self.plan.store == "half" else self.multiply
+                self.multiply = self.A.exact if self.plan.store == Store.HALF else self.multiply
                 self._start(V, W)
             else:
                 if self.dim + len(self.F) > self.capacity:
@@ -434,7 +439,7 @@ class _Krylov:
     def _finish(self, Y: np.ndarray, lowest: float, over: Stop | None) -> tuple[EigenResult | None, Any, Any]:
         """The result by products with K itself, and the vectors and images to go on from."""
         V = Y[:, : self.k + _GUARD].T @ self.Q[: self.dim]
-        exact = self.multiply if self.plan.store == "dense" else self.A.exact
+        exact = self.multiply if self.plan.store == Store.DENSE else self.A.exact
         values, V, W, facts = self.A.finish(V, self.k, exact)
         residuals = np.linalg.norm(W - V * values[:, None], axis=1)
         error = self._error(values, residuals)
@@ -469,5 +474,5 @@ class _Krylov:
         self.T, self.C, self.F = state["T"], state["C"], state["F"]
         self.is_exact, self.wait = bool(state["is_exact"]), int(state["wait"])
         self.error, self.worst = float(state["error"]), float(state["worst"])
-        if self.is_exact and self.plan.store == "half":
+        if self.is_exact and self.plan.store == Store.HALF:
             self.multiply = self.A.exact

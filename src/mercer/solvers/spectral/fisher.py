@@ -45,16 +45,6 @@ from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
 
-__all__ = [
-    "PATH",
-    "FisherResult",
-    "class_targets",
-    "fisher",
-    "require_spread",
-    "smallest_penalty",
-    "turned",
-]
-
 _STRIP = 64  # rows worked on together
 #: A direction whose scatter between classes is less than this part of all scatter is rounding.
 _NO_RATIO = 1e-10
@@ -242,7 +232,7 @@ def class_targets(codes: np.ndarray, n_classes: int, weight: np.ndarray) -> np.n
     share = np.bincount(codes, weight, minlength=n_classes)
     present = np.flatnonzero(share > 0)  # a class may have weight zero
     root = np.sqrt(share[present] / share.sum())
-    # columns 2 … of a reflection whose first column is √share
+    # These are the columns from the second on of a reflection whose first column is √share.
     basis = np.linalg.qr(np.column_stack([root, np.eye(len(root))[:, : len(root) - 1]]))[0][:, 1:]
     indicator = codes[:, None] == present
     return np.sqrt(weight)[:, None] * indicator / np.sqrt(share[present]) @ basis

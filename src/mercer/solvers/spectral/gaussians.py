@@ -16,8 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-__all__ = ["ClassGaussians", "class_gaussians", "linear_scores", "log_priors"]
-
 #: the factors that are tried, by steps of √2
 _STRETCHES = 2.0 ** np.arange(0, 10.5, 0.5)
 #: the least variance in a direction, as a part of the largest

@@ -43,8 +43,6 @@ from mercer.solvers.control import Control, State
 from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["PreimageResult", "fixed_point", "ridge_map"]
-
 #: Weights cᵢ κ'(…) that are computed together: 16 MB for each of their arrays.
 _WEIGHTS_TOGETHER = 2**21
 _FARTHEST = 1e3  # the longest step, in steps along the gradient

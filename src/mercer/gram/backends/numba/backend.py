@@ -29,8 +29,6 @@ from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
 
-__all__ = ["NumbaBackend"]
-
 _KINDS = {
     "dot": DOT,
     "sqdist": SQDIST,

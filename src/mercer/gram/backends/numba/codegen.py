@@ -9,8 +9,6 @@ from types import ModuleType
 
 from mercer.runtime import generated
 
-__all__ = ["load"]
-
 _CALLED = ("../../../runtime/native.py", "../coefficients.py", "bessel.py", "elementary.py", "pointers.py")
 
 

@@ -14,15 +14,6 @@ import numpy as np
 from mercer.gram.backends.numba.pointers import call_part, either, floats, integers
 from mercer.runtime.native import at, bits
 
-__all__ = [
-    "DIRECT",
-    "OWN",
-    "SHARED",
-    "distances_from_products",
-    "distances_from_differences",
-    "repair_distances",
-]
-
 OWN, DIRECT, SHARED = 0, 1, 2  # a plane has its own product; differences; that of plane (how - SHARED)
 
 

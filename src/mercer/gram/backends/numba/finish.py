@@ -5,8 +5,6 @@ from __future__ import annotations
 from mercer.gram.backends.numba.pointers import add_product, call_tile, copy, floats, integers, stream
 from mercer.runtime.native import INNER, at, njit
 
-__all__ = ["add_by_sets", "mirror_below", "mirror_diagonal", "multiply", "scatter"]
-
 _TOGETHER = 32  # rows that are added up in the precision of K before float64 takes over
 _LINE = 64  # bytes of a cache line
 

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numba import from_dtype
 
-__all__ = ["JOB", "Job", "address", "scratch"]
-
 _LINE = 64  # bytes of a cache line
 _BYTES_KEPT = 2**24  # bytes that a thread keeps at most: several tiles of the largest kind
 _INTEGER = np.dtype(np.int64)

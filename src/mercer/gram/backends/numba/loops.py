@@ -20,8 +20,6 @@ from mercer.gram.backends.numba.pointers import (
 )
 from mercer.runtime.native import at
 
-__all__ = ["MIRROR", "MULTIPLY", "SCATTER", "STORE", "SUMS", "sweep"]
-
 STORE, MULTIPLY, MIRROR, SCATTER, SUMS = 0, 1, 2, 3, 4  # what to do with a tile
 
 

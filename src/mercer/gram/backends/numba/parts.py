@@ -20,8 +20,6 @@ from mercer.gram.backends.numba.loops import sweep
 from mercer.gram.backends.numba.planes import copy_external, copy_values, fill_planes, shift_back
 from mercer.runtime.native import c_function
 
-__all__ = ["TileLoop", "tile_loop"]
-
 _PARTS = {
     part.__name__: part
     for part in (

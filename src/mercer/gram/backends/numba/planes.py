@@ -6,8 +6,6 @@ from mercer.gram.backends.numba.distances import DIRECT, OWN, SHARED
 from mercer.gram.backends.numba.pointers import address_of, call_part, copy, floats, integers, products
 from mercer.runtime.native import at
 
-__all__ = ["DOT", "EXTERNAL", "SQDIST", "SUM", "copy_external", "copy_values", "fill_planes", "shift_back"]
-
 DOT, SQDIST, SUM, EXTERNAL = 0, 1, 2, 3  # kinds of planes
 
 

@@ -15,21 +15,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.linalg import check_blas_return
 
-__all__ = [
-    "add_product",
-    "address_of",
-    "call_part",
-    "call_tile",
-    "copy",
-    "either",
-    "floats",
-    "integers",
-    "products",
-    "stream",
-    "tile_signature",
-]
-
-
 # --- pointers ------------------------------------------------------------------------------------
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from mercer.gram.sparse_rows import CommonColumns
 from mercer.runtime.native import OPTIONS, njit
 
-__all__ = ["sparse_products"]
-
 _ENTRIES_AT_ONCE = 2**15  # entries of Y's rare columns that are worked on together
 
 
