@@ -406,10 +406,9 @@ class Restricted:
         room = Room(where_of(settings().device))
         self.kept, basis = independent_on_device(own, settings().dtype, room)
         self.points = data.take(Z, self.kept)
-        reserved = square_memory(len(self.kept))
-        room.take(reserved, "a preconditioner, and the next", "take fewer landmarks")
+        needed = square_memory(len(self.kept))
+        room.take(needed, "a preconditioner, and the next one", "take fewer landmarks")
         self.rows = DeviceBlocks(self.kernel, self.X, self.points, room)
-        room.give(reserved)
         own_rows = None if rows is None else rows[self.kept]
         self.features = Features(self.rows, basis, fit_intercept, own_rows)
         note(f"values of K(X, Z) are {self.rows.label}")

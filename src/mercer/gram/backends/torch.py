@@ -25,7 +25,7 @@ from mercer.runtime.config import thread_count
 
 torch = require("torch", "torch")
 
-__all__ = ["TorchBackend", "shifted"]
+__all__ = ["TorchBackend", "shifted", "where_of"]
 
 #: Numbers of differences that are on the device at a time when distances are repaired: 128 MB in float64.
 _DIFFERENCES = 2**24
@@ -51,14 +51,7 @@ class TorchBackend(Backend[PreparedTensors]):
 
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         super().__init__(program, dtype, device)
-        try:
-            self.where = torch.device(device)
-            torch.empty(1, device=self.where)
-        except (RuntimeError, AssertionError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(
-                f"device {device!r} cannot be used ({reason}): pass one that torch has, such as 'cpu'"
-            ) from error
+        self.where = where_of(device)
         on_gpu = self.where.type != "cpu"
         self.rows, self.columns = (8192, 16384) if on_gpu else (1024, 2048)
         self.real = getattr(torch, self.dtype.name)
@@ -184,6 +177,19 @@ class TorchBackend(Backend[PreparedTensors]):
             g = term(X[:, k, None], Y[None, :, k], self.params)
             total = total * g if plane.kind == "product" else total + g
         return total
+
+
+def where_of(device: str) -> Any:
+    """The device, as PyTorch names it; InputError where it cannot be used."""
+    try:
+        where = torch.device(device)
+        torch.empty(1, device=where)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"device {device!r} cannot be used ({reason}): pass one that torch has, such as 'cpu'"
+        ) from error
+    return where
 
 
 def shifted(whole: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:

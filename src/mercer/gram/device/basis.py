@@ -101,7 +101,6 @@ class DeviceBasis:
         Features are multiplied, in float64; nothing is saved by less, so that ``slack`` is of no use here. Of
         the landmarks themselves they are the rows of Tᵀ.
         """
-        self.room.require(square_memory(self.size), "a preconditioner, and the next", _REMEDY)
         total = torch.zeros((self.size, self.size), dtype=torch.float64, device=self.room.where)
         first = total.new_zeros(self.size)
         there = self._there(weight)
@@ -146,7 +145,7 @@ class DeviceBasis:
 
     def spectrum(self, A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (M,), (M, M), (M,)
         """λ, ascending, Q and ‖Aq - λq‖ of A = Q Λ Qᵀ, of which the upper triangle is there."""
-        self.room.require(4 * 8 * self.size**2, f"{self.size:,} eigenvectors", _REMEDY)
+        self.room.require(2 * 8 * self.size**2, f"{self.size:,} eigenvectors", _REMEDY)
         values, Q = torch.linalg.eigh(A, UPLO="U")
         A = A.triu() + A.triu(1).mT
         residuals = torch.linalg.vector_norm(A @ Q - Q * values, dim=0)
@@ -167,7 +166,10 @@ class DeviceBasis:
 
 
 def square_memory(M: int) -> int:
-    """Bytes of a square, of its copy with the intercept, and of the factor of the one before."""
+    """Bytes of a square, of its copy with the intercept, and of the factor of the one before.
+
+    Who makes squares takes them from the room first: nothing else has them then.
+    """
     return 3 * 8 * (M + 1) ** 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.errors import MemoryBudgetError
-from mercer.gram.backends.torch import torch
+from mercer.gram.backends.torch import torch, where_of
 from mercer.runtime.config import format_bytes, memory_budget, settings
 
 __all__ = ["Room", "free_memory", "where_of"]
@@ -14,11 +14,6 @@ __all__ = ["Room", "free_memory", "where_of"]
 _SHARE = 0.9
 #: of all, for blocks that come and go; and bytes, at most
 _WORK_SHARE, _MOST_WORK = 0.125, 2**32
-
-
-def where_of(device: str) -> Any:
-    """The device, as PyTorch names it."""
-    return torch.device(device)
 
 
 def free_memory(where: Any) -> int:
