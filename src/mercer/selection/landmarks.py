@@ -20,7 +20,8 @@ from mercer.data.types import Points
 from mercer.errors import quietly
 from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.estimators.shared.definite import refutation
-from mercer.estimators.shared.landmarks import Landmarks, landmark_plan
+from mercer.estimators.shared.landmark_plans import landmark_plan
+from mercer.estimators.shared.landmarks import Landmarks
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel

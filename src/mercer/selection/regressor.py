@@ -12,7 +12,8 @@ from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.shared.base import KernelMixin
-from mercer.estimators.shared.landmarks import Landmarks, landmark_plan
+from mercer.estimators.shared.landmark_plans import landmark_plan
+from mercer.estimators.shared.landmarks import Landmarks
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.estimators.shared.ridge_plans import dense_plan
 from mercer.kernels.parameters import Parameter

@@ -12,7 +12,7 @@ from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.linear.precondition import factor_memory, usual_rank
 from mercer.solvers.linear.sketch_project import BLOCK_RANK, block_size
 
-__all__ = ["WORDS", "block_plan", "dense_plan", "lazy_plan"]
+__all__ = ["NEEDS", "WORDS", "block_plan", "dense_plan", "lazy_plan"]
 
 #: of K with vectors, until the residual is 1e-10 of y: what α and the spectrum of K make of it
 _TYPICAL_PRODUCTS = 60
@@ -26,6 +26,13 @@ WORDS: dict[Method | None, str] = {
     Method.EIGENVALUES: "eigenvalues of K",
     Method.SPARSE: "conjugate gradients on the values of K that are not zero",
     Method.BLOCKS: "block sketch-and-project",
+}
+
+
+#: what each solver that is not for every kernel needs
+NEEDS = {
+    "primal": "solver='primal' needs a kernel with explicit features, linear or polynomial",
+    "sparse": "solver='sparse' needs a kernel that is zero beyond some distance, such as Wendland or BSpline",
 }
 
 

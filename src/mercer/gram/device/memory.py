@@ -8,7 +8,7 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram.backends.torch import torch, where_of
 from mercer.runtime.config import format_bytes, memory_budget, settings
 
-__all__ = ["Room", "free_memory", "where_of"]
+__all__ = ["DeviceRoom", "free_memory", "where_of"]
 
 #: of what is free, where nothing is said
 _SHARE = 0.9
@@ -25,12 +25,12 @@ def free_memory(where: Any) -> int:
     return int(free + kept)
 
 
-class Room:
+class DeviceRoom:
     """A budget that is handed out before anything is allocated.
 
     >>> from mercer import config
     >>> with config(device_memory="8MiB"):
-    ...     room = Room(where_of("cpu"))
+    ...     room = DeviceRoom(where_of("cpu"))
     >>> room.work, room.left
     (1048576, 7340032)
     >>> room.take(2**20, "a matrix", "take fewer points")

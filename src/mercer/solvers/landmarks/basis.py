@@ -86,7 +86,7 @@ class Basis:
         lost = float(np.finfo(K.dtype).eps) * float(weight.sum()) * self.amplification
         if lost <= slack:
             return self.squared(*K.square(weight))
-        return K.square(weight, transform=self.transform)  # type: ignore[no-any-return]
+        return K.square(weight, transform=self.transform)
 
     def bordered(
         self, total: np.ndarray, first: np.ndarray, sum_: float
