@@ -230,7 +230,7 @@ class Report(Shown):
             "ended": (self._end(),),
             "objective": () if self.objective is None else (f"{self.objective:.10g}",),
             "certified": tuple(self._bounds()),
-            "memory": (_memory_of(self),),
+            "memory": (_memory_of(self.plan),),
             "because": self.plan.why,
             "warnings": self.warnings,
         }
@@ -245,7 +245,7 @@ class Report(Shown):
     def __str__(self) -> str:
         parts = [f"{self.plan.solver}: {self._end()}"]
         parts += [] if self.objective is None else [f"objective {self.objective:.10g}"]
-        parts += [*self._bounds(), format_bytes(self.memory), *(f"because {why}" for why in self.plan.why)]
+        parts += [*self._bounds(), _memory_of(self.plan), *(f"because {why}" for why in self.plan.why)]
         return "\n  ".join([*parts, *(f"warning: {text}" for text in self.warnings)])
 
     def _end(self) -> str:

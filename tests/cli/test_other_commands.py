@@ -9,7 +9,7 @@ import pytest
 
 from mercer import __version__
 from mercer.cli.mail import _marked
-from mercer.cli.screen import percent
+from mercer.verdict import percent
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,17 @@ PyTorch on the CPU goes the way of a GPU where the device is called "cpu:0"; tes
 import numpy as np
 import pytest
 
-from mercer import Gaussian, KernelLogisticRegression, KernelMachineClassifier, KernelRidge, Landmarks, config
+from mercer import (
+    Gaussian,
+    KernelFisherDiscriminant,
+    KernelLogisticRegression,
+    KernelMachineClassifier,
+    KernelPCA,
+    KernelRidge,
+    KernelRidgeCV,
+    Landmarks,
+    config,
+)
 from mercer.errors import InputError, MemoryBudgetError
 
 torch = pytest.importorskip("torch")
@@ -142,3 +152,26 @@ def test_a_kernel_that_is_not_positive_definite_has_no_factor_there(table):
         pytest.raises(InputError, match=r"no Cholesky factor|not positive definite|negative eigen"),
     ):
         KernelRidge(alpha=1e-6, kernel=Sigmoid(1.0, -3.0)).fit(X, y)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_components_and_fishers_discriminant_on_landmarks(device, table):
+    """By eigenvalues, in float64: scores are those of the CPU up to rounding, which small values magnify."""
+    X, y = table
+    codes = np.digitize(y, [-0.5, 0.5])
+    pca = KernelPCA(4, kernel=Gaussian(sigma=1.5), landmarks=50)
+    fisher = KernelFisherDiscriminant(Gaussian(sigma=1.5), alpha=1e-3, landmarks=50)
+    path = KernelRidgeCV([1e-2, 1.0], kernel=Gaussian(sigma=1.5), landmarks=50)
+    scores, directions, values = (
+        pca.fit(X).transform(X),
+        fisher.fit(X, codes).transform(X),
+        path.fit(X, y).predict(X),
+    )
+    eigenvalues, alpha = pca.eigenvalues_, path.alpha_
+    with config(device=device):
+        np.testing.assert_allclose(pca.fit(X).eigenvalues_, eigenvalues, rtol=1e-8)
+        np.testing.assert_allclose(np.abs(pca.transform(X)), np.abs(scores), atol=1e-5)
+        np.testing.assert_allclose(np.abs(fisher.fit(X, codes).transform(X)), np.abs(directions), atol=1e-4)
+        np.testing.assert_allclose(path.fit(X, y).predict(X), values, atol=1e-6)
+    assert path.alpha_ == alpha
+    assert "on the device" in str(fisher.report_.plan)

@@ -270,8 +270,8 @@ def test_unknown_settings():
     with pytest.raises(TypeError) as caught:
         config(xyz=1)
     assert str(caught.value) == (
-        "config has no setting 'xyz', got xyz=1: pass one of memory, dtype, threads, device, backend, "
-        "kernel_error, progress, cluster"
+        "config has no setting 'xyz', got xyz=1: pass one of memory, dtype, threads, device, device_memory, "
+        "backend, kernel_error, progress, cluster"
     )
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from mercer.cli.exits import DONE, NO, UNKNOWN
 from mercer.cli.screen import Screen
 
-__all__ = ["certify"]
-
 _STATUS = {"proved": DONE, "refuted": NO, "unknown": UNKNOWN}
 
 

@@ -41,8 +41,6 @@ from mercer.cli.options import (
 from mercer.cli.screen import Screen
 from mercer.runtime.imports import import_sklearn
 
-__all__ = ["app", "invoke"]
-
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 app = typer.Typer(

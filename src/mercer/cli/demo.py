@@ -14,8 +14,6 @@ from mercer.cli.train import Wishes, train
 from mercer.errors import InputError
 from mercer.runtime.files import write_whole
 
-__all__ = ["demo"]
-
 _SECONDS = 35.0  # for the search and the folds
 _HELD_BACK = 5  # every so many rows are predicted, and not learned from
 

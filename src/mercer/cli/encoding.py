@@ -16,8 +16,6 @@ import sys
 import unicodedata
 from contextlib import suppress
 
-__all__ = ["SPELLED", "never_fail"]
-
 #: the name of the error handler, for ``str.encode`` and for streams
 SPELLED = "mercer-spelled"
 

@@ -32,8 +32,6 @@ from typing import Any
 
 from mercer.errors import InputError, MemoryBudgetError
 
-__all__ = ["BAD_INPUT", "DONE", "INTERRUPTED", "MISTAKE", "NO", "UNHEARD", "UNKNOWN", "run", "say"]
-
 _SOON = 0.05  # seconds
 
 DONE, NO, BAD_INPUT, UNKNOWN, MISTAKE, INTERRUPTED, UNHEARD = 0, 1, 2, 3, 70, 130, 141

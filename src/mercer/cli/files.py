@@ -13,8 +13,6 @@ from mercer.runtime.files import aside, is_device
 from mercer.tables.parts import parts_of
 from mercer.tables.source import STANDARD_INPUT, without_packing
 
-__all__ = ["report_beside", "require_outputs", "save", "stem", "tables"]
-
 #: what the names of tables end with; what a file is, its content says
 _TABLES = {
     *(".csv", ".tsv", ".tab", ".txt", ".dat", ".data", ".parquet", ".pq", ".arrow", ".feather", ".ipc"),

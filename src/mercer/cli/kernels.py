@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from mercer.cli.screen import Screen
 
-__all__ = ["complete", "kernels"]
-
 #: these take a function, a matrix or a density, which only Python can write
 _FROM_PYTHON = {
     "FromFunction",

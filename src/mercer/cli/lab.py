@@ -10,8 +10,6 @@ from mercer.cli.screen import Screen
 from mercer.lab.server import Lab
 from mercer.runtime.imports import import_sklearn
 
-__all__ = ["lab"]
-
 
 def lab(port: int, open_browser: bool, screen: Screen) -> int:
     """Serve the page; the address is on standard output, alone on its line."""

@@ -13,14 +13,13 @@ import numpy as np
 
 from mercer.cli.exits import DONE, NO
 from mercer.cli.files import require_outputs, save
-from mercer.cli.screen import Screen, percent
+from mercer.cli.screen import Screen
 from mercer.data.types import Model
 from mercer.errors import InputError, warn_user
 from mercer.runtime import start
 from mercer.runtime.files import aside
 from mercer.tables.source import STANDARD_INPUT
-
-__all__ = ["classify", "train"]
+from mercer.verdict import percent
 
 
 def train(

@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 
 from mercer.cli.files import report_beside, require_outputs, tables
-from mercer.cli.screen import Screen, percent
+from mercer.cli.screen import Screen
 from mercer.data import points as data
 from mercer.errors import InputError
 from mercer.runtime.config import config, memory_budget
 from mercer.runtime.files import aside
 from mercer.tables import Table, TableModel, read_table
 from mercer.tables.frames import write_csv
-
-__all__ = ["load_table_model", "predict", "report"]
+from mercer.verdict import percent
 
 _MOST_ROWS, _FEWEST_ROWS = 65_536, 1024  # rows that are predicted at a time, by the memory there is
 

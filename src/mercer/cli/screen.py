@@ -18,9 +18,6 @@ from mercer.cli.exits import as_options, say
 from mercer.runtime.clock import tell_of_compiling
 from mercer.runtime.config import config
 from mercer.runtime.progress import Progress
-from mercer.verdict import percent
-
-__all__ = ["Screen", "percent"]
 
 _LABEL = 24  # characters of what is done now, in a bar
 

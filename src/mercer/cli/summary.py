@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cli.screen import Screen, percent
+from mercer.cli.screen import Screen
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.kernels.words import has_scales, in_words, scales, short_name, tells_apart
 from mercer.tables import TableModel, Training
 from mercer.tables.formats import equally_spaced
-from mercer.verdict import Verdict
-
-__all__ = ["AtTraining", "error_at_training", "error_text", "show_training", "told_apart", "verdict_of"]
+from mercer.verdict import Verdict, percent
 
 _SPREAD = 5000  # rows that tell the spread of a column to about a hundredth: 1/√(2n)
 

@@ -25,8 +25,6 @@ from mercer.tables.parts import name_of, parts_of
 from mercer.tables.source import STANDARD_INPUT
 from mercer.tables.training import as_kernels, readable_bytes
 
-__all__ = ["Wishes", "train"]
-
 _SAVING = 0.3  # seconds that it takes to write the model, about
 #: The report may take the seconds that a page with all its pictures takes on a large table. Of a shorter time
 #: it has a fifth, or up to a third where that is no more than the pictures of a small table take.

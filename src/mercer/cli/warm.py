@@ -12,8 +12,6 @@ from mercer.errors import InputError
 from mercer.runtime.cache_folder import cache_folder
 from mercer.runtime.native import compiles
 
-__all__ = ["warm"]
-
 
 def warm(screen: Screen) -> int:
     """Compile the tile loop in both precisions, then the solvers and the kernels, two processes at a time."""

@@ -19,11 +19,6 @@ from typing import Any
 from mercer.errors import ClusterError, InputError, InputTypeError, MemoryBudgetError, require
 from mercer.runtime.config import format_bytes, settings
 
-__all__ = [
-    "active_client", "connected", "dask_module", "is_alive", "limit", "lost_scheduler", "quiet_graphs",
-    "require_waiting", "require_worker_memory", "require_workers", "sending",
-]  # fmt: skip
-
 _CONNECTING = 10.0  # seconds that a scheduler has to answer in
 _LIMITS = {"retries": 2, "sendings": 3, "workers-timeout": 300.0}
 

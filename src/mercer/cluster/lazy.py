@@ -15,8 +15,6 @@ from mercer.errors import InputError, InputTypeError
 from mercer.runtime.config import settings, within
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = ["lazily"]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

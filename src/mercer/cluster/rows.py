@@ -17,8 +17,6 @@ from mercer.data.sources.source import Opened
 from mercer.errors import InputError, InputTypeError
 from mercer.runtime.config import require_memory
 
-__all__ = ["DaskRows", "is_collection", "opened", "require_table"]
-
 
 def is_collection(X: object) -> bool:
     """Whether X is an array, a frame or a column of Dask."""

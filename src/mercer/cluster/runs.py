@@ -18,8 +18,6 @@ from typing import Any
 from mercer.cluster.client import is_alive, limit, lost_scheduler
 from mercer.errors import ClusterError, InputError
 
-__all__ = ["Run", "in_turn"]
-
 #: Seconds between two looks at the cluster while nothing comes.
 _LOOK = 0.5
 #: Seconds for a result that is there to arrive, at first.

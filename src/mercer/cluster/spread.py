@@ -32,8 +32,6 @@ from mercer.errors import InputError
 from mercer.runtime.config import settings, within
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = ["Spread", "spread_of"]
-
 #: Tasks with large results that are under way for each thread of the cluster.
 _LARGE_AHEAD = 2
 

@@ -18,8 +18,6 @@ from mercer.cluster.spread import Spread
 from mercer.runtime.config import memory_budget, settings, thread_count, threads_within, within
 from mercer.runtime.threads import run
 
-__all__ = ["Team", "each"]
-
 #: what a task takes from the settings of the client
 _SETTINGS = ("memory", "dtype", "device", "backend")
 

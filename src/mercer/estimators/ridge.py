@@ -23,7 +23,7 @@ from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, Landmar
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.parameters import KernelParameters, flag, learner
 from mercer.estimators.shared.regressor import KernelRegressorMixin
-from mercer.estimators.shared.ridge_plans import WORDS, block_plan, dense_plan, lazy_plan
+from mercer.estimators.shared.ridge_plans import NEEDS, WORDS, block_plan, dense_plan, lazy_plan
 from mercer.estimators.shared.sparse_plan import POINTS_WORTH_A_LOOK, sparse_plan
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
@@ -31,13 +31,7 @@ from mercer.gram import Gram
 from mercer.gram.device import is_used
 from mercer.kernels.domain import Domain
 from mercer.kernels.names import KernelLike
-from mercer.kernels.parameters import (
-    choice,
-    fixed,
-    nonnegative,
-    positive,
-    whole,
-)
+from mercer.kernels.parameters import choice, fixed, nonnegative, positive, whole
 from mercer.kernels.vectors.dotproduct import Linear
 from mercer.report import Journal, Method, Plan
 from mercer.runtime.config import config, memory_budget, settings, thread_count
@@ -286,7 +280,7 @@ class KernelRidge(
         plans = self._plans(X, n, n_outputs, penalties)
         if self.solver != "auto":
             if self.solver not in plans:
-                raise InputError(f"{_NEEDS[self.solver]}, got {self.kernel_!r}: pass solver='auto'")
+                raise InputError(f"{NEEDS[self.solver]}, got {self.kernel_!r}: pass solver='auto'")
             return plans[self.solver]
         if is_used() and self.kernel_.domain is not Domain.OBJECTS:
             return device_choice(plans)
@@ -444,7 +438,3 @@ class KernelRidge(
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most
 _MIXED_FROM = 8000  # points from which a factor in float32 and its refinement take less than one in float64
-_NEEDS = {
-    "primal": "solver='primal' needs a kernel with explicit features, linear or polynomial",
-    "sparse": "solver='sparse' needs a kernel that is zero beyond some distance, such as Wendland or BSpline",
-}

@@ -23,18 +23,6 @@ from mercer.kernels.vectors.dotproduct import Linear
 from mercer.runtime.config import settings, within
 from mercer.runtime.threads import run
 
-__all__ = [
-    "KernelColumns",
-    "TreeSum",
-    "as_they_are",
-    "diagonal",
-    "lacks",
-    "pass_over",
-    "square",
-    "square_tiles",
-    "tiles",
-]
-
 #: Landmarks per tile of a square: a product of 512 × rows × 512 is some 10 ms of one core.
 _SQUARE_TILE = 512
 #: Numbers of points that a thread makes ready at a time, 2 MiB: each time costs as much as 10⁵ kernel values.

@@ -28,8 +28,6 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import config
 from mercer.runtime.threads import run
 
-__all__ = ["BLOCK_BYTES", "Inner", "RowBlocks", "groups_of"]
-
 #: Of the rows ``slice`` with the values F = K_b V, (rows, m): G, (rows, p), numbers that are added up, and
 #: perhaps something to keep. On a cluster it has a method ``part(rows)`` too, the same for some of the rows.
 Inner = Callable[[slice, np.ndarray], tuple[Any, ...]]

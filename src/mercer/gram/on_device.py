@@ -22,8 +22,6 @@ from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import program_of
 from mercer.runtime.config import memory_budget
 
-__all__ = ["DeviceRows", "device_room", "device_rows", "holds_points"]
-
 #: Numbers of rows that are computed at a time, beside which a backend may want as many several times.
 _AT_ONCE = 2**26
 #: The part of a device's free memory that is taken.
@@ -106,7 +104,7 @@ def device_room(device: str) -> int:
     None of a device that has no float64.
     """
     module = import_module("mercer.gram.backends.torch")
-    where = module.usable(device)
+    where = module.where_of(device)
     if where.type == "mps":
         return 0
     if where.type != "cuda":

@@ -25,8 +25,6 @@ from mercer.selection.search import Clock, ScoreOf, Search, Trial
 from mercer.solvers.control import Control
 from mercer.solvers.result import Stop
 
-__all__ = ["AUTO", "AutoMixin", "is_mixed_frame"]
-
 AUTO = {name: IterativeMixin._declared[name] for name in ("max_time", "progress")}
 
 _LEAST_POINTS = 4  # two halves of two points each

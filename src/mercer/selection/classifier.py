@@ -27,8 +27,6 @@ from mercer.selection.scores import MachineErrors
 from mercer.selection.search import Clock, Search, Trial, affordable_points
 from mercer.solvers.result import Stop
 
-__all__ = ["AutoKernelClassifier"]
-
 #: points times L-BFGS iterations of a trial: few, for the evidence of labels as ±1 is not what is scored
 _TRIAL_WORK = 8000
 _POINTS_LEARNED_ON = 2000  # points that the parameters of the winner are learned on

@@ -37,8 +37,6 @@ from mercer.runtime.native import OPTIONS, njit
 from mercer.runtime.threads import run, single_threaded_blas
 from mercer.solvers.linear.cholesky import factorise, inverse, solve
 
-__all__ = ["Learned", "evidence", "learn"]
-
 #: A parameter may change by this factor: a column that is scaled by more counts for all or for nothing.
 _LARGEST_CHANGE = 1e4
 #: λ relative to the mean k(x, x): where it begins, and its bounds

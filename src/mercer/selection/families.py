@@ -19,8 +19,6 @@ from mercer.kernels.derivative import differentiable
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.vectors.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
 
-__all__ = ["Family", "default_families", "family", "widened"]
-
 
 @dataclass(frozen=True, eq=False)
 class Family:

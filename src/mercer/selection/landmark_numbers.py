@@ -23,8 +23,6 @@ from mercer.estimators.shared.landmarks import LandmarkMixin, Landmarks
 from mercer.runtime.clock import now
 from mercer.selection.nested import mistakes
 
-__all__ = ["LandmarkPath", "landmark_path"]
-
 #: The part of the rows that is held out, and how many at most: a mean over these is known to a percent.
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 20_000
 

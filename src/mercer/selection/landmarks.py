@@ -20,7 +20,8 @@ from mercer.data.types import Points
 from mercer.errors import quietly
 from mercer.estimators.logistic import KernelLogisticRegression
 from mercer.estimators.shared.definite import refutation
-from mercer.estimators.shared.landmarks import Landmarks, landmark_plan
+from mercer.estimators.shared.landmark_plans import landmark_plan
+from mercer.estimators.shared.landmarks import Landmarks
 from mercer.estimators.svc import SVC
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
@@ -29,8 +30,6 @@ from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
 from mercer.selection.search import Clock
 from mercer.solvers.result import Stop
-
-__all__ = ["on_landmarks"]
 
 #: There are 20 √n landmarks where time and memory allow it, and so many at least.
 _LANDMARKS_PER_ROOT, _LEAST_LANDMARKS = 20.0, 500

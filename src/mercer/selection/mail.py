@@ -40,8 +40,6 @@ from mercer.runtime.seeds import seed_of
 from mercer.runtime.threads import single_threaded_blas
 from mercer.selection.mixture import learn_weights
 
-__all__ = ["Explanation", "MailClassifier"]
-
 #: The weights of aspects are learned on so many messages together, so many times.
 _BLOCK_SIZE, _MOST_BLOCKS = 1500, 2
 _PULL_TO_PRIOR = 10.0  # Learning begins with the weights below, and stays near them where messages are few.

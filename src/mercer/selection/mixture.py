@@ -28,8 +28,6 @@ from scipy.linalg import LinAlgError, lapack
 from scipy.optimize import minimize
 from scipy.special import expit
 
-__all__ = ["learn_weights", "left_out_loss"]
-
 _STEEPNESS = 4.0  # s of the loss above
 _CONSTANT_KERNEL = 10.0  # c, which stands for an intercept
 _ITERATIONS = 12  # of the minimiser: each inverts a matrix of every block of points

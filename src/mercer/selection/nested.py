@@ -16,8 +16,6 @@ from mercer.data import points as data
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
-__all__ = ["NestedError", "judged", "mistakes", "nested_error", "share_interval"]
-
 
 @dataclass(frozen=True, eq=False)
 class NestedError:

@@ -19,8 +19,6 @@ from mercer.runtime.clock import now
 from mercer.selection.scores import PENALTIES, MachineErrors, beside, neighbours
 from mercer.selection.search import Clock, Score
 
-__all__ = ["Winner", "race"]
-
 #: Up to so many points, folds are cut in several rounds: the errors of few points vary most.
 _REPEATED_UP_TO, _ROUNDS = 1000, range(5)
 #: All of these are choices between time and noise: points of the rungs, the share of the cells that goes on,

@@ -12,7 +12,8 @@ from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.shared.base import KernelMixin
-from mercer.estimators.shared.landmarks import Landmarks, landmark_plan
+from mercer.estimators.shared.landmark_plans import landmark_plan
+from mercer.estimators.shared.landmarks import Landmarks
 from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.estimators.shared.ridge_plans import dense_plan
 from mercer.kernels.parameters import Parameter
@@ -23,8 +24,6 @@ from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.scores import RidgeErrors, least_left_out
 from mercer.selection.search import Clock, Search, Trial, affordable_points
 from mercer.solvers.result import Stop
-
-__all__ = ["AutoKernelRegressor"]
 
 _POINTS_LEARNED_ON = 3000  # points that the parameters of the winner are learned on
 _POINTS_SCORED_ON = 6000  # points that the last penalty is chosen on

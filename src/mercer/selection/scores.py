@@ -20,16 +20,6 @@ from mercer.selection.search import Score
 from mercer.solvers.linear.ridge import ridge_valley
 from mercer.solvers.svm.folds import MOST_POINTS, Fold, mistakes_of_paths
 
-__all__ = [
-    "MOST_FOR_FOLDS",
-    "PENALTIES",
-    "MachineErrors",
-    "RidgeErrors",
-    "beside",
-    "least_left_out",
-    "neighbours",
-]
-
 #: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c gives the same machine
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
 #: the largest number of points that are scored by folds

@@ -40,8 +40,6 @@ from mercer.selection.evidence import Learned, evidence, learn
 from mercer.selection.families import Family
 from mercer.solvers.result import Stop
 
-__all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
-
 _RUNGS = (1000, 2000)  # points that trials learn on: all trials on the first, the best on the second
 _TRIALS_KEPT = 3  # trials that go on to the next rung
 _MATRICES_HELD, _VECTORS_HELD = 6, 1000  # arrays (n, n) and (n,) that learning and scoring hold in memory

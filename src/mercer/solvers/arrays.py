@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit as expit_of_scipy
 
-__all__ = ["expit", "joined", "log_sum_exp", "namespace"]
-
 
 def namespace(x: Any) -> Any:
     """The library that an array is of.

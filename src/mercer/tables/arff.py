@@ -15,8 +15,6 @@ from typing import Any
 
 from mercer.errors import InputError
 
-__all__ = ["is_arff", "read_arff"]
-
 _ATTRIBUTE = re.compile(
     r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\s{]+)\s*(.+)", re.IGNORECASE
 )

@@ -18,8 +18,6 @@ from mercer.errors import InputError
 from mercer.tables.intake import require_room
 from mercer.tables.table import LABEL
 
-__all__ = ["columns_of"]
-
 #: what the points and the targets are called in archives, the first found first
 _POINTS = (("X", "x", "data", "features"), ("X_train", "x_train"))
 _TARGETS = (("y", "Y", "target", "labels", "label"), ("y_train", "Y_train"))

@@ -20,8 +20,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import fdtrc
 
-__all__ = ["are_names", "may_be_names"]
-
 _FEWEST_VALUES, _MOST_VALUES = 4, 50  # different values that codes have
 _ROWS = 10  # of a value that its mean is believed from
 _ROWS_EACH = 25  # of all values, on average: fewer make rough means of a smooth quantity

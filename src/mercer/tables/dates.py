@@ -24,8 +24,6 @@ import numpy as np
 from mercer.errors import InputTypeError
 from mercer.kernels.columns.cells import gaps
 
-__all__ = ["ORDERS", "moment", "orders_of", "to_moments"]
-
 #: the first is taken where both fit
 ORDERS = ("day/month", "month/day")
 _WRITTEN = re.compile(

@@ -28,8 +28,6 @@ from mercer.errors import InputError
 from mercer.tables.frames import MISSING, Body, as_they_stand, from_text, texts_of
 from mercer.tables.table import Table
 
-__all__ = ["Layout", "decode", "doubt", "layout", "read_delimited", "refuse_mixed"]
-
 _SEPARATORS = (",", "\t", ";", "|", " ")
 _LOOKED_AT = 200  # lines that the layout is found from
 _LINES, _LETTERS = 20, 1 << 18  # where lines are long: so many of them, or those of so many letters

@@ -21,8 +21,6 @@ from mercer.tables.dates import to_moments
 from mercer.tables.numbers import LARGEST_TO_SQUARE, LearnedScales
 from mercer.tables.view import TableView
 
-__all__ = ["CategoryColumn", "DateColumn", "NumberColumn", "as_label", "as_numbers", "number_block"]
-
 _YEAR, _WEEK = 365.25, 7.0  # days
 
 

@@ -37,9 +37,6 @@ from mercer.tables.encoders import CategoryColumn, DateColumn, NumberColumn, num
 from mercer.tables.kinds import Kind, is_used, kinds_of
 from mercer.tables.view import TableView, chunks
 
-__all__ = ["TableFeatures"]
-
-
 #: the encoders of some features, and the recipes that they were made of: no part of what is kept in a file
 _MADE: WeakKeyDictionary[Any, tuple[list[Any], list[Any]]] = WeakKeyDictionary()
 

@@ -35,8 +35,6 @@ from mercer.runtime.config import settings
 from mercer.tables.honest import Effort, Honest, difference, judged
 from mercer.tables.model import TableModel
 
-__all__ = ["Fitting", "Listener", "Telling", "held_back", "refitted"]
-
 _FIRST = 0.7  # of the time, for the first search: what is left is for a fit on all rows
 _ALL = 2.0  # times that a search on all rows takes, of one on four fifths: as their square, and some more
 _TENTH = 10  # parts that rows are cut into where one of them is held out

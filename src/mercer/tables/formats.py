@@ -29,8 +29,6 @@ from mercer.tables.source import STANDARD_INPUT, Source, read_bytes
 from mercer.tables.svmlight import is_svmlight, read_svmlight
 from mercer.tables.table import LABEL, Table
 
-__all__ = ["equally_spaced", "read_table"]
-
 _PICKLE = "is a pickle, which is not read because that could run code: save it as Parquet or CSV"
 
 _SPACED = "at equal distances"  # what notes of rows that were left out say

@@ -18,11 +18,6 @@ from mercer.runtime.config import memory_budget
 from mercer.tables.dates import orders_of
 from mercer.tables.intake import PER_BYTE, require_room
 
-__all__ = [
-    "CELL", "Body", "as_they_stand", "frame_of", "from_arrow", "from_parquet", "from_text", "sampled",
-    "stacked", "stacked_texts", "without", "write_csv",
-]  # fmt: skip
-
 #: what stands for a missing value in a text file
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "<NA>", "#N/A")
 

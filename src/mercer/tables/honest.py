@@ -13,8 +13,6 @@ from mercer.solvers.result import Stop
 from mercer.tables.model import TableModel
 from mercer.verdict import constant_error
 
-__all__ = ["Effort", "Honest", "difference", "judged"]
-
 _MUCH = 0.8  # of the share of rows, below which a machine is told to be of fewer
 
 

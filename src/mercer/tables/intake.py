@@ -16,8 +16,6 @@ import numpy as np
 from mercer.errors import InputError
 from mercer.runtime.config import format_bytes, memory_budget
 
-__all__ = ["PER_BYTE", "Intake", "fewer_lines", "require_room"]
-
 #: bytes of memory that a byte of a file takes until it is features: the text, the frame, the matrix
 PER_BYTE = 3
 

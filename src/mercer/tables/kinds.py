@@ -22,8 +22,6 @@ from mercer.tables.dates import orders_of
 from mercer.tables.numbers import ROWS_THAT_TELL, need_a_closer_look
 from mercer.tables.view import TableView, chunks
 
-__all__ = ["Kind", "is_used", "kind_of", "kinds_of"]
-
 _OWN = "each row has a value of its own"
 _ONE_WORD = 1.5  # words, on average, below which texts are of one word but for a few
 _WITH_DIGITS = 0.9  # the share of texts with a digit from which they are codes

@@ -17,8 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
-__all__ = ["LEARNERS", "AfterSearch", "learner", "with_task"]
-
 #: what can be named, by task; the first is what the search itself fits
 LEARNERS = {
     "classification": ("svm", "logistic", "fisher", "parzen", "perceptron"),

@@ -27,8 +27,6 @@ from mercer.tables.features import TableFeatures
 from mercer.tables.learners import with_task
 from mercer.tables.table import Table
 
-__all__ = ["TableModel"]
-
 _NAME = 64  # bytes of the name of a column
 
 

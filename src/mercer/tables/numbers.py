@@ -16,8 +16,6 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["LARGEST_TO_SQUARE", "ROWS_THAT_TELL", "LearnedScales", "need_a_closer_look", "signed_logarithm"]
-
 #: A number up to this one can be squared, and some of the squares added.
 LARGEST_TO_SQUARE = 1e150
 #: In fewer rows, that each has a value of its own says nothing.

@@ -28,8 +28,6 @@ from mercer.tables.source import STANDARD_INPUT
 from mercer.tables.svmlight import stacked_svmlight
 from mercer.tables.table import Table
 
-__all__ = ["joined", "name_of", "parts_of"]
-
 
 def parts_of(path: Any) -> list[Any]:
     """The files of a path, or of several: a file itself, those of a folder or of a pattern by their names."""

@@ -24,8 +24,6 @@ from typing import IO, Any, NamedTuple
 from mercer.errors import InputError, InputTypeError, require
 from mercer.tables.intake import Intake, require_room
 
-__all__ = ["STANDARD_INPUT", "Source", "read_bytes", "unpack", "without_packing"]
-
 STANDARD_INPUT = "-"
 
 _STEP = 2**22  # bytes that are unpacked at a time

@@ -20,8 +20,6 @@ from mercer.runtime.config import memory_budget
 from mercer.tables.frames import frame_of
 from mercer.tables.table import LABEL, Table
 
-__all__ = ["is_svmlight", "read_svmlight", "stacked_svmlight"]
-
 #: columns up to which it becomes a frame, as any other table
 _DENSE = 2000
 _LARGEST_INDEX = 2**62  # an index below it, and one more, is a whole number of 64 bits

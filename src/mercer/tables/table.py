@@ -13,8 +13,6 @@ from scipy import sparse
 from mercer.data.types import Frame
 from mercer.errors import InputError
 
-__all__ = ["Table"]
-
 #: what the label of a row is called in files that have labels and no names
 LABEL = "target"
 _COMPARED = 10_000  # names that one that is not found is compared with

@@ -22,8 +22,6 @@ from mercer.tables.dates import orders_of
 from mercer.tables.encoders import as_label
 from mercer.tables.numbers import LARGEST_TO_SQUARE
 
-__all__ = ["TASKS", "Target", "find_target"]
-
 TASKS = ("classification", "regression")
 _CLASSES = 20  # different whole numbers up to which they are classes
 

@@ -37,8 +37,6 @@ from mercer.tables.model import TableModel
 from mercer.tables.table import Table
 from mercer.tables.target import Target, find_target
 
-__all__ = ["Training", "as_kernels", "readable_bytes", "split", "train"]
-
 _MOST_ROWS = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
 _FEWEST_ROWS = 4  # rows of which folds are made
 _FOLDS = 5  # that are made unasked, as everywhere in mercer

@@ -19,8 +19,6 @@ from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import is_category, values
 
-__all__ = ["TableView", "chunks"]
-
 _CELLS = 1 << 17  # of a block, at most: a megabyte, which stays in cache
 
 

@@ -10,13 +10,13 @@ from mercer.solvers.landmarks.basis import independent
 torch = pytest.importorskip("torch")
 
 from mercer.gram.device.basis import independent_on_device  # noqa: E402
-from mercer.gram.device.memory import Room, where_of  # noqa: E402
+from mercer.gram.device.memory import DeviceRoom, where_of  # noqa: E402
 from mercer.gram.device.rows import DeviceBlocks  # noqa: E402
 
 
 def there(kernel, Z, memory="8MiB", precision=np.float64):
     with config(device="cpu:0", device_memory=memory):
-        room = Room(where_of("cpu"))
+        room = DeviceRoom(where_of("cpu"))
         return (*independent_on_device(Gram(kernel, Z), precision, room), room)
 
 

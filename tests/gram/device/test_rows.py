@@ -12,7 +12,7 @@ from mercer.solvers.risk.logistic import LogisticRisk
 torch = pytest.importorskip("torch")
 
 from mercer.gram.device import rows as module  # noqa: E402
-from mercer.gram.device.memory import Room, where_of  # noqa: E402
+from mercer.gram.device.memory import DeviceRoom, where_of  # noqa: E402
 from mercer.gram.device.rows import DeviceBlocks  # noqa: E402
 
 WAYS = {"kept": (10**9, 0), "made": (0, 0), "fused": (10**9, 100)}
@@ -24,7 +24,7 @@ def blocks(kernel, X, Z, way, monkeypatch, dtype="float64", backend=None):
     monkeypatch.setattr(module, "_SEGMENT", 50)
     monkeypatch.setattr(module, "_BLOCK_ROWS", 20)
     with config(device="cpu:0", backend=backend, dtype=dtype, device_memory=room_for + 4096):
-        return DeviceBlocks(kernel, X, Z, Room(where_of("cpu")))
+        return DeviceBlocks(kernel, X, Z, DeviceRoom(where_of("cpu")))
 
 
 @pytest.mark.parametrize("way", ["kept", "made"])
@@ -64,7 +64,7 @@ def test_passes_are_those_of_the_cpu(kernel, way, monkeypatch, rng):
 def test_what_is_left_of_the_budget_says_whether_values_are_kept(monkeypatch, rng):
     X, Z = rng.normal(size=(100, 20)), rng.normal(size=(10, 20))
     with config(device="cpu:0", device_memory="1MiB"):
-        room = Room(where_of("cpu"))
+        room = DeviceRoom(where_of("cpu"))
     before = room.left
     K = DeviceBlocks(Gaussian(sigma=1.0), X, Z, room)
     assert K.label == "computed once and kept on the device"
@@ -96,7 +96,7 @@ def test_printed_kernels_of_triton_go_the_same_way(way, d, monkeypatch, rng):
 def test_single_precision_beside_double(rng):
     X, Z = rng.normal(size=(60, 4)), rng.normal(size=(8, 4))
     with config(device="cpu:0", device_memory="1MiB"):
-        K = DeviceBlocks(Gaussian(sigma=1.0), X, Z, Room(where_of("cpu")))
+        K = DeviceBlocks(Gaussian(sigma=1.0), X, Z, DeviceRoom(where_of("cpu")))
     rough = K.rough()
     assert rough.dtype == np.float32 and rough.rough() is None
     V = rng.normal(size=(8, 1))

@@ -14,8 +14,6 @@ from mercer.kernels.base import Kernel
 from mercer.report import Method, Plan
 from mercer.runtime.config import settings
 
-__all__ = ["device_choice", "matrix_for", "on_device"]
-
 _LIVE_THERE = (Method.CHOLESKY, Method.MIXED, Method.LAZY)
 
 

@@ -27,36 +27,38 @@ from mercer.cluster.client import require_worker_memory, require_workers
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
+from mercer.estimators.shared.landmark_plans import (
+    MATRICES,
+    MATRICES_SQUARED,
+    device_landmark_plan,
+    landmark_plan,
+    lives_on_device,
+    on_cluster,
+)
 from mercer.estimators.shared.origin import rounding_of
 from mercer.expansion import Expansion
 from mercer.gram.block_tasks import lacks
-from mercer.gram.blocks import BLOCK_BYTES, RowBlocks, groups_of
-from mercer.gram.device import is_used
+from mercer.gram.blocks import RowBlocks
 from mercer.gram.gram import Gram
 from mercer.gram.landmark_map import LandmarkMap
 from mercer.kernels.base import Kernel
 from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import fixed
 from mercer.report import Method, Plan, TraceError, note
-from mercer.runtime.config import config, format_bytes, memory_budget, settings, thread_count
+from mercer.runtime.config import config, memory_budget, settings
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.basis import independent
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
-from mercer.solvers.landmarks.features import Features, sample_size
+from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.rejection import random_pivots
 from mercer.solvers.result import Stop
 
 #: Seconds that an exact fit may take, by its plan, before "auto" takes landmarks.
 _SECONDS_OF_AN_EXACT_FIT = 60.0
-#: Operations of a value of K in a pass beside those of ⟨x, z⟩: with 3 columns it takes about 1 ns of a
-#: core in float32 and 2 in float64, as long as 80 of a matrix product.
-_WORK_OF_A_VALUE = 80
 #: "auto" takes 20 √n landmarks, and never more than these.
 _PER_ROOT, _MOST_LANDMARKS = 20.0, 200_000
 #: and never more than these where n M² products are added up: about where passes alone would take less time.
 _MOST_SQUARED = 4_000
-#: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
-_MATRICES, _MATRICES_SQUARED = 3, 6
 #: Points up to which one product with the matrix of all of them is a second's work, and gives the bound.
 #: Comparing two objects may take as long as comparing a hundred pairs of vectors.
 _BOUND_POINTS, _BOUND_OBJECTS = 20_000, 2_000
@@ -259,112 +261,9 @@ def _number_of(given: Any, n: int) -> int:
 
 def _automatic(n: int, squared: bool = False) -> int:
     """20 √n, as far as the matrices of that order fit a half of the memory budget."""
-    most, matrices = (_MOST_SQUARED, _MATRICES_SQUARED) if squared else (_MOST_LANDMARKS, _MATRICES)
+    most, matrices = (_MOST_SQUARED, MATRICES_SQUARED) if squared else (_MOST_LANDMARKS, MATRICES)
     fits = math.isqrt(memory_budget() // (2 * matrices * 8))
     return int(max(1, min(n, _PER_ROOT * math.sqrt(n), fits, most)))
-
-
-def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
-    """What it takes to learn on M landmarks."""
-    n, threads = data.n_points(X), thread_count()
-    width = data.n_columns(X) or 20
-    item = np.dtype(settings().dtype).itemsize
-    matrices, block = _MATRICES_SQUARED if squares else _MATRICES, min(BLOCK_BYTES, 8 * n * M)
-    memory = (
-        matrices * 8 * M * M
-        + (threads * (item // 4) + item // 2) * block
-        + 8 * n * (3 + 8 * n_outputs)
-        + 64 * 8 * M * n_outputs
-    )
-    flops = passes * n * M * (2.0 * width + _WORK_OF_A_VALUE + 4 * n_outputs) + 20.0 * float(M) ** 3
-    why_so = [why]
-    if not squares:
-        rows = sample_size(n, M)
-        memory += 8 * rows * width
-        flops += 2.0 * rows * float(M) ** 2
-        which = "all rows are" if rows == n else f"{rows:,} rows, drawn at random, are"
-        why_so.append(f"{which} solved for directly: a start, a preconditioner and a certificate")
-    if squares:  # Three blocks of rows of each thread: values, features, and their squares.
-        memory += 3 * threads * block + item // 2 * block
-        flops += squares * n * float(M) ** 2
-    how = "eigenvalues of the features" if squares else "conjugate gradients"
-    why_so.append(f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored")
-    if data.n_columns(X) is None:
-        why_so.append("the time is that of vectors: comparing two objects may take a hundred times as long")
-    elsewhere = on_cluster(X, M, n_outputs)
-    return Plan(
-        f"{how} on {M:,} landmarks",
-        n,
-        int(memory),
-        flops,
-        (*why_so, *([] if elsewhere is None else elsewhere[1])),
-        iterative=not squares,
-        method=Method.LANDMARKS,
-        landmarks=M,
-    )
-
-
-def lives_on_device(X: Any) -> bool:
-    """Whether a problem on landmarks is solved on the device: rows on a cluster stay where they are."""
-    return is_used() and settings().cluster is None and not isinstance(X, DaskRows)
-
-
-def device_landmark_plan(
-    X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0
-) -> Plan:
-    """What it takes to learn on M landmarks on a device."""
-    from mercer.gram.device.plans import landmark_memory
-
-    n, width = data.n_points(X), data.n_columns(X) or 20
-    needed = landmark_memory(n, width, M)
-    rows = squares * n / 2 if squares else sample_size(n, M, 1, 4)
-    flops = passes * n * M * (2.0 * width + _WORK_OF_A_VALUE + 4 * n_outputs)
-    flops += 2.0 * rows * float(M) ** 2 + (10.0 if squares else 1.0) * float(M) ** 3
-    how = "eigenvalues of the features" if squares else "conjugate gradients"
-    memory = 8 * n * (3 + 8 * n_outputs) + 64 * 8 * M * n_outputs + (2 * 8 * M * M if squares else 0)
-    why_so = (
-        why,
-        f"about {passes:.0f} passes over the rows of K(X, Z): {needed.how}",
-        f"points, kernel values, factors and sums are on {settings().device!r}, {needed.words}; for each "
-        f"product {M:,} numbers come and go",
-    )
-    return Plan(
-        f"{how} on {M:,} landmarks",
-        n,
-        int(memory),
-        flops,
-        why_so,
-        iterative=not squares,
-        method=Method.LANDMARKS,
-        landmarks=M,
-        device_memory=needed.total,
-    )
-
-
-def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | None:
-    """The bytes that each thread of a worker takes, and what the plan says of a cluster; None without one."""
-    client = X.client if isinstance(X, DaskRows) else settings().cluster
-    if client is None:
-        return None
-    n = data.n_points(X)
-    row = X.shape[1] * X.dtype.itemsize if hasattr(X, "dtype") else 100
-    item, tasks = np.dtype(settings().dtype).itemsize, len(groups_of(n, M))
-    sums = 8 * M * n_outputs
-    # Landmarks as they came and centred, and four blocks of kernel values; T, its copy and the square beside.
-    worker = (
-        2 * M * row
-        + -(-n // tasks) * row
-        + item // 2 * BLOCK_BYTES
-        + 3 * 8 * M * M
-        + item * min(2**22, n * M)
-    )
-    words = (
-        f"a worker holds {format_bytes(worker)} for each of its threads at most, and rows where these are "
-        f"sent, {format_bytes(n * row)} in all",
-        f"a pass sends {format_bytes(item * M * n_outputs)} to every worker and {format_bytes(sums)} back "
-        f"from each of {tasks:,} tasks; targets, weights and values take {format_bytes(8 * n)} each",
-    )
-    return worker, words
 
 
 class Restricted:
@@ -403,17 +302,17 @@ class Restricted:
 
     def _place(self, own: Gram, Z: Points, fit_intercept: bool, rows: np.ndarray | None) -> None:
         """All of it on the device."""
+        from mercer.gram.backends.torch import where_of
         from mercer.gram.device.basis import independent_on_device, square_memory
-        from mercer.gram.device.memory import Room, where_of
+        from mercer.gram.device.memory import DeviceRoom
         from mercer.gram.device.rows import DeviceBlocks
 
-        room = Room(where_of(settings().device))
+        room = DeviceRoom(where_of(settings().device))
         self.kept, basis = independent_on_device(own, settings().dtype, room)
         self.points = data.take(Z, self.kept)
-        reserved = square_memory(len(self.kept))
-        room.take(reserved, "a preconditioner, and the next", "take fewer landmarks")
+        needed = square_memory(len(self.kept))
+        room.take(needed, "a preconditioner, and the next one", "take fewer landmarks")
         self.rows = DeviceBlocks(self.kernel, self.X, self.points, room)
-        room.give(reserved)
         own_rows = None if rows is None else rows[self.kept]
         self.features = Features(self.rows, basis, fit_intercept, own_rows)
         note(f"values of K(X, Z) are {self.rows.label}")

@@ -30,6 +30,13 @@ WORDS: dict[Method | None, str] = {
 }
 
 
+#: what each solver that is not for every kernel needs
+NEEDS = {
+    "primal": "solver='primal' needs a kernel with explicit features, linear or polynomial",
+    "sparse": "solver='sparse' needs a kernel that is zero beyond some distance, such as Wendland or BSpline",
+}
+
+
 def dense_plan(
     how: Method | str,
     n: int,

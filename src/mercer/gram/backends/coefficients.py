@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FLOAT32", "FLOAT64"]
-
 FLOAT64: dict[str, Any] = {
     "magic": 1.5 * 2.0**52,
     "ln2": (0.6931471803691238, 1.9082149292705877e-10),

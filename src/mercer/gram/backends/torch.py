@@ -49,7 +49,7 @@ class TorchBackend(Backend[PreparedTensors]):
 
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         super().__init__(program, dtype, device)
-        self.where = usable(device)
+        self.where = where_of(device)
         on_gpu = self.where.type != "cpu"
         self.rows, self.columns = (8192, 16384) if on_gpu else (1024, 2048)
         self.real = getattr(torch, self.dtype.name)
@@ -201,8 +201,8 @@ class TorchBackend(Backend[PreparedTensors]):
         return total
 
 
-def usable(device: str) -> Any:
-    """The device of that name, or an error that says why there is none."""
+def where_of(device: str) -> Any:
+    """The device, as PyTorch names it; InputError where it cannot be used."""
     try:
         where = torch.device(device)
         torch.empty(1, device=where)

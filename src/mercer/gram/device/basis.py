@@ -18,12 +18,10 @@ from scipy.linalg.lapack import dpstrf
 from mercer.errors import InputError
 from mercer.gram.backends.base import Tile, cut
 from mercer.gram.backends.torch import torch
-from mercer.gram.device.memory import Room
+from mercer.gram.device.memory import DeviceRoom
 from mercer.gram.device.rows import DeviceBlocks
 from mercer.gram.device.triangle import Triangle, factorise, product
 from mercer.gram.gram import Gram
-
-__all__ = ["DeviceBasis", "independent_on_device", "own_matrix", "square_memory"]
 
 #: A pivot below so many units of the precision of K, relative to the largest k(z, z), is rounding.
 _UNITS = 16.0
@@ -45,13 +43,13 @@ class DeviceBasis:
     >>> from mercer.gram.device.memory import where_of
     >>> with config(device_memory="1MiB"):
     ...     basis = DeviceBasis(
-    ...         torch.tensor([[2.0, 1.0], [0.0, 1.0]], dtype=torch.float64), Room(where_of("cpu"))
+    ...         torch.tensor([[2.0, 1.0], [0.0, 1.0]], dtype=torch.float64), DeviceRoom(where_of("cpu"))
     ...     )
     >>> basis.weights(np.array([[1.0], [2.0]])).ravel(), basis.coefficients(np.array([[4.0], [2.0]])).ravel()
     (array([4., 2.]), array([1., 2.]))
     """
 
-    def __init__(self, T: Any, room: Room) -> None:
+    def __init__(self, T: Any, room: DeviceRoom) -> None:
         self.room, self.size = room, len(T)
         self.triangle = Triangle(T)
 
@@ -101,7 +99,6 @@ class DeviceBasis:
         Features are multiplied, in float64; nothing is saved by less, so that ``slack`` is of no use here. Of
         the landmarks themselves they are the rows of Tᵀ.
         """
-        self.room.require(square_memory(self.size), "a preconditioner, and the next", _REMEDY)
         total = torch.zeros((self.size, self.size), dtype=torch.float64, device=self.room.where)
         first = total.new_zeros(self.size)
         there = self._there(weight)
@@ -146,7 +143,7 @@ class DeviceBasis:
 
     def spectrum(self, A: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (M,), (M, M), (M,)
         """λ, ascending, Q and ‖Aq - λq‖ of A = Q Λ Qᵀ, of which the upper triangle is there."""
-        self.room.require(4 * 8 * self.size**2, f"{self.size:,} eigenvectors", _REMEDY)
+        self.room.require(2 * 8 * self.size**2, f"{self.size:,} eigenvectors", _REMEDY)
         values, Q = torch.linalg.eigh(A, UPLO="U")
         A = A.triu() + A.triu(1).mT
         residuals = torch.linalg.vector_norm(A @ Q - Q * values, dim=0)
@@ -167,11 +164,14 @@ class DeviceBasis:
 
 
 def square_memory(M: int) -> int:
-    """Bytes of a square, of its copy with the intercept, and of the factor of the one before."""
+    """Bytes of a square, of its copy with the intercept, and of the factor of the one before.
+
+    Who makes squares takes them from the room first: nothing else has them then.
+    """
     return 3 * 8 * (M + 1) ** 2
 
 
-def own_matrix(gram: Gram, room: Room) -> Any:  # (M, M)
+def own_matrix(gram: Gram, room: DeviceRoom) -> Any:  # (M, M)
     """K_MM in float64, of a Gram of the landmarks in that precision; its upper triangle is all there."""
     M = gram.shape[0]
     room.take(8 * M * M, f"the matrix of {M:,} landmarks", _REMEDY)
@@ -185,7 +185,7 @@ def own_matrix(gram: Gram, room: Room) -> Any:  # (M, M)
     return K
 
 
-def independent_on_device(gram: Gram, precision: Any, room: Room) -> tuple[np.ndarray, DeviceBasis]:
+def independent_on_device(gram: Gram, precision: Any, room: DeviceRoom) -> tuple[np.ndarray, DeviceBasis]:
     """Which landmarks to keep, and the basis of these: as `mercer.solvers.landmarks.basis.independent`.
 
     Where no pivot of the factor in the given order is rounding, all landmarks are kept in that order. Else
@@ -195,7 +195,7 @@ def independent_on_device(gram: Gram, precision: Any, room: Room) -> tuple[np.nd
     >>> from mercer.gram.device.memory import where_of
     >>> with config(device="cpu:0", device_memory="1MiB"):
     ...     gram = Gram(Gaussian(sigma=1.0), np.array([[0.0], [0.0], [2.0]]))
-    ...     kept, basis = independent_on_device(gram, np.float64, Room(where_of("cpu")))
+    ...     kept, basis = independent_on_device(gram, np.float64, DeviceRoom(where_of("cpu")))
     >>> len(kept), basis.size
     (2, 2)
     """

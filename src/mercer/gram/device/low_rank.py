@@ -17,11 +17,9 @@ import numpy as np
 
 from mercer.gram.backends.base import Tile, cut
 from mercer.gram.backends.torch import torch
-from mercer.gram.device.memory import Room
+from mercer.gram.device.memory import DeviceRoom
 from mercer.gram.device.triangle import Triangle, factorise, product
 from mercer.gram.gram import Gram
-
-__all__ = ["FactorRows"]
 
 #: points whose columns of Fᵀ are multiplied at a time in float64
 _COLUMNS = 2**14
@@ -33,7 +31,7 @@ _POWERS = 8
 class FactorRows:
     """Fᵀ, of which the first ``count`` rows are there."""
 
-    def __init__(self, gram: Gram, rank: int, room: Room) -> None:
+    def __init__(self, gram: Gram, rank: int, room: DeviceRoom) -> None:
         self._gram, self._backend = gram, gram._backend
         n, item = gram.shape[0], gram.dtype.itemsize
         room.take(

@@ -18,13 +18,11 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from mercer.gram.backends.base import Tile, cut
-from mercer.gram.backends.torch import torch
+from mercer.gram.backends.torch import torch, where_of
 from mercer.gram.device.low_rank import FactorRows
-from mercer.gram.device.memory import Room, where_of
+from mercer.gram.device.memory import DeviceRoom
 from mercer.gram.device.triangle import Triangle, factorise
 from mercer.gram.gram import Gram
-
-__all__ = ["DeviceMatrix"]
 
 #: rows of K that are computed at a time
 _ROWS = 4096
@@ -46,7 +44,7 @@ class DeviceMatrix:
         self._gram = gram
         self.shape, self.dtype = gram.shape, gram.dtype
         self._backend: Any = gram._backend
-        self.room = Room(where_of(gram._settings["device"]))
+        self.room = DeviceRoom(where_of(gram._settings["device"]))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._gram, name)

@@ -8,17 +8,10 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram.backends.torch import torch
 from mercer.runtime.config import format_bytes, memory_budget, settings
 
-__all__ = ["Room", "free_memory", "where_of"]
-
 #: of what is free, where nothing is said
 _SHARE = 0.9
 #: of all, for blocks that come and go; and bytes, at most
 _WORK_SHARE, _MOST_WORK = 0.125, 2**32
-
-
-def where_of(device: str) -> Any:
-    """The device, as PyTorch names it."""
-    return torch.device(device)
 
 
 def free_memory(where: Any) -> int:
@@ -30,12 +23,12 @@ def free_memory(where: Any) -> int:
     return int(free + kept)
 
 
-class Room:
+class DeviceRoom:
     """A budget that is handed out before anything is allocated.
 
     >>> from mercer import config
     >>> with config(device_memory="8MiB"):
-    ...     room = Room(where_of("cpu"))
+    ...     room = DeviceRoom(where_of("cpu"))
     >>> room.work, room.left
     (1048576, 7340032)
     >>> room.take(2**20, "a matrix", "take fewer points")

@@ -7,13 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.gram.backends import backend_of
+from mercer.gram.backends.torch import where_of
 from mercer.gram.device.basis import square_memory
-from mercer.gram.device.memory import Room, where_of
+from mercer.gram.device.memory import DeviceRoom
 from mercer.gram.device.rows import QUICK_COLUMNS, points_memory
 from mercer.gram.device.triangle import panel_of
 from mercer.runtime.config import format_bytes, settings
-
-__all__ = ["Exact", "Needed", "device_budget", "landmark_memory", "ridge_memory"]
 
 
 class Needed(NamedTuple):
@@ -26,7 +25,7 @@ class Needed(NamedTuple):
 
 def landmark_memory(n: int, width: int, M: int) -> Needed:
     """Of a problem on M landmarks: two matrices and a copy, points, blocks, and K(X, Z) where it fits."""
-    room, item = Room(where_of(settings().device)), np.dtype(settings().dtype).itemsize
+    room, item = DeviceRoom(where_of(settings().device)), np.dtype(settings().dtype).itemsize
     matrices, points, values = 8 * M * M + square_memory(M), points_memory(n, width, item), item * n * M
     now = settings()
     is_printed = backend_of(now.backend, now.device) == "triton" and now.dtype == "float32"
@@ -40,7 +39,7 @@ def landmark_memory(n: int, width: int, M: int) -> Needed:
 
 def device_budget() -> int:
     """Bytes that a fit may fill on the device, beside blocks that come and go."""
-    return Room(where_of(settings().device)).total
+    return DeviceRoom(where_of(settings().device)).total
 
 
 class Exact(NamedTuple):
@@ -53,7 +52,7 @@ class Exact(NamedTuple):
 
 def ridge_memory(n: int, width: int, item: int, matrix: int) -> Exact:
     """Of ``matrix`` bytes with the panel of a factor, the points, and blocks."""
-    room = Room(where_of(settings().device))
+    room = DeviceRoom(where_of(settings().device))
     panel = 2 * item * min(n, panel_of(n)) * n if matrix else 0
     total = matrix + panel + points_memory(n, width, item) + room.work
     return Exact(total, room.total, f"of {format_bytes(room.total)} there")

@@ -26,14 +26,12 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.gram.backends.base import Tile, cut
 from mercer.gram.backends.torch import torch
-from mercer.gram.device.memory import Room
+from mercer.gram.device.memory import DeviceRoom
 from mercer.gram.device.triangle import product
 from mercer.gram.gram import Gram, diagonal_values
 from mercer.kernels.base import Kernel
 from mercer.runtime.config import config, within
 from mercer.runtime.threads import run
-
-__all__ = ["QUICK_COLUMNS", "DeviceBlocks", "points_memory"]
 
 #: rows whose points are made ready together, and whose products are one launch
 _SEGMENT = 2**20
@@ -89,9 +87,8 @@ class DeviceBlocks:
     >>> from mercer import Gaussian, config
     >>> from mercer.gram.device.memory import where_of
     >>> with config(device="cpu:0"):
-    ...     K = DeviceBlocks(
-    ...         Gaussian(sigma=1.0), np.arange(3.0)[:, None], np.arange(2.0)[:, None], Room(where_of("cpu"))
-    ...     )
+    ...     room = DeviceRoom(where_of("cpu"))
+    ...     K = DeviceBlocks(Gaussian(sigma=1.0), np.arange(3.0)[:, None], np.arange(2.0)[:, None], room)
     >>> K.shape, K.values(np.ones((2, 1))).ravel().round(4)
     ((3, 2), array([1.6065, 1.6065, 0.7419]))
     """
@@ -101,7 +98,13 @@ class DeviceBlocks:
     sampled = 2, _MOST_SAMPLED
 
     def __init__(
-        self, kernel: Kernel, X: Points, Z: Points, room: Room, gram: Gram | None = None, keeps: bool = True
+        self,
+        kernel: Kernel,
+        X: Points,
+        Z: Points,
+        room: DeviceRoom,
+        gram: Gram | None = None,
+        keeps: bool = True,
     ) -> None:
         self.kernel, self.X, self.Z, self.room = kernel, X, Z, room
         #: K of a first point and Z: what all others are prepared beside
@@ -109,8 +112,7 @@ class DeviceBlocks:
         self.shape = (data.n_points(X), self.gram.shape[1])
         self.dtype = self.gram.dtype
         self._backend: Any = self.gram._backend
-        shape = getattr(X, "shape", ())
-        self.width = shape[1] if len(shape) == 2 else 0
+        self.width = data.n_columns(X) or 0
         self.cost = 2.0 * self.width + _FORMULA
         self._placed: list[tuple[np.ndarray, Any]] = []
         self._sides: dict[int, tuple[Any, Any]] = {}
@@ -119,7 +121,7 @@ class DeviceBlocks:
         item = self.dtype.itemsize
         self._has_points = self._takes(points_memory(n, self.width, item))
         is_quick = self.width <= QUICK_COLUMNS and self._is_fused
-        self._keeps = keeps and not is_quick and self._takes(item * n * m)
+        self._keeps = not is_quick and self._takes(item * n * m)
 
     def _takes(self, n_bytes: int) -> bool:
         """Have the room for so many bytes until this is forgotten; False where there is none."""

@@ -17,8 +17,6 @@ from scipy.linalg import LinAlgError
 from mercer.gram.backends.base import cut
 from mercer.gram.backends.torch import torch
 
-__all__ = ["Triangle", "factorise", "panel_of", "product"]
-
 #: rows of a panel of the factor, of few points and of many; columns of what it is taken off of at a time
 _PANEL, _WIDE_PANEL, _MANY = 1024, 2048, 32_768
 _STRIP = 4096

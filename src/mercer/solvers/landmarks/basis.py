@@ -20,8 +20,6 @@ from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.blas import solve_triangle
 from mercer.solvers.linear.cholesky import factorise, solve
 
-__all__ = ["Basis", "independent"]
-
 #: A pivot below so many units of the precision of K, relative to the largest k(z, z), is rounding.
 _UNITS = 16.0
 #: Random vectors and products with each that tell a norm to within a few percent, which is enough.
@@ -86,7 +84,7 @@ class Basis:
         lost = float(np.finfo(K.dtype).eps) * float(weight.sum()) * self.amplification
         if lost <= slack:
             return self.squared(*K.square(weight))
-        return K.square(weight, transform=self.transform)  # type: ignore[no-any-return]
+        return K.square(weight, transform=self.transform)
 
     def bordered(
         self, total: np.ndarray, first: np.ndarray, sum_: float

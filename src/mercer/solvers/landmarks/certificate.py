@@ -34,8 +34,6 @@ from mercer.solvers.landmarks.features import Sample
 from mercer.solvers.result import Minimum
 from mercer.solvers.risk.objective import best_intercept, is_best
 
-__all__ = ["Accuracy", "DualPoint", "RestrictedMinimum", "SquaredRisk", "certify"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RestrictedMinimum(Minimum):

@@ -20,8 +20,6 @@ from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.inner import Largest
 from mercer.solvers.landmarks.spectrum import scatter
 
-__all__ = ["RestrictedComponents"]
-
 #: Scores that differ by less than this part are equal but for rounding: the first of them tells the sign.
 _TIE = 1e-6
 

@@ -19,8 +19,6 @@ import numpy as np
 
 from mercer.solvers.landmarks.inner import WithIntercept
 
-__all__ = ["SLACK", "SLACK_OF_SYSTEM", "Features", "Passes", "Sample", "sample_size"]
-
 #: Rows per landmark whose square is near enough to that of all rows for a preconditioner: a fifth of all
 #: rows within these bounds, so that the square costs a few passes and saves more of them.
 _SAMPLED = 10, 20
@@ -196,20 +194,20 @@ class Features:
         if self.n <= wanted:
             return self.whole(weight)
         if self.own_rows is not None and weight[self.own_rows].any():
-            return self.stratified(weight)
+            return self.stratified(weight, self.own_rows)
         if len(present) > wanted:
             present = np.sort(np.random.default_rng(0).choice(present, wanted, replace=False))
         rows = present if present.size else np.arange(wanted)
         share = float(weight[rows].sum()) / float(weight.sum()) if present.size else 1.0
         return self.sampled(rows, weight, share)
 
-    def stratified(self, weight: np.ndarray) -> Sample:
+    def stratified(self, weight: np.ndarray, own: np.ndarray) -> Sample:
         """The landmarks, which say most of what they span, and some of the other rows, which stand for these.
 
         Counted with the others, the landmarks would stand for rows that are not like them; without them, what
         only they span would look empty. Where a pass costs less than the others would, they are left out.
         """
-        own, wanted = self.own_rows, self.K.others()  # type: ignore[attr-defined]
+        wanted = self.K.others()  # type: ignore[attr-defined]
         if not wanted:
             return self.sampled(own, weight, float(weight[own].sum()) / float(weight.sum()))
         is_other = weight > 0

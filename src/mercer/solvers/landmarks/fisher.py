@@ -26,8 +26,6 @@ from mercer.solvers.spectral.fisher import (
     turned,
 )
 
-__all__ = ["restricted_fisher"]
-
 
 def restricted_fisher(
     features: Features,  # with an intercept

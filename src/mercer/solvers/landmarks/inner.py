@@ -16,8 +16,6 @@ import numpy as np
 
 from mercer.solvers.arrays import joined, namespace
 
-__all__ = ["Largest", "LeftOut", "RiskCurvature", "RiskGradient", "Scores", "WithIntercept", "Weighted"]
-
 #: an array, where the rows are
 Place = Callable[[np.ndarray], Any]
 
@@ -118,7 +116,7 @@ class LeftOut:
         """1 - h; ψ is overwritten."""
         psi *= psi
         free = 1 - self.ratio[rows, None] * (psi @ self.D + self.ones)
-        return namespace(free).clip(free, self.least, None)  # type: ignore[no-any-return]
+        return namespace(free).clip(free, self.least, None)
 
     def part(self, rows: slice) -> LeftOut:
         return replace(self, Y=self.Y[rows], ratio=self.ratio[rows])
@@ -146,7 +144,8 @@ class Scores(LeftOut):
         return replace(self, Y=self.Y[rows], ratio=self.ratio[rows], share=self.share[rows])
 
     def on(self, place: Place) -> Scores:
-        return replace(super().on(place), share=place(self.share))  # type: ignore[return-value]
+        names = ("Y", "ratio", "centre", "C", "D", "share")
+        return replace(self, **{name: place(getattr(self, name)) for name in names})
 
 
 @dataclass(frozen=True, eq=False)

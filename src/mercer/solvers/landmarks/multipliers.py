@@ -23,8 +23,6 @@ from mercer.solvers.risk.certificate import Multipliers, WeightedRisk
 from mercer.solvers.risk.multipliers import Envelope, growth, widths
 from mercer.solvers.risk.objective import best_intercept
 
-__all__ = ["restricted_risk"]
-
 #: Iterations in a row without progress, after which rounding is blamed.
 _ITERATIONS_WITHOUT_PROGRESS = 6
 #: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.

@@ -31,8 +31,6 @@ from mercer.solvers.landmarks.inner import RiskCurvature, RiskGradient, Weighted
 from mercer.solvers.result import Stop
 from mercer.solvers.risk.objective import EPS, line_search
 
-__all__ = ["restricted_newton"]
-
 #: Products with the Hessian in a step, at most.
 _PRODUCTS = 100
 #: A change of the curvature, as a part of it, from which on the preconditioner is made anew.

@@ -26,8 +26,6 @@ from mercer.solvers.landmarks.inner import LeftOut, RiskGradient, Scores
 from mercer.solvers.landmarks.spectrum import scatter
 from mercer.solvers.result import Stop
 
-__all__ = ["RestrictedPath"]
-
 #: The least part of a point's own error that its fit leaves, 1 - h/c: below, f goes through the point.
 _LEAST_FREE = 1e-12
 

@@ -38,17 +38,6 @@ from mercer.solvers.linear.blas import solve_triangle, subtract_product
 from mercer.solvers.linear.strips import strips
 from mercer.solvers.matrix import BlockMatrix
 
-__all__ = [
-    "NOTHING_LEFT",
-    "PivotedFactor",
-    "accept",
-    "check_definite",
-    "check_diagonal",
-    "draw",
-    "pivoted_cholesky",
-    "rounding_share",
-]
-
 #: The share of the trace at which nothing is left to approximate. In float64 it is what the authors take. In
 #: float32 it is 8 units in the last place, about what the rounding of the values of K themselves comes to.
 NOTHING_LEFT = {np.dtype(np.float64): 1e-13, np.dtype(np.float32): 1e-6}

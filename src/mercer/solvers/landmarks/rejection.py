@@ -39,8 +39,6 @@ from mercer.solvers.landmarks.pivots import (
 from mercer.solvers.linear.blas import solve_triangle, subtract_product
 from mercer.solvers.matrix import BlockMatrix
 
-__all__ = ["random_pivots", "random_pivots_memory"]
-
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 16, 1536  # points that are proposed at once
 _FIRST_BLOCK = 64  # pivots are hoped for in the first block, where nothing sifts the proposals
 _MOST_PROPOSALS = 4  # for each pivot that is wanted in all, so that few pivots take little memory

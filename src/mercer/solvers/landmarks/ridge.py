@@ -25,8 +25,6 @@ from mercer.solvers.landmarks.inner import RiskGradient, Weighted
 from mercer.solvers.linear.conjugate import conjugate_gradient
 from mercer.solvers.result import Stop
 
-__all__ = ["restricted_ridge"]
-
 #: A gap that rounding keeps above the tolerance, relative to the objective, is small all the same up to this.
 _CLOSE = 1e-3
 

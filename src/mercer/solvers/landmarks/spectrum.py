@@ -15,8 +15,6 @@ import numpy as np
 
 from mercer.solvers.landmarks.features import Features
 
-__all__ = ["Scatter", "ScatterSpectrum", "scatter"]
-
 #: Roundings of an entry of A beside those of its sum: kernel values are sums of d products themselves.
 _UNITS = 8.0
 

@@ -32,8 +32,6 @@ from mercer.solvers.linear.blas import (
 )
 from mercer.solvers.linear.strips import strips
 
-__all__ = ["BandForm"]
-
 _WIDTH = 64
 _TOGETHER = 8  # penalties worked on at a time: their factors are held
 #: The rows of Q of a task: two blocks of them are two megabytes, and a call from Python is a fifth of a

@@ -16,22 +16,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "add_product",
-    "add_square",
-    "cholesky_in_place",
-    "inverse_in_place",
-    "invert_triangle",
-    "multiply_triangle",
-    "product",
-    "solve_triangle",
-    "square_triangle",
-    "subtract_product",
-    "subtract_rank_two",
-    "subtract_square",
-    "symmetric_product",
-]
-
 _PREFIX = {"float64": ("d", ctypes.c_double), "float32": ("s", ctypes.c_float)}
 
 

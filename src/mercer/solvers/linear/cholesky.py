@@ -36,8 +36,6 @@ from mercer.solvers.linear.blas import (
 )
 from mercer.solvers.linear.strips import strips
 
-__all__ = ["factorise", "inverse", "inverse_diagonal", "solve"]
-
 _ONE = 640  # points up to which a single tile is as good
 #: The tiles for up to so many points: larger ones are quicker, smaller ones keep more threads at work.
 _TILES = {2500: 256, 4096: 384, sys.maxsize: 512}

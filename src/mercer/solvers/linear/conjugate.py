@@ -27,8 +27,6 @@ from mercer.solvers.linear.strips import multiply
 from mercer.solvers.matrix import SquareMatrix
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["ConjugateResult", "Products", "conjugate_gradient", "kernel_conjugate_gradient"]
-
 Multiply = Callable[[np.ndarray], np.ndarray]
 Length = Callable[[np.ndarray, np.ndarray], np.ndarray]
 

@@ -21,8 +21,6 @@ from mercer.solvers.linear.ridge import RidgeResult
 from mercer.solvers.linear.ridge_systems import RidgeSystems
 from mercer.solvers.matrix import SquareMatrix
 
-__all__ = ["iterated_ridge"]
-
 #: Products in single precision serve α down to so many times ‖K‖; below it they cost more than they save.
 _ROUNDING = 10 * float(np.finfo(np.float32).eps)
 #: Products that tell a norm.

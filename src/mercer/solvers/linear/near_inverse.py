@@ -27,8 +27,6 @@ from mercer.runtime.native import OPTIONS, njit
 from mercer.runtime.threads import run
 from mercer.solvers.linear.conjugate import Multiply
 
-__all__ = ["BYTES_PER_POINT", "NEIGHBOURS", "near_inverse"]
-
 #: Points that a row of G refers to, besides its own: with 8 there are 21 to 28 steps instead of 13 to 15,
 #: with 32 there are 10, and the factor takes twice as long.
 NEIGHBOURS = 16

@@ -31,8 +31,6 @@ from mercer.runtime.threads import run
 from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.strips import multiply
 
-__all__ = ["Damped", "factor_memory", "least_damping", "usual_rank", "weighted_square"]
-
 #: μ relative to ‖G‖² at least: three digits of B⁻¹ are then right, and that is enough of a preconditioner.
 _LEAST_DAMPING = 1e-13
 _COLUMNS_PER_TASK = 128  # of GᵀG

@@ -26,8 +26,6 @@ from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.strips import multiply
 from mercer.solvers.result import Result
 
-__all__ = ["PrimalResult", "primal_ridge"]
-
 _NEGLIGIBLE = 1e-6  # of α: what is lost in the eigenvalues is too small to matter
 
 

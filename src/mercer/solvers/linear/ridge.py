@@ -36,16 +36,6 @@ from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.result import Result
 
-__all__ = [
-    "RidgePoint",
-    "RidgeResult",
-    "leave_one_out",
-    "minimum_norm",
-    "ridge",
-    "ridge_path",
-    "ridge_valley",
-]
-
 #: Up to here a factor for every α takes as long as one band for all of them (measured on one core).
 _FEW_POINTS, _FEW_PENALTIES = 640, 8
 

@@ -16,8 +16,6 @@ import numpy as np
 from mercer.solvers.linear.ridge import RidgeResult
 from mercer.solvers.result import Result
 
-__all__ = ["RidgeSystems"]
-
 
 class RidgeSystems:
     """Right-hand sides and shifts, and the ridge regression that follows from what solves them.

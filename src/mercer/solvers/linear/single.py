@@ -24,8 +24,6 @@ from mercer.solvers.linear.cholesky import factorise, solve
 from mercer.solvers.linear.conjugate import Multiply
 from mercer.solvers.matrix import KernelMatrix
 
-__all__ = ["SMALLEST", "single_inverse"]
-
 _EPSILON = float(np.finfo(np.float32).eps)
 #: α' relative to ‖K‖ at least: half of what rounding may come to in the worst case
 _ROUNDING = 0.5 * _EPSILON

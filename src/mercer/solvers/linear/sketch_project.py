@@ -45,8 +45,6 @@ from mercer.solvers.linear.ridge_systems import RidgeSystems
 from mercer.solvers.matrix import BlockMatrix
 from mercer.solvers.result import Result, Stop
 
-__all__ = ["BLOCK_RANK", "block_size", "blocks_per_pass", "sketched_ridge"]
-
 _BLOCKS_PER_PASS = 100
 _SMALLEST_BLOCK = 256  # points: fewer do not fill the tiles of a product
 #: From so many points on a block of n/100 would be too large for memory: the authors take n/2000.

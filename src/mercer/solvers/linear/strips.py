@@ -14,8 +14,6 @@ import numpy as np
 
 from mercer.runtime.threads import run
 
-__all__ = ["multiply", "multiply_left", "strips"]
-
 _WORK = 2**24  # multiplications of a strip, about a millisecond's
 _THIN = 4  # a product with fewer columns takes as long as one with so many: it waits for memory
 

@@ -20,8 +20,6 @@ from scipy import linalg
 
 from mercer.solvers.svm import smo
 
-__all__ = ["Block"]
-
 #: Steps by pairs, per variable, before Newton's steps are tried.
 _PAIRS_BEFORE_NEWTON = 25
 #: Steps by pairs, per variable, between two steps of Newton's.

@@ -52,21 +52,6 @@ from mercer.solvers.matrix import BlockMatrix
 from mercer.solvers.svm.problems import Machine
 from mercer.solvers.svm.spans import ROWS, Block, spans, with_origin
 
-__all__ = [
-    "PART",
-    "ROWS",
-    "agree",
-    "bytes_of",
-    "couple",
-    "fit_binary",
-    "involved",
-    "left_out",
-    "log_probability",
-    "part_size",
-    "probability",
-    "slopes",
-]
-
 PART = 2000  # points on the margin that span together, at most
 _BAND = 0.25  # how far from the margin points may be and still help to span
 _FLAT = 1e-6  # least slope, for values of size 1: where the likelihood would have the sigmoid fall

@@ -52,8 +52,6 @@ from mercer.solvers.svm.on_device import DeviceIterate, DeviceStore
 from mercer.solvers.svm.program import WHOLE, Iterate, QuadraticProgram, Solution
 from mercer.solvers.svm.rows import KeptRows
 
-__all__ = ["SHRUNK", "QuadraticProgram", "Solution", "solve"]
-
 #: part of the points that may remain of a problem that shrinks
 SHRUNK = 0.4
 _MOST_STEPS = 10**7  # of a problem, where nobody said how many

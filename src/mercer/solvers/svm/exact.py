@@ -22,8 +22,6 @@ from mercer.solvers.svm.exact_steps import FLAT, look, newton, pairs
 if TYPE_CHECKING:
     from mercer.solvers.svm.program import QuadraticProgram
 
-__all__ = ["MOST_VARIABLES", "improve"]
-
 #: A problem of more variables is left as it is: its n² values of K would be computed in twice the digits.
 MOST_VARIABLES = 256
 _PAIRS = 2  # steps by pairs, per variable, in a turn

@@ -20,8 +20,6 @@ import numpy as np
 from mercer.runtime.native import njit
 from mercer.runtime.twofold import EXACTLY, INSIDE, UNIT, add, divide, multiply, subtract
 
-__all__ = ["FLAT", "look", "newton", "pairs"]
-
 #: the part of a pivot that may be rounding, for each variable: K is off by some (d + 16)p units, LDLᵀ by more
 FLAT = 2.0**12 * UNIT
 

@@ -25,8 +25,6 @@ from mercer.runtime.native import OPTIONS, njit
 from mercer.runtime.threads import run
 from mercer.solvers.svm.smo import LARGEST_BLOCK, measure, solve_rows
 
-__all__ = ["MOST_POINTS", "Fold", "mistakes_of_paths"]
-
 #: A training part has at most as many points as one block of SMO.
 MOST_POINTS = LARGEST_BLOCK
 _TOL = 1e-2  # of y f: what it does to a sign is less than what another fold does

@@ -23,8 +23,6 @@ from mercer.solvers.result import Stop
 from mercer.solvers.svm.problems import Machine, Task, fit
 from mercer.solvers.svm.warm import warm
 
-__all__ = ["separate"]
-
 #: C of the first of the stages, in units of the problem, and by how much it grows from each to the next.
 _STAGES, _FIRST, _GROWTH = 8, 1e2, 1e2
 _NO_MARGIN = 1e-6  # A margin below this part of √k is none.

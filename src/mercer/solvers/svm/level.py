@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Slacks"]
-
 _FLAT = 1e-12  # a slope below this part of the largest is none
 
 

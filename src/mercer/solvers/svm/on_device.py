@@ -22,8 +22,6 @@ from mercer.solvers.svm.program import Iterate, QuadraticProgram
 from mercer.solvers.svm.rows import KeptRows
 from mercer.solvers.svm.working_set import BINS, shared
 
-__all__ = ["DeviceIterate", "DeviceStore"]
-
 _AT_ONCE = 2**26  # numbers of rows that are added up at a time: half a gigabyte in float64
 #: The first working sets of small problems have so many variables; of large ones, one of so many variables.
 _FIRST_OF_SMALL, _VARIABLES_OF_ONE = 1024, 16

@@ -34,21 +34,6 @@ from mercer.solvers.result import Minimum, Stop
 from mercer.solvers.svm.decomposition import QuadraticProgram, Solution, solve
 from mercer.solvers.svm.level import Slacks
 
-__all__ = [
-    "ClassesWithPart",
-    "Machine",
-    "OneClass",
-    "Task",
-    "c_svc",
-    "filled",
-    "fit",
-    "nu_svc",
-    "nu_svr",
-    "one_class",
-    "outlying",
-    "svr",
-]
-
 _ROUNDING = 64 * np.finfo(np.float64).eps  # of a value of f, relative to the largest
 _EACH = 8  # units in the last place that a kernel value may be wrong by, where nobody says
 _FINER = 8  # times that the tolerance of a small margin is divided by ten

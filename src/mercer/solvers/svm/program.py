@@ -21,8 +21,6 @@ from mercer.solvers.svm.rows import KeptRows
 from mercer.solvers.svm.safest import Safest
 from mercer.solvers.svm.working_set import fill, violations
 
-__all__ = ["WHOLE", "Iterate", "QuadraticProgram", "Solution"]
-
 #: variables up to which a problem is one working set
 WHOLE = 512
 _TURNS = 200  # Pairs and Newton's steps take turns on a problem that is one working set, at most.

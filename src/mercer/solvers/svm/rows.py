@@ -17,8 +17,6 @@ import numpy as np
 from mercer.runtime.scratch import borrow
 from mercer.solvers.matrix import DeviceMatrix, WritableRows
 
-__all__ = ["KeptRows"]
-
 _SQUARE = 4096  # points up to which the whole matrix may be wanted at once
 _LINE = 64  # bytes of a cache line: rows start on one
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from mercer.solvers.svm.block import Block
 
-__all__ = ["Safest"]
-
 
 class Safest:
     """The best γ so far of a problem that is one working set, where K is known up to rounding.

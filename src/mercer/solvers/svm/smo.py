@@ -28,8 +28,6 @@ import numpy as np
 
 from mercer.runtime.native import INNER, OPTIONS, at, bits, choose, float_of, njit, pointer
 
-__all__ = ["EDGE", "LARGEST_BLOCK", "add_rows", "gather", "measure", "solve_alone", "solve_rows"]
-
 #: variables of a block, at most: positions have eleven bits
 LARGEST_BLOCK = 2048
 _PLACE = np.int64(LARGEST_BLOCK - 1)

@@ -9,8 +9,6 @@ from scipy.linalg import lapack, solve_triangular
 
 from mercer.errors import InputError
 
-__all__ = ["ROWS", "Block", "spans", "with_origin"]
-
 ROWS = 1024  # points that are looked at together
 
 #: K[rows][:, columns] for two arrays of indices

@@ -7,8 +7,6 @@ import numpy as np
 from mercer.solvers.svm.problems import ClassesWithPart, OneClass, Task, filled
 from mercer.solvers.svm.program import QuadraticProgram
 
-__all__ = ["warm"]
-
 
 def warm(task: Task, gamma: np.ndarray, energy: float) -> Task:
     """The task from the γ of another one, as far as its bounds and sums allow.

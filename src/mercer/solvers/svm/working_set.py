@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["BINS", "fill", "shared", "violations"]
-
 #: of slopes: variables in one of them count as equally near to the extreme one
 BINS = 1024
 #: A room for fewer variables than this goes to the group that needs it more, for half of it holds no pairs.

@@ -40,8 +40,6 @@ from mercer.kernels.formula.triton_source import Reading, exponent_of
 from mercer.runtime import generated
 from mercer.runtime.config import settings
 
-__all__ = ["TritonBackend"]
-
 #: columns of a view up to which coordinates are read one by one: beyond, products on tensor cores are faster
 _FEW_COLUMNS = 8
 #: columns of a view up to which tiles of its points fit beside each other for ``tl.dot``

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["DEFAULT_ERROR", "FLOAT32", "PRODUCTS", "Arithmetic", "cheapest", "rounded"]
-
 
 class Arithmetic(NamedTuple):
     """A way to multiply float32 points: its name, and how many bits of them it keeps."""
