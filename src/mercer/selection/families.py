@@ -28,6 +28,8 @@ class Family:
 
     kernel: Kernel
     names: tuple[str, ...]
+    #: what the kernel stands for on the points as they were given, where a search takes them in another form
+    shown: Kernel | None = None
 
     @property
     def has_width(self) -> bool:
