@@ -114,7 +114,7 @@ class KnownParts:
         """Whether a kernel on columns of objects has nothing to learn."""
         return len(_columns(key)) == 1 and not family(part).names
 
-    def affordable(self, kernels: Sequence[Kernel], seconds: float) -> int:
+    def affordable(self, kernels: Sequence[Any], seconds: float) -> int:
         """How many points there is memory and time for; the matrices of all kernels are counted."""
         parts = {(key, repr(part)) for kernel in kernels for key, part in kernel.columns.items()}
         matrices = sum(bool(self.objects.intersection(_columns(key))) for key, _ in parts)
@@ -165,7 +165,9 @@ def _numbers(X: np.ndarray) -> np.ndarray | slice:
     (slice(3, 5, None), array([4, 3]))
     """
     numbers = X[:, 0].astype(np.intp)
-    return slice(numbers[0], numbers[-1] + 1) if (np.diff(numbers) == 1).all() and numbers.size else numbers
+    if numbers.size and (np.diff(numbers) == 1).all():
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
+    return numbers
 
 
 def _columns(key: Any) -> tuple[Any, ...]:

@@ -74,7 +74,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
     >>> X = rng.uniform(-2, 2, (150, 3))
     >>> model = AutoKernelRegressor().fit(X, np.sin(3 * X[:, 0]) + 0.05 * rng.normal(size=150))
     >>> bool(model.best_score_ < 0.2), len(model.trials_)
-    (True, 10)
+    (True, 11)
     """
 
     _declared: ClassVar[dict[str, Parameter]] = AUTO

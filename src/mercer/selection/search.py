@@ -35,12 +35,13 @@ from mercer.cluster.trials import Team
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.kernels.base import Kernel
-from mercer.kernels.words import short_name
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget, thread_count
 from mercer.runtime.threads import run
 from mercer.selection.evidence import Learned, evidence, learn
 from mercer.selection.families import Family
+from mercer.selection.gradients import learn_map
+from mercer.selection.trial import Score, Trial
 from mercer.solvers.result import Stop
 
 __all__ = ["Clock", "Score", "Search", "Trial", "affordable_points"]
@@ -62,61 +63,6 @@ _EVALUATIONS_PER_TRIAL = 25  # how often a trial computes the evidence, about
 _TIME_POWER = 2.3  # The time of a trial grows with the number of points to this power.
 _LEAST_POINTS = 100  # A trial has so many points, however little time there is.
 _SHARES_PER_TRIAL = 2.0  # A trial may take this times the time of all trials divided by their number.
-
-
-@dataclass(frozen=True)
-class Score:
-    """What a kernel is worth on some points, at the best penalty that was tried."""
-
-    #: the error; less is better
-    error: float
-    #: This decides between equal errors; less is better.
-    tie: float
-    #: the penalty
-    penalty: float
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One kernel that was tried."""
-
-    kernel: Kernel
-    #: λ beside K, by the evidence
-    noise: float
-    score: Score
-    #: the number of points that score it
-    points: int
-    #: whether each column has a parameter of its own
-    per_column: bool
-    seconds: float
-    family: Family
-    #: L per point, of the points it was learned on; comparable on the same ones
-    evidence: float
-    #: the number of points that it was learned on; none of them scores it
-    learned_on: int
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """The key by which trials on the same points are ordered."""
-        return self.score.error, self.score.tie
-
-    @property
-    def shown(self) -> Trial:
-        """The trial of the kernel on the points as they were given."""
-        family = self.family
-        if family.shown is None:
-            return self
-        given, kernel = self.kernel.get_params(), family.shown.__sklearn_clone__()
-        kernel.set_params(**{name: given[name] for name in family.names})
-        return replace(self, kernel=kernel, family=replace(family, kernel=family.shown, shown=None))
-
-    @property
-    def name(self) -> str:
-        """A short name, for people."""
-        return short_name(self.shown.kernel) + (", a scale per column" if self.per_column else "")
-
-    def __str__(self) -> str:
-        return f"{self.score.error:.4g} on {self.points} points, {self.seconds:.1f} s: {self.kernel!r}"
 
 
 class Clock:
@@ -213,6 +159,11 @@ class Bench:
             return Learned(done.kernel, done.noise, done.evidence, 0)
         most = int(min(max(self.work / len(which), _GRADIENT_STEPS[0]), _GRADIENT_STEPS[1]))
         kernel, noise = candidate.kernel, candidate.noise
+        if family.has_map:
+            X, Y = data.take(self.X, which), self.Y[which]
+            return learn_map(
+                kernel, X, Y, noise, deadline=end, **({"rounds": 1} if candidate.is_near else {})
+            )
         size = len(family.names) + (family.columns if candidate.per_column else 0)
         some = int(_FIRST_SHARE * len(which))
         stages = [(some, most), (len(which), min(_LAST_STEPS, most))]
@@ -386,10 +337,17 @@ class Search:
         return _EVALUATIONS_PER_TRIAL * min(steps) + now() - began
 
     def _first(self, family: Family, points: int) -> Candidates:
-        """The family as it is; then from what that gave, the last trial, with a parameter for each column."""
+        """The family as it is; then from what that gave, the last trial, with a parameter for each column.
+
+        That of a map is learned as a whole, where there are points for it.
+        """
+        has_points = len(self._parts(points)[0][0]) >= _POINTS_PER_COLUMN * (family.columns + 1)
+        if family.has_map:
+            yield from [Candidate(family, family.kernel, None, True)] * has_points
+            return
         yield Candidate(family, family.kernel, None, False)
         done = next(trial for trial in reversed(self.trials) if trial.family is family)
-        if family.columns > 0 and len(self._parts(points)[0][0]) >= _POINTS_PER_COLUMN * (family.columns + 1):
+        if family.columns > 0 and has_points:
             yield Candidate(family, done.kernel, done.noise, True)
 
     def _rung(self, chains: Iterable[Candidates], parts: Sequence[Part], count: int) -> list[Trial]:
