@@ -74,9 +74,9 @@ def test_trials_of_regression_are_tasks(client, rng, computed):
     with config(cluster=client, progress=told.append):
         found.fit(X, y)
     same(alone, found)
-    assert len(computed("mercer-kernel-")) == len(found.trials_) == 10
+    assert len(computed("mercer-kernel-")) == len(found.trials_) == 11
     tried = [event["facts"]["tried"] for event in told if "tried" in event["facts"]]
-    assert tried == list(range(1, 11))
+    assert tried == list(range(1, 12))
 
 
 def test_trials_of_classification_and_of_rungs_are_tasks(client, rng, monkeypatch, computed):

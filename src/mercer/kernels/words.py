@@ -23,7 +23,7 @@ import numpy as np
 
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.table import ColumnKernel
-from mercer.kernels.compose import Normalized, OnColumns, Product, Scaled, Sum
+from mercer.kernels.compose import Mapped, Normalized, OnColumns, Product, Scaled, Sum
 from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import is_vector, text
 
@@ -173,6 +173,9 @@ def short_name(kernel: Kernel, names: Sequence[str] | None = None) -> str:
         return f"{_bracketed(kernel.kernel)}.normalized()"
     if isinstance(kernel, OnColumns):
         return f"{_bracketed(kernel.kernel)} on {_which(kernel.columns, names)}"
+    if isinstance(kernel, Mapped):
+        function = kernel.function
+        return f"{_bracketed(kernel.kernel)} @ {getattr(function, '__name__', type(function).__name__)}"
     name = type(kernel).__name__
     if name == "Matern":
         return f"Matérn {_fraction(float(vars(kernel)['nu']))}"

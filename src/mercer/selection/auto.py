@@ -2,7 +2,7 @@ r"""What the estimators that choose a kernel share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from mercer.report import Journal
 from mercer.runtime.config import settings, within
 from mercer.runtime.seeds import seed_of
 from mercer.selection.families import Family, default_families, family
+from mercer.selection.known import KnownParts
 from mercer.selection.search import Clock, ScoreOf, Search, Trial
 from mercer.solvers.control import Control
 from mercer.solvers.result import Stop
@@ -28,6 +29,7 @@ from mercer.solvers.result import Stop
 AUTO = {name: IterativeMixin._declared[name] for name in ("max_time", "progress")}
 
 _LEAST_POINTS = 4  # two halves of two points each
+_LEAST_KNOWN = 1000  # A search takes all points as they are rather than fewer with parts that are known.
 
 
 def is_mixed_frame(X: Points) -> bool:
@@ -125,11 +127,18 @@ class AutoMixin:
         yield from (family(kernel.__sklearn_clone__().resolve(X)) for kernel in given)
 
     def _search(
-        self, X: Points, Y: np.ndarray, score: ScoreOf, clock: Clock, journal: Journal, work: float = np.inf
+        self,
+        X: Points,
+        Y: np.ndarray,
+        score_of: Callable[[Points, np.ndarray], ScoreOf],
+        clock: Clock,
+        journal: Journal,
+        work: float = np.inf,
     ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one.
 
-        A matrix of kernel values is compared here: to send it would take longer.
+        ``score_of`` takes the points of the search and which of all points they are. A matrix of kernel
+        values is compared here: to send it would take longer.
         """
         has_matrix = any(isinstance(part, Precomputed) for part in self.kernel_.parts())
         control = Control("kernels", None, max_time=self.max_time, progress=self.progress)
@@ -140,8 +149,24 @@ class AutoMixin:
                 control.step(best=best.name, error=best.score.error, tried=len(search.trials))
                 return control.stopped != Stop.INTERRUPTED
 
-            search = Search(X, Y, score, clock=clock.part(0.5), seed=self._seed(), work=work, step=step)
-            best = search.run(self._families(X))
+            families, rows, order = self._families(X), np.arange(len(Y)), None
+            known = self._known_parts(X, clock)
+            if known is not None:
+                rows = known.rows
+                order, X, families = np.arange(len(rows)), known.X, map(known.family, self._given())
+            search = Search(
+                X,
+                Y[rows],
+                score_of(X, rows),
+                clock=clock.part(0.5),
+                seed=self._seed(),
+                order=order,
+                work=work,
+                step=step,
+            )
+            others = np.random.default_rng(self._seed()).permutation(np.setdiff1d(np.arange(len(Y)), rows))
+            search.rows = np.concatenate([rows[search.order], others])
+            best = search.run(families)
         if control.stopped == Stop.INTERRUPTED:
             search.stopped = Stop.INTERRUPTED
             journal.warn(
@@ -150,6 +175,20 @@ class AutoMixin:
         elif search.is_cut:
             search.stopped = Stop.MAX_TIME
         return search, best
+
+    def _known_parts(self, X: Points, clock: Clock) -> KnownParts | None:
+        """What the search need not compute again, of points drawn at random where there are many.
+
+        None where there is none, and where a cluster would have to be sent it.
+        """
+        kernels = self._given()
+        found = KnownParts.of(X, kernels) if kernels and settings().cluster is None else None
+        if found is None:
+            return None
+        points = found.affordable(kernels, clock.left)
+        if points < min(_LEAST_KNOWN, len(found.X)):
+            return None
+        return found.take(np.random.default_rng(self._seed()).permutation(len(found.X))[:points])
 
     @staticmethod
     def _tell_of_fewer(points: int, n: int, journal: Journal) -> None:

@@ -98,20 +98,28 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         self._require_points(X)
         codes = self._encode(labels)
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
-        score, clock = MachineErrors(X, codes, self._seed()), Clock(self.max_time)
-        search, best = self._search(X, Y, score, clock, journal, _TRIAL_WORK)
+        clock = Clock(self.max_time)
+        search, best = self._search(
+            X,
+            Y,
+            lambda points, rows: MachineErrors(points, codes[rows], self._seed()),
+            clock,
+            journal,
+            _TRIAL_WORK,
+        )
         if search.stopped != Stop.INTERRUPTED:
             search.clock = clock.part(_SHARE_OF_MANY if len(labels) > _MANY_POINTS else _SHARE_FOR_THE_WINNER)
-        finalists = self._finalists(best, len(labels))
+        finalists = self._finalists(best, len(search.order))
         found: list[Trial] = []
         for trial in finalists:
             if found and search.clock.is_over:
                 break
-            found.append(self._last_choice(score, trial, search))
+            found.append(self._last_choice(trial, search))
         last = self._best(found, search)
         chosen_later = [trial for trial in found if trial not in search.trials]
-        self.trials_, self.C_ = [*search.trials, *chosen_later], last.score.penalty
-        self.model_ = self._fit_last(X, labels, last, search, clock, journal)
+        self.trials_ = [trial.shown for trial in (*search.trials, *chosen_later)]
+        self.C_ = last.score.penalty
+        self.model_ = self._fit_last(X, labels, last.shown, search, clock, journal)
         self.C_ = self.model_.C
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         report = self.model_.report_
@@ -129,7 +137,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         from on landmarks, unless that errs more. Where the pairs of classes alone would take too long, each
         class is set against the rest.
         """
-        n, kernel, order = len(y), trial.kernel, search.order
+        n, kernel, order = len(y), trial.kernel, search.rows
         if self.max_time is None:
             return SVC(kernel=kernel, C=self.C_).fit(X, y)
         _, first = np.unique(y[order], return_index=True)
@@ -186,9 +194,9 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     @staticmethod
     def _are_few(trial: Trial, n: int) -> bool:
         """Whether a trial was learned on one half of all points and scored on the other."""
-        return n < 2 * trial.points
+        return n < 2 * trial.learned_on
 
-    def _last_choice(self, score: MachineErrors, trial: Trial, search: Search) -> Trial:
+    def _last_choice(self, trial: Trial, search: Search) -> Trial:
         """The best width about that of a trial, and its C."""
         if search.stopped == Stop.MAX_TIME and search.clock.is_over:
             return trial
@@ -196,9 +204,11 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         has_width = trial.family.has_width
         is_width = has_width and len(trial.family.names) == 1 and not trial.per_column
         if self._are_few(trial, n) or not is_width:  # A width of many points races in any case.
-            trial = self._relearned(score, trial, search)
+            trial = self._relearned(trial, search)
         widths = _WIDTH_FACTORS if has_width and not search.clock.is_over else (1.0,)
         kernels = [widened(trial.kernel, trial.family.names, width) for width in widths]
+        score = search.bench.score
+        assert isinstance(score, MachineErrors)
         winner = race(score, kernels, search.order[-affordable_points() :], search.clock, search.first)
         return replace(
             trial,
@@ -209,19 +219,19 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         )
 
     @staticmethod
-    def _relearned(score: MachineErrors, trial: Trial, search: Search) -> Trial:
+    def _relearned(trial: Trial, search: Search) -> Trial:
         """The trial with its parameters learned on more points, unless it is then clearly worse.
 
         The evidence of few points may be best where the kernel tells no points apart, or all. To learn and to
         score twice takes about as long as three trials on as many points.
         """
         longer = max(search.clock.left, 0.0) / (3 * max(trial.seconds, 1e-9))
-        points = int(min(_POINTS_LEARNED_ON, trial.points * longer ** (1 / _TIME_POWER)))
+        points = int(min(_POINTS_LEARNED_ON, trial.learned_on * longer ** (1 / _TIME_POWER)))
         learned = search.finish(trial, points)
         if learned is trial:
             return trial
         which = search.order[-min(_POINTS_COMPARED_ON, points) :]
-        before, after = (score(one.kernel, one.noise, which).error for one in (trial, learned))
+        before, after = (search.bench.score(one.kernel, one.noise, which).error for one in (trial, learned))
         is_worse = after - before > np.sqrt(before * (1 - before) / len(which))
         return replace(trial, evidence=search.evidence(trial, points)) if is_worse else learned
 

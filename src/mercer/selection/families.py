@@ -1,8 +1,8 @@
 r"""What a search tries: kernels with the continuous parameters that are learned.
 
 On vectors, by default: Gaussian, Matérn ½ and 3/2, rational quadratic, with one length scale per column, that
-begins at √d times the spread of the column; and the ℓ₁ Laplacian. Rough kernels are among them because real
-tables often are.
+begins at √d times the spread of the column; the ℓ₁ Laplacian; and Matérn 3/2 on a learned map. Rough kernels
+are among them because real tables often are.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ import numpy as np
 
 from mercer.data.points import Vectors
 from mercer.data.sparse import is_sparse
+from mercer.features.linear import LinearMap
 from mercer.kernels.base import Kernel
+from mercer.kernels.compose import Mapped
 from mercer.kernels.derivative import differentiable
 from mercer.kernels.parameters import is_vector
 from mercer.kernels.vectors.stationary import Gaussian, Laplacian, Matern, RationalQuadratic
+
+_MOST_MAPPED = 100  # columns whose combinations are learned: a map has the square of as many numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +30,13 @@ class Family:
 
     kernel: Kernel
     names: tuple[str, ...]
+    #: what the kernel stands for on the points as they were given, where a search takes them in another form
+    shown: Kernel | None = None
+
+    @property
+    def has_map(self) -> bool:
+        """Whether the kernel is on a linear map of the columns, which is learned (`selection.gradients`)."""
+        return isinstance(self.kernel, Mapped) and isinstance(self.kernel.function, LinearMap)
 
     @property
     def has_width(self) -> bool:
@@ -35,6 +46,8 @@ class Family:
     @property
     def columns(self) -> int:
         """How many parameters there are beyond one for each name."""
+        if self.has_map:
+            return len(vars(self.kernel)["function"].matrix)
         given = self.kernel.get_params()
         return sum(len(given[name]) - 1 for name in self.names if is_vector(given[name]))
 
@@ -80,7 +93,7 @@ def _exponent(kernel: Kernel, name: str) -> float | None:
 
 def default_families(X: Vectors) -> Iterator[Family]:  # X: (n, d)
     """The families for vectors."""
-    spread = _spread(X)
+    spread = spread_of(X)
     d = len(spread)
     scale = spread * np.sqrt(d)
     yield Family(Gaussian(sigma=scale), ("sigma",))
@@ -88,9 +101,12 @@ def default_families(X: Vectors) -> Iterator[Family]:  # X: (n, d)
     yield Family(Matern(nu=0.5, length_scale=scale), ("length_scale",))
     yield Family(RationalQuadratic(alpha=1.0, length_scale=scale), ("length_scale",))
     yield Family(Laplacian(gamma=1 / (2 * d * spread)), ("gamma",))
+    if 1 < d <= _MOST_MAPPED and not is_sparse(X):
+        on_map = Matern(nu=1.5, length_scale=float(np.sqrt(d))) @ LinearMap(np.diag(1 / spread))
+        yield Family(on_map, ("kernel__length_scale",))
 
 
-def _spread(X: Vectors) -> np.ndarray:  # (d,)
+def spread_of(X: Vectors) -> np.ndarray:  # (d,)
     """The standard deviation of each column; 1 for one that is constant."""
     size = np.asarray(abs(X).max(axis=0).toarray()).ravel() if is_sparse(X) else np.abs(X).max(axis=0)
     size = np.where(size > 0, size, 1.0).astype(np.float64)  # Squares of large numbers would overflow.

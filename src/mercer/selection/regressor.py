@@ -73,7 +73,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
     >>> X = rng.uniform(-2, 2, (150, 3))
     >>> model = AutoKernelRegressor().fit(X, np.sin(3 * X[:, 0]) + 0.05 * rng.normal(size=150))
     >>> bool(model.best_score_ < 0.2), len(model.trials_)
-    (True, 10)
+    (True, 11)
     """
 
     _declared: ClassVar[dict[str, Parameter]] = AUTO
@@ -88,19 +88,22 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         X, targets = self._validate_fit(X, y, multi_output=True, y_numeric=True)
         self._require_points(X)
         Z = _standardised(targets.astype(np.float64).reshape(len(targets), -1))
-        search, (winner, *_) = self._search(X, Z, RidgeErrors(X, Z), clock, journal)
+        search, (winner, *_) = self._search(
+            X, Z, lambda points, rows: RidgeErrors(points, Z[rows]), clock, journal
+        )
         winner = search.finish(winner, _POINTS_LEARNED_ON)
-        self.alpha_, self.kernel_ = self._penalty(X, Z, winner, search, clock), winner.kernel
-        self.model_ = self._fit_last(X, targets, search.order, clock, journal)
-        self.trials_, self.best_score_ = search.trials, winner.score.error
+        self.alpha_, self.kernel_ = self._penalty(winner, search, clock), winner.shown.kernel
+        self.model_ = self._fit_last(X, targets, search.rows, clock, journal)
+        self.trials_, self.best_score_ = [trial.shown for trial in search.trials], winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         self.report_ = journal.report(
             self.model_.report_.plan, search.stopped, objective=self.model_.report_.objective
         )
         return self
 
-    def _penalty(self, X: Points, Z: np.ndarray, winner: Trial, search: Search, clock: Clock) -> float:
+    def _penalty(self, winner: Trial, search: Search, clock: Clock) -> float:
         """The best λ about that of the evidence; where one cannot afford the points, that of the search."""
+        X, Z = search.bench.X, search.bench.Y
         which = search.order[: min(_POINTS_SCORED_ON, affordable_points())]
         if search.stopped == Stop.INTERRUPTED:
             return winner.score.penalty

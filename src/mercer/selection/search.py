@@ -4,8 +4,11 @@ r"""The search: kernels with learned parameters, compared on points that they we
    done both ways.
 2. Each family is learned twice from the evidence: with the ratios of its columns as they are, and then with
    one parameter per column where there are points enough for that. Each of the two is a trial.
-3. The best trials go on to more points (successive halving), from the parameters they have.
-4. The winner is learned on as many points as one can afford.
+3. The best trials are scored on more points, with the parameters they have.
+4. The winner is learned on more points.
+
+Most steps of learning are made on a part of the points, and the last few on all of them: a step costs the
+cube of their number.
 
 Under a time limit the steps of a trial are timed on few points. If all trials would not come to their end on
 as many points as usual, they take fewer: a slow or busy machine compares the same kernels, more coarsely. No
@@ -32,68 +35,32 @@ from mercer.cluster.trials import Team
 from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.kernels.base import Kernel
-from mercer.kernels.words import short_name
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget, thread_count
 from mercer.runtime.threads import run
 from mercer.selection.evidence import Learned, evidence, learn
 from mercer.selection.families import Family
+from mercer.selection.gradients import learn_map
+from mercer.selection.trial import Score, Trial
 from mercer.solvers.result import Stop
 
-_RUNGS = (1000, 2000)  # points that trials learn on: all trials on the first, the best on the second
+#: points that all trials learn on, and as many others score them; points that score the best again, if there
+#: are so many times as many as before, at least
+_RUNGS, _LEAST_MORE = (1000, 2000), 1.5
 _TRIALS_KEPT = 3  # trials that go on to the next rung
 _MATRICES_HELD, _VECTORS_HELD = 6, 1000  # arrays (n, n) and (n,) that learning and scoring hold in memory
 _POINTS_PER_COLUMN = 5  # points that a column needs to have a parameter of its own: a choice
 _GRADIENT_STEPS = (8, 30)  # bounds on the number of L-BFGS iterations of a trial
+#: Learning begins with this share of the points, if these are so many, and so many for each parameter; it
+#: ends with so many iterations on all of them.
+_FIRST_SHARE, _LEAST_BEFORE, _POINTS_PER_PARAMETER, _LAST_STEPS = 0.5, 300, 15, 6
+_SCORING = 0.25  # The share of its time that a trial is scored in, about.
 #: A step is timed on so many points; the second time is left out if the first took this share of the time.
 _PROBE_POINTS, _PROBE_SHARE = (60, 250), 0.05
 _EVALUATIONS_PER_TRIAL = 25  # how often a trial computes the evidence, about
 _TIME_POWER = 2.3  # The time of a trial grows with the number of points to this power.
 _LEAST_POINTS = 100  # A trial has so many points, however little time there is.
 _SHARES_PER_TRIAL = 2.0  # A trial may take this times the time of all trials divided by their number.
-
-
-@dataclass(frozen=True)
-class Score:
-    """What a kernel is worth on some points, at the best penalty that was tried."""
-
-    #: the error; less is better
-    error: float
-    #: This decides between equal errors; less is better.
-    tie: float
-    #: the penalty
-    penalty: float
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One kernel that was tried."""
-
-    kernel: Kernel
-    #: λ beside K, by the evidence
-    noise: float
-    score: Score
-    #: the number of points that it was learned on; as many others score it
-    points: int
-    #: whether each column has a parameter of its own
-    per_column: bool
-    seconds: float
-    family: Family
-    #: L per point, of the points it was learned on; comparable on the same ones
-    evidence: float
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """The key by which trials on the same points are ordered."""
-        return self.score.error, self.score.tie
-
-    @property
-    def name(self) -> str:
-        """A short name, for people."""
-        return short_name(self.kernel) + (", a scale per column" if self.per_column else "")
-
-    def __str__(self) -> str:
-        return f"{self.score.error:.4g} on {self.points} points, {self.seconds:.1f} s: {self.kernel!r}"
 
 
 class Clock:
@@ -136,8 +103,22 @@ class ScoreOf(Protocol):
         """The same for some of the points, which are numbered anew."""
 
 
-#: a family, the kernel and λ to begin from, and whether each column has a parameter of its own
-Candidate = tuple[Family, Kernel, float | None, bool]
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What becomes a trial."""
+
+    family: Family
+    #: the kernel and λ to begin from
+    kernel: Kernel
+    noise: float | None
+    #: whether each column has a parameter of its own
+    per_column: bool
+    #: the trial that this is, learned already, where it is only scored again
+    done: Trial | None = None
+    #: whether the parameters were learned on fewer points: then the last steps are enough
+    is_near: bool = False
+
+
 #: These are done one after the other: a later one may begin from what an earlier one gave.
 Candidates = Iterator[Candidate]
 #: points to learn on, and points to score on
@@ -171,17 +152,36 @@ class Bench:
 
     def learn(self, candidate: Candidate, which: np.ndarray, end: float) -> Learned:
         """The parameters of a candidate, learned on some points until an end on the clock."""
-        family, kernel, noise, per_column = candidate
-        return learn(
-            kernel,
-            data.take(self.X, which),
-            self.Y[which],
-            family.names,
-            noise,
-            tied=not per_column,
-            iterations=int(min(max(self.work / len(which), _GRADIENT_STEPS[0]), _GRADIENT_STEPS[1])),
-            deadline=end,
-        )
+        family, done = candidate.family, candidate.done
+        if done is not None:
+            return Learned(done.kernel, done.noise, done.evidence, 0)
+        most = int(min(max(self.work / len(which), _GRADIENT_STEPS[0]), _GRADIENT_STEPS[1]))
+        kernel, noise = candidate.kernel, candidate.noise
+        if family.has_map:
+            X, Y = data.take(self.X, which), self.Y[which]
+            return learn_map(
+                kernel, X, Y, noise, deadline=end, **({"rounds": 1} if candidate.is_near else {})
+            )
+        size = len(family.names) + (family.columns if candidate.per_column else 0)
+        some = int(_FIRST_SHARE * len(which))
+        stages = [(some, most), (len(which), min(_LAST_STEPS, most))]
+        if candidate.is_near:
+            stages = stages[1:]
+        elif some < max(_LEAST_BEFORE, _POINTS_PER_PARAMETER * size):
+            stages = [(len(which), most)]
+        for points, iterations in stages:
+            learned = learn(
+                kernel,
+                data.take(self.X, which[:points]),
+                self.Y[which[:points]],
+                family.names,
+                noise,
+                tied=not candidate.per_column,
+                iterations=iterations,
+                deadline=end,
+            )
+            kernel, noise = learned.kernel, learned.noise
+        return learned
 
     def tried(self, candidate: Candidate, parts: Sequence[Part], seconds: float) -> Attempt:
         """A candidate in so many seconds; its parts are learned side by side where threads are left."""
@@ -211,16 +211,19 @@ class Search:
         *,
         clock: Clock,
         seed: int = 0,
+        order: np.ndarray | None = None,  # (n,) of the points, at random where it is not given
         work: float = np.inf,
         step: Callable[[Trial], bool] = lambda trial: True,
     ) -> None:
         self.clock = clock
-        self.order = np.random.default_rng(seed).permutation(len(Y))
+        self.order = np.random.default_rng(seed).permutation(len(Y)) if order is None else order
         self.bench, self._team = Bench(X, Y, score, work), Team()
         #: The bench of trials: a cluster is sent no more than the points that these take, in their order.
         self._sent = self.bench.of(self.order[: 2 * _RUNGS[-1]]) if self._team.is_elsewhere else None
         #: This is told of every trial, and ends the search by returning False.
         self.step = step
+        #: all points there are, those of the search first, in their order
+        self.rows = self.order
         self.trials: list[Trial] = []
         #: the number of points to go on with: many, unless time made the trials take fewer
         self.first = 2 * _RUNGS[-1]
@@ -236,31 +239,40 @@ class Search:
         first = self._affordable(families, usual)
         if first < usual:
             self.first, self.is_cut = first, True
-        best = self._rung([self._first(family, first) for family in families], first, 2 * len(families))
-        for points in [usual] * (first < usual) + [
-            p for p in _RUNGS[1:] if p <= self._points(len(self.order) - 1)
-        ]:
-            kept = best[:_TRIALS_KEPT]
-            if len(kept) == 1:
-                break
-            growth = self._size(points) / self._size(kept[0].points)
-            seconds = growth * sum(t.seconds for t in kept) / min(len(kept), self._at_a_time(points))
-            if self.clock.is_over or seconds > self.clock.left:
-                self.is_cut = True
-                break
-            again = [iter([(t.family, t.kernel, t.noise, t.per_column)]) for t in kept]
-            best = self._rung(again, points, len(kept)) or best
+        chains = [self._first(family, first) for family in families]
+        best = self._rung(chains, self._parts(first), 2 * len(families))
+        if first < usual and self._has_time(best, usual, 1.0):
+            again = [Candidate(t.family, t.kernel, t.noise, t.per_column) for t in best[:_TRIALS_KEPT]]
+            best = self._rung(map(iter, zip(again)), self._parts(usual), len(again)) or best
+        points = self._points(min(_RUNGS[1], len(self.order) - best[0].learned_on))
+        if points >= _LEAST_MORE * best[0].points and self._has_time(best, points, _SCORING):
+            again = [Candidate(t.family, t.kernel, t.noise, t.per_column, t) for t in best[:_TRIALS_KEPT]]
+            order = self._order
+            parts = [(order[:0], order[best[0].learned_on :][:points])]
+            best = self._rung(map(iter, zip(again)), parts, len(again)) or best
         return best
+
+    def _has_time(self, best: Sequence[Trial], points: int, share: float) -> bool:
+        """Whether there is time for the best trials on so many points, for a share of what a trial takes."""
+        kept = best[:_TRIALS_KEPT]
+        if len(kept) == 1:
+            return False
+        growth = share * self._size(points) / self._size(kept[0].learned_on)
+        seconds = growth * sum(t.seconds for t in kept) / min(len(kept), self._at_a_time(points))
+        if self.clock.is_over or seconds > self.clock.left:
+            self.is_cut = True
+            return False
+        return True
 
     def finish(self, trial: Trial, points: int) -> Trial:
         """The trial with its parameters learned on more points."""
         which = self.order[: self._points(points)]
-        learned_on = self._parts(trial.points)[-1][0]
-        if not trial.family.names or self.clock.is_over or len(which) <= len(learned_on):
+        if not trial.family.names or self.clock.is_over or len(which) <= trial.learned_on:
             return trial
-        candidate = trial.family, trial.kernel, trial.noise, trial.per_column
+        candidate = Candidate(trial.family, trial.kernel, trial.noise, trial.per_column, is_near=True)
         learned = self.bench.learn(candidate, which, self.clock.end)
-        return replace(trial, kernel=learned.kernel, noise=learned.noise, evidence=learned.value)
+        kernel, noise, L = learned.kernel, learned.noise, learned.value
+        return replace(trial, kernel=kernel, noise=noise, evidence=L, learned_on=len(which))
 
     def evidence(self, trial: Trial, points: int) -> float:
         """L per point of the trial as it is, on those that `finish` would learn on; nan if K is singular."""
@@ -323,16 +335,23 @@ class Search:
         return _EVALUATIONS_PER_TRIAL * min(steps) + now() - began
 
     def _first(self, family: Family, points: int) -> Candidates:
-        """The family as it is; then from what that gave, the last trial, with a parameter for each column."""
-        yield family, family.kernel, None, False
-        done = next(trial for trial in reversed(self.trials) if trial.family is family)
-        if family.columns > 0 and len(self._parts(points)[0][0]) >= _POINTS_PER_COLUMN * (family.columns + 1):
-            yield family, done.kernel, done.noise, True
+        """The family as it is; then from what that gave, the last trial, with a parameter for each column.
 
-    def _rung(self, chains: Sequence[Candidates], points: int, count: int) -> list[Trial]:
+        That of a map is learned as a whole, where there are points for it.
+        """
+        has_points = len(self._parts(points)[0][0]) >= _POINTS_PER_COLUMN * (family.columns + 1)
+        if family.has_map:
+            yield from [Candidate(family, family.kernel, None, True)] * has_points
+            return
+        yield Candidate(family, family.kernel, None, False)
+        done = next(trial for trial in reversed(self.trials) if trial.family is family)
+        if family.columns > 0 and has_points:
+            yield Candidate(family, done.kernel, done.noise, True)
+
+    def _rung(self, chains: Iterable[Candidates], parts: Sequence[Part], count: int) -> list[Trial]:
         """Trials of the candidates, ``count`` at most, the best first; chains of them go side by side."""
-        parts, made = self._parts(points), dict[tuple[int, int], Trial]()
-        guard = Lock()
+        chains, made, guard = list(chains), dict[tuple[int, int], Trial](), Lock()
+        learned_on, points = map(len, parts[-1])
         most = 1 if self.clock.is_over else self._at_a_time(points)
         threads = min(len(chains), most)
         begun, before = 0, len(self.trials)
@@ -351,16 +370,17 @@ class Search:
                 yield candidate, parts[:1] if clock.is_over else parts, clock.left
 
         def receive(number: int, given: tuple[Candidate, Any, float], tried: Attempt) -> bool:
-            (family, _, _, per_column), learned = given[0], tried.learned
+            candidate, learned = given[0], tried.learned
             trial = Trial(
                 learned.kernel,
                 learned.noise,
                 tried.score,
                 points,
-                per_column,
-                tried.seconds,
-                family,
+                candidate.per_column,
+                tried.seconds + (0.0 if candidate.done is None else candidate.done.seconds),
+                candidate.family,
                 learned.value,
+                learned_on if candidate.done is None else candidate.done.learned_on,
             )
             with guard:
                 self.is_cut |= tried.is_cut
@@ -386,10 +406,14 @@ class Search:
         """As many of these as there are, and as the memory budget has room for."""
         return max(min(points, len(self.order), affordable_points()), 2)
 
+    @property
+    def _order(self) -> np.ndarray:
+        """The points in their order, as the bench of trials has them."""
+        return self.order if self._sent is None else np.arange(len(self.order))
+
     def _parts(self, points: int) -> list[Part]:
         """Points to learn on and points to score on, as the bench of trials has them; both ways where few."""
-        n = len(self.order)
-        order = self.order if self._sent is None else np.arange(n)
+        n, order = len(self.order), self._order
         if n >= 2 * points:
             return [(order[:points], order[points : 2 * points])]
         half = min(n // 2, points)
