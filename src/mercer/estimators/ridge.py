@@ -282,14 +282,14 @@ class KernelRidge(
             if self.solver not in plans:
                 raise InputError(f"{NEEDS[self.solver]}, got {self.kernel_!r}: pass solver='auto'")
             return plans[self.solver]
-        if is_used() and self.kernel_.domain is not Domain.OBJECTS:
-            return device_choice(plans)
         budget, primal = memory_budget(), plans.get("primal")
-        if primal is not None and primal.flops < plans["cholesky"].flops and primal.memory <= budget:
+        if primal is not None and primal.seconds < plans["cholesky"].seconds and primal.memory <= budget:
             return primal
         thin = plans.get("sparse")
-        if thin is not None and thin.flops < plans["cholesky"].flops and thin.memory <= budget:
+        if thin is not None and thin.seconds < plans["cholesky"].seconds and thin.memory <= budget:
             return thin
+        if is_used():
+            return device_choice(plans)
         if plans["cholesky"].memory > budget:
             how = "mixed" if plans["mixed"].memory <= budget else "cg"
             why = f"K, {n:,} × {n:,}, does not fit the memory budget"
@@ -330,7 +330,7 @@ class KernelRidge(
             ),
         }
         if is_used():
-            plans = on_device(plans, n, data.n_columns(X) or 20, penalties)
+            plans = on_device(plans, n, data.n_columns(X) or 20, penalties, self.rank)
         if self.kernel_.support is not None and (n >= POINTS_WORTH_A_LOOK or self.solver == "sparse"):
             plans["sparse"] = sparse_plan(self.kernel_, X, n_outputs)
         p = None if width is None else explicit_size(self.kernel_, width)

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from mercer.data.types import Points
+from mercer.estimators.shared.low_rank import factor_words
+from mercer.estimators.shared.ridge_plans import WORDS
 from mercer.gram import Gram
 from mercer.gram.device import is_used
 from mercer.kernels.base import Kernel
 from mercer.report import Method, Plan
 from mercer.runtime.config import settings
+from mercer.solvers.linear.precondition import factor_memory, usual_rank
 
 _LIVE_THERE = (Method.CHOLESKY, Method.MIXED, Method.LAZY)
 
@@ -27,7 +30,9 @@ def matrix_for(plan: Plan, kernel: Kernel, X: Points) -> Any:
     return DeviceMatrix(gram)
 
 
-def on_device(plans: dict[str, Plan], n: int, width: int, penalties: int) -> dict[str, Plan]:
+def on_device(
+    plans: dict[str, Plan], n: int, width: int, penalties: int, chosen_rank: Any
+) -> dict[str, Plan]:
     """The plans of ridge regression with what they take of the device instead of the host.
 
     The rank of the factor for "cg" is what the device has room for.
@@ -41,22 +46,14 @@ def on_device(plans: dict[str, Plan], n: int, width: int, penalties: int) -> dic
         needed = ridge_memory(n, width, matrix, matrix * n * n)
         why = (*plans[name].why, f"{where}, {needed.words}")
         found[name] = replace(plans[name], memory=vectors, device_memory=needed.total, why=why)
-    lazy = plans["cg"]
-    needed = ridge_memory(n, width, item, 0)
-    rank = lazy.rank
-    if rank:
-        while rank and needed.total + (item * n + 8 * (2 + penalties) * rank) * rank > needed.left:
-            rank = int(0.9 * rank)
-    total = needed.total + (item * n + 8 * (2 + penalties) * rank) * rank
-    words = lazy.solver.partition(" with ")[0] + f" with a factor of rank {rank:,}" * bool(rank)
-    found["cg"] = replace(
-        lazy,
-        solver=words,
-        rank=rank,
-        memory=vectors,
-        device_memory=total,
-        why=(*lazy.why, f"{where}, {needed.words}"),
-    )
+    lazy, needed = plans["cg"], ridge_memory(n, width, item, 0)
+    room = needed.left - needed.total
+    rank = usual_rank(n, room // 2, item, systems=penalties) if chosen_rank == "auto" else lazy.rank
+    total = needed.total + (factor_memory(n, rank, item, systems=penalties) if rank else 0)
+    words = WORDS[Method.LAZY] + f" with a factor of rank {rank:,}" * bool(rank)
+    told = [factor_words(rank)] if rank or chosen_rank == "auto" else []
+    why = (lazy.why[0], *told, f"{where}, {needed.words}")
+    found["cg"] = replace(lazy, solver=words, rank=rank, memory=vectors, device_memory=total, why=why)
     return found
 
 

@@ -35,7 +35,7 @@ class FactorRows:
         self._gram, self._backend = gram, gram._backend
         n, item = gram.shape[0], gram.dtype.itemsize
         room.take(
-            item * n * rank + 2 * 8 * rank * rank,
+            item * n * rank + 3 * 8 * rank * rank,
             f"a factor of rank {rank:,} of a kernel matrix of {n:,} points",
             "lower the rank",
         )
