@@ -169,7 +169,7 @@ def warm_up(device: Side) -> None:
 def check(device: Side) -> None:
     """Each verb of the device on a few points, so that what is wrong is seen before it costs time."""
     from mercer import Gaussian, Gram
-    from mercer.gram.on_device import device_room, device_rows
+    from mercer.gram.device.kernel_rows import device_room, device_rows
 
     rng = np.random.default_rng(0)
     print("room", device_room(device["device"]))

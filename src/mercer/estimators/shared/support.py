@@ -27,8 +27,8 @@ from mercer.estimators.shared.support_parameters import COEF0, SupportParameters
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.backends import backend_of
+from mercer.gram.device.kernel_rows import device_room, device_rows, holds_points
 from mercer.gram.exact import exact_values
-from mercer.gram.on_device import device_room, device_rows, holds_points
 from mercer.kernels.objects import Precomputed
 from mercer.report import Plan
 from mercer.runtime.config import config, memory_budget, settings, thread_count, within

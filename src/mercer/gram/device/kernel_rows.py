@@ -21,13 +21,13 @@ from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import program_of
-from mercer.runtime.config import memory_budget, within
+from mercer.runtime.config import memory_budget, settings, within
 
 #: Numbers of rows that are computed at a time, beside which a backend may want as many several times.
 _AT_ONCE = 2**26
 #: Points whose values are compared with exact ones.
 _SAMPLE = 128
-#: The part of a device's free memory that is taken.
+#: The part of a device's free memory, or of the budget there, that rows take.
 _PART = 0.5
 
 
@@ -120,17 +120,15 @@ def holds_points(kernel: Kernel, X: Points) -> bool:
 
 
 def device_room(device: str) -> int:
-    """Bytes that may be taken on a device: half of those that are free; of the CPU, a part of the budget.
+    """Bytes that rows may take on a device: half of ``config(device_memory=…)``, or of what is free there.
 
-    None of a device that has no float64.
+    Of the CPU, a part of the budget; none of a device that has no float64.
     """
-    module = import_module("mercer.gram.backends.torch")
-    where = module.where_of(device)
+    where = import_module("mercer.gram.backends.torch").where_of(device)
     if where.type == "mps":
         return 0
-    if where.type != "cuda":
+    chosen = settings().device_memory
+    if chosen is None and where.type != "cuda":
         return memory_budget() // 4
-    cuda = module.torch.cuda
-    free, _ = cuda.mem_get_info(where)
-    # What PyTorch keeps and nobody uses is free to us, too.
-    return int(_PART * (free + cuda.memory_reserved(where) - cuda.memory_allocated(where)))
+    free = import_module("mercer.gram.device.memory").free_memory
+    return int(_PART * (free(where) if chosen is None else chosen))
