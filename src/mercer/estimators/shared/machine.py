@@ -128,6 +128,7 @@ class MachineMixin(IterativeMixin, DefiniteMixin, LandmarkMixin, KernelMixin):
         Y = np.asarray(Y, dtype=np.float64)
         trace = float(weight @ problem.diagonal)
         with self._control("machine", self.max_iter * Y.shape[1], X, Y, weight, self.kernel_) as control:
+            problem.features.follow = control.show
 
             def solve(y: np.ndarray, part: Control) -> RestrictedMinimum:
                 return restricted_risk(
