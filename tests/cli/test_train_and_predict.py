@@ -265,11 +265,14 @@ def test_a_report_of_fewer_sparse_columns(mercer, tmp_path, monkeypatch):
 
 def test_many_rows_are_thinned_unless_asked_for(mercer, sine, monkeypatch):
     monkeypatch.setattr("mercer.tables.training._MOST_ROWS", 20)
-    for more, rows in (([], 20), (["--rows", "45"], 45), (["--rows", "100"], 50)):
-        status, out, err = mercer("train", sine, "-t", "y", *QUICK, "--json", *more)
+    for learner, more, rows in (("svr", [], 20), ("auto", [], 50), ("svr", ["--rows", "45"], 45)):
+        status, out, err = mercer("train", sine, "-t", "y", *QUICK, "--json", "--learner", learner, *more)
         assert (status, json.loads(out)["rows"]) == (0, rows)
-        note = "20 of the 50 rows were taken, at equal distances: --rows N takes others, also more"
-        assert (note in err) == (not more)
+        note = (
+            "20 of the 50 rows were taken, at equal distances, for svr compares all of them: --rows N takes "
+            "others, also more"
+        )
+        assert (note in err) == (rows == 20)
 
 
 def test_predictions_block_by_block(mercer, flowers, model, tmp_path, monkeypatch):

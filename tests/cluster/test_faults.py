@@ -1,6 +1,7 @@
 """Workers die, blocks fail, the scheduler goes, Ctrl-C comes: the same bits, or a sentence."""
 
 import asyncio
+import importlib
 import os
 import signal
 import subprocess
@@ -313,6 +314,16 @@ def test_a_kernel_that_cannot_be_sent(client, data):
         pytest.raises(InputTypeError, match=r"cannot be sent to a cluster \(cannot pickle"),
     ):
         RowBlocks(FromFunction(value), data[0][:20], data[0][:2]).diag()
+
+
+@pytest.mark.filterwarnings("ignore:FromFunction")
+def test_a_module_that_workers_lack_is_named(client, data, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def value(x, y):\n    return float(x @ y)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel = FromFunction(importlib.import_module("only_here").value)
+    words = "block 0 of .* failed on the cluster: ModuleNotFoundError: No module named 'only_here'"
+    with config(cluster=client), pytest.raises(ClusterError, match=words):
+        RowBlocks(kernel, data[0][:20], data[0][:2]).diag()
 
 
 @pytest.mark.parametrize(

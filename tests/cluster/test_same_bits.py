@@ -14,6 +14,7 @@ from mercer import (
     KernelPCA,
     KernelRidge,
     KernelRidgeCV,
+    LandmarkFeatures,
     Landmarks,
     config,
 )
@@ -44,6 +45,16 @@ def test_a_learner_on_a_dask_array_is_that_on_one_machine(client, data, name):
     y = np.digitize(y, [-0.5, 0.5]) if name == "logistic" else y
     alone = LEARNERS[name]().fit(X, y)
     same(alone, LEARNERS[name]().fit(da.from_array(X, chunks=(1777, 3)), da.from_array(y, chunks=999)))
+
+
+def test_pivots_among_the_rows_of_a_dask_array(client, data):
+    X = data[0][:3000]
+    alone, there = (
+        LandmarkFeatures(Gaussian(1.0), 60, landmarks="pivoted", random_state=3).fit(points)
+        for points in (X, da.from_array(X, chunks=(777, 3)))
+    )
+    assert np.array_equal(alone.component_indices_, there.component_indices_)
+    same(alone, there)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

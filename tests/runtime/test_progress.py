@@ -216,3 +216,25 @@ def test_time_passes_by_itself(terminal, monkeypatch):
 
 def test_room_is_made_only_for_a_bar():
     module.make_room()
+
+
+def test_rows_per_second_stand_for_steps_per_second(terminal, clock):
+    """They are told within a step; programs hear of them with it."""
+    events = []
+    for mode in (None, events.append):
+        with Progress(20, "conjugate gradients", mode) as bar:
+            clock.now += 10.0
+            bar.show(passes=2, **{module.ROWS: 1234567.0})
+            bar.advance(5)
+    line = f"\rconjugate gradients    0% [{'.' * 20}]  0/20  1.23e+06 rows/s  0:10  passes=2"
+    assert terminal.getvalue().startswith(line)
+    assert [event["done"] for event in events] == [0, 5] and events[1]["facts"][module.ROWS] == 1234567.0
+
+
+def test_a_narrow_terminal_has_a_shorter_bar(terminal, clock, monkeypatch):
+    monkeypatch.setattr(module.shutil, "get_terminal_size", lambda: module.shutil.os.terminal_size((80, 24)))
+    with Progress(20, "conjugate gradients") as bar:
+        clock.now = 10.0
+        bar.advance(5, **{module.ROWS: 1234567.0})
+    line = "\rconjugate gradients   25% [##........]  5/20  1.23e+06 rows/s  0:10  0:30 left"
+    assert terminal.getvalue().startswith(line)

@@ -4,12 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mercer import load, save
+from mercer import config, load, save
 from mercer.errors import InputError, InputTypeError
 from mercer.runtime.clock import now
 from mercer.selection import classifier
 from mercer.tables import read_table, train
-from mercer.tables.training import readable_bytes
+from mercer.tables.target import Target
+from mercer.tables.training import _room, readable_bytes
 
 
 class Heard:
@@ -125,3 +126,20 @@ def test_classes_of_many_rows_are_learned_from_all_of_them_on_landmarks(tmp_path
     np.testing.assert_array_equal(load(tmp_path / "model.mercer").predict_proba(frame), P)
     page = training.write_report(tmp_path / "report.html").read_text()
     assert "landmarks" in page
+
+
+def test_all_rows_are_taken_where_memory_and_time_allow():
+    """Of three numbers, 24 bytes a row, a sixteenth of the budget; and a third of a million in a second."""
+    n = 2_000_000
+    X = pl.DataFrame({name: pl.zeros(n, pl.Float64, eager=True) for name in "abc"})
+    numbers, classes = (
+        Target("y", task, np.zeros(n), np.arange(n)) for task in ("regression", "classification")
+    )
+    with config(memory="4 GiB"):
+        assert _room(X, numbers, "auto", None)[0] == 2**32 // (16 * 24) > n
+        assert _room(X, classes, "auto", 60.0)[0] == 2**32 // (16 * 24)
+        assert _room(X, classes, "svm", 3.0) == (1_000_000, "as many as there is time for")
+        assert _room(X, numbers, "ridge", 0.1)[0] == 100_000
+        assert [_room(X, numbers, "svr", 60.0)[0], _room(X, classes, "auto", None)[0]] == [100_000] * 2
+    with config(memory="24 MiB"):
+        assert _room(X, numbers, "auto", 60.0) == (65_536, "as many as the memory budget has room for")

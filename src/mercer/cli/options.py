@@ -98,7 +98,9 @@ Folds = Annotated[
 ]
 Rows = Annotated[
     int | None,
-    typer.Option(help="Take so many rows, at equal distances; 100,000 of a larger table by default."),
+    typer.Option(
+        help="Take so many rows, at equal distances; by default all that memory and time allow, or 100,000."
+    ),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")]
 Keep = Annotated[

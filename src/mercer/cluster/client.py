@@ -141,7 +141,7 @@ def sending() -> Iterator[None]:
         try:
             yield
         except TypeError as error:
-            if "serialize" not in str(error):
+            if "serialize" not in str(error) and "pickle" not in str(error):
                 raise
             raise InputTypeError(
                 f"a task cannot be sent to a cluster ({error.__cause__ or error}): kernels and losses must "

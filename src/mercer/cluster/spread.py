@@ -14,6 +14,7 @@ worker dies costs time alone.
 
 from __future__ import annotations
 
+import pickle
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -94,8 +95,8 @@ def work(version: str, task: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def hold(value: Any) -> Any:
-    """What was sent, on a worker."""
-    return value
+    """What was sent, on a worker: a module that it lacks is then an error of this task, with its name."""
+    return pickle.loads(value) if isinstance(value, bytes) else value
 
 
 class Spread:
@@ -198,7 +199,12 @@ class Spread:
         """A value on some worker, that the scheduler can send again."""
         key = f"mercer-{what}-{self._name}-{uuid.uuid4().hex[:8]}"
         with sending():
-            return self.client.submit(hold, value, key=key, pure=False)
+            packed = (
+                value
+                if isinstance(value, np.ndarray)
+                else dask_module("distributed.protocol.pickle").dumps(value)
+            )
+            return self.client.submit(hold, packed, key=key, pure=False)
 
     def shared(self, value: Any) -> Any:
         """What all tasks take, sent once while it is the same object."""

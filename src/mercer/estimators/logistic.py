@@ -174,6 +174,7 @@ class KernelLogisticRegression(
         functions = risk.n_classes if isinstance(risk, SoftmaxRisk) else None
         max_iter = _STEPS["newton"] if self.max_iter is None else self.max_iter
         with self._control("Newton's method", max_iter, X, codes, weight, self.kernel_) as control:
+            problem.features.follow = control.show
             result = restricted_newton(
                 problem.features,
                 risk,

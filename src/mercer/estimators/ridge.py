@@ -228,6 +228,7 @@ class KernelRidge(
         mean = weight @ Y / weight.sum() if self.fit_intercept else np.zeros(Y.shape[1])
         Y -= mean
         with self._control("conjugate gradients", self.max_iter, X, Y, weight, self.kernel_) as control:
+            problem.features.follow = control.show
             result = restricted_ridge(
                 problem.features,
                 Y,

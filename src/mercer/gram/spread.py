@@ -66,6 +66,8 @@ class SpreadGram:
         """K[rows, columns]."""
         right = self.X if self.Y is None else self.Y
         i, j = _positions(rows, self.shape[0], "row"), _positions(columns, self.shape[1], "column")
+        if not (len(i) and len(j)):
+            return np.empty((len(i), len(j)), self.dtype)
         return Gram(self.kernel, self.X[i], data.take(right, j), cache=0).dense()
 
     def rows(self, index: Any) -> np.ndarray:

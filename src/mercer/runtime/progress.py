@@ -27,6 +27,9 @@ from mercer.errors import InputError
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
 
+#: The fact that stands in the place of steps per second where it is known: rows per second, in the last pass.
+ROWS = "rows/s"
+
 _REFRESH_SECONDS = 0.1  # the least time between two drawings: more often, nobody could read it
 _BAR_WIDTH = 20  # characters
 _TICK_SECONDS = 0.5  # What has a time limit is drawn this often, whether or not a step was done.
@@ -112,6 +115,11 @@ class Progress:
         self.done += steps
         self.facts.update(facts)
         self._tell()
+        self.show()
+
+    def show(self, **facts: Any) -> None:
+        """What is known within a step: the bar shows it, and programs hear of it with the step."""
+        self.facts.update(facts)
         at = perf_counter()
         if self._stream is not None and at - self._drawn_at >= _REFRESH_SECONDS:
             self._draw(at)
@@ -149,12 +157,14 @@ class Progress:
         with self._pen:
             if self._stream is None:
                 return
-            line = self._line(at - self._start)[: shutil.get_terminal_size().columns - 1]
+            room = shutil.get_terminal_size().columns - 1
+            line = self._line(at - self._start)
+            line = (line if len(line) <= room else self._line(at - self._start, _BAR_WIDTH // 2))[:room]
             self._stream.write("\r" + line.ljust(self._drawn))
             self._stream.flush()
             self._drawn, self._drawn_at = len(line), at
 
-    def _line(self, elapsed: float) -> str:
+    def _line(self, elapsed: float, width: int = _BAR_WIDTH) -> str:
         if self._limit is not None:
             return self._line_of_time(self._limit)
         rate = self.done / elapsed if elapsed > 0 else 0.0
@@ -163,8 +173,9 @@ class Progress:
             parts.append(f"{self.done:,}")
         else:
             share = min(1.0, self.done / self.total) if self.total else 1.0
-            parts += [_bar(share), f"{self.done:,}/{self.total:,}"]
-        parts += [f"{rate:.3g}/s", _clock(elapsed)]
+            parts += [_bar(share, width), f"{self.done:,}/{self.total:,}"]
+        speed = f"{self.facts[ROWS]:.3g} {ROWS}" if ROWS in self.facts else f"{rate:.3g}/s"
+        parts += [speed, _clock(elapsed)]
         if self.total is not None and rate > 0 and self.done < self.total:
             parts.append(f"{_clock((self.total - self.done) / rate)} left")
         return "  ".join([*parts, *self._shown_facts()])
@@ -179,6 +190,7 @@ class Progress:
         return [
             f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
             for name, value in dict(self.facts).items()
+            if name != ROWS
         ]
 
 

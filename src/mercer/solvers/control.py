@@ -177,6 +177,11 @@ class Control:
             if perf_counter() - self._saved_at >= _EVERY or self.stopped:
                 self._save()
 
+    def show(self, **facts: Any) -> None:
+        """What is known within an iteration, for the bar."""
+        if self._is_open:
+            self._bar.show(**facts)
+
     def inner(self) -> Inner:
         """The control of a solver that runs inside an iteration of this one."""
         return Inner(self)

@@ -7,6 +7,7 @@ The state of the run is that of the function in work and the results of those be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -22,9 +23,11 @@ R = TypeVar("R", bound=Minimum)
 class PartControl(Control):
     """The control of the run for one function: its state is saved with the functions before it."""
 
-    def __init__(self, outer: Control, before: State, restored: State | None) -> None:
+    def __init__(self, outer: Control, before: State, restored: State | None, left: int) -> None:
+        """``left``: how many functions there are from this one on."""
         super().__init__()
-        self._outer = outer
+        self._outer, self._left = outer, left
+        self._begun = outer.iterations - int((restored or {}).get("iterations", 0))
         self._before = before
         self.restored = restored
 
@@ -32,14 +35,23 @@ class PartControl(Control):
     def stopped(self) -> Stop | None:
         return self._outer.stopped
 
-    def step(self, state: Callable[[], State] | None = None, steps: int = 1, **facts: Any) -> None:
+    def step(
+        self,
+        state: Callable[[], State] | None = None,
+        steps: int = 1,
+        *,
+        expected: float = math.inf,
+        **facts: Any,
+    ) -> None:
+        """One more iteration; the functions after this one are expected to take as many."""
         self.iterations += steps
+        expected = self._begun + self._left * expected
 
         def whole_state() -> State:
             assert state is not None
             return {**self._before, **{f"now_{name}": value for name, value in state().items()}}
 
-        self._outer.step(None if state is None else whole_state, steps, **facts)
+        self._outer.step(None if state is None else whole_state, steps, expected=expected, **facts)
 
 
 def each(
@@ -63,5 +75,6 @@ def each(
         before: State = {f"done_{name}": np.array([getattr(p, name) for p in parts]) for name in names}
         now = None if saved is None else {k[4:]: v for k, v in saved.items() if k.startswith("now_")}
         saved = None  # only the column that was running has a state
-        parts.append(solve(np.ascontiguousarray(Y[:, len(parts)]), PartControl(control, before, now)))
+        part = PartControl(control, before, now, Y.shape[1] - len(parts))
+        parts.append(solve(np.ascontiguousarray(Y[:, len(parts)]), part))
     return parts

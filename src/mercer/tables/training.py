@@ -28,6 +28,7 @@ from mercer.kernels.columns.cells import values
 from mercer.kernels.words import has_scales, in_words
 from mercer.report import fit_notes
 from mercer.runtime.clock import now
+from mercer.runtime.config import memory_budget
 from mercer.tables.features import TableFeatures
 from mercer.tables.fitting import Fitting, Listener, Telling, held_back
 from mercer.tables.formats import equally_spaced, read_table
@@ -37,7 +38,9 @@ from mercer.tables.model import TableModel
 from mercer.tables.table import Table
 from mercer.tables.target import Target, find_target
 
-_MOST_ROWS = 100_000  # rows that are taken unasked: a kernel machine keeps or compares all of them
+_MOST_ROWS = 100_000  # rows that are taken unasked where a machine is exact: it keeps or compares all of them
+_COPIES = 16  # of the rows, and of their features, which may be wider: what a fit on landmarks holds of them
+_BYTES_PER_SECOND = 8e6  # of these rows, for each second of the time: features of ten times as many are made
 _FEWEST_ROWS = 4  # rows of which folds are made
 _FOLDS = 5  # that are made unasked, as everywhere in mercer
 _HELD_OUT_FROM = 5000  # rows from which a tenth is held out before anything is fitted
@@ -111,7 +114,8 @@ def train(
     learner : "auto", or one of `mercer.tables.learners.LEARNERS`
     max_time : seconds for all of it, about; None for as long as it takes
     folds : for the error; 0 holds out a tenth. None is 5, or a tenth of more than 5,000 rows
-    rows : so many rows at most, at equal distances; None for 100,000
+    rows : so many rows at most, at equal distances. None for all, within memory and time; 100,000 where the
+        machine is exact: other learners than ridge regression, and classes without a max_time
     drop, keep : columns to leave out, and to keep though they look like row numbers or codes
     probabilities : whether classes get probabilities also from more than 5,000 rows, and out of time
     seed : of everything that is drawn at random
@@ -122,7 +126,9 @@ def train(
     started, telling = now(), Telling(tell)
     began = started if began is None else began
     table, kernel = _as_table(table, max_time), as_kernels(kernel)
-    X, found = _thinned(*split(table, target, task, drop), _MOST_ROWS if rows is None else rows)
+    X, found = split(table, target, task, drop)
+    most, why = _room(X, found, learner, max_time) if rows is None else (rows, "as was asked for")
+    X, found = _thinned(X, found, most, why)
     estimator = learner_of(learner, found.task, kernel=kernel, max_time=None, seed=seed)
     for note in (*table.notes, *found.notes):
         telling.note(note)
@@ -198,13 +204,36 @@ def split(
     return X[target.rows] if len(target.rows) < table.rows else X, target
 
 
-def _thinned(X: Points, target: Target, most: int) -> tuple[Any, Target]:
+def _room(X: Any, target: Target, learner: str, max_time: float | None) -> tuple[int, str]:
+    """How many rows are taken unasked, and why no more; a last fit on landmarks takes all there are."""
+    is_class = target.task == "classification"
+    if learner not in ("auto", "svm" if is_class else "ridge"):
+        return _MOST_ROWS, f"for {learner} compares all of them"
+    if is_class and max_time is None:
+        return _MOST_ROWS, "for an exact machine compares all of them; with max_time all are taken"
+    row = _row_bytes(X, len(target.y))
+    room = int(memory_budget() / (_COPIES * row)), "as many as the memory budget has room for"
+    if max_time is None:
+        return room
+    return min(
+        room, (max(_MOST_ROWS, int(_BYTES_PER_SECOND * max_time / row)), "as many as there is time for")
+    )
+
+
+def _row_bytes(X: Any, n: int) -> float:
+    """The bytes of a row: numbers of eight at least, and its texts."""
+    if hasattr(X, "estimated_size"):
+        return max(8.0 * X.width, X.estimated_size() / n)
+    return 12.0 * X.nnz / n + 8.0 if hasattr(X, "nnz") else 8.0 * X.shape[1]
+
+
+def _thinned(X: Points, target: Target, most: int, why: str) -> tuple[Any, Target]:
     """At most so many rows, at equal distances."""
     n = len(target.y)
     if n <= most:
         return X, target
     rows = equally_spaced(n, most)
-    note = f"{most:,} of the {n:,} rows were taken, at equal distances: rows=N takes others, also more"
+    note = f"{most:,} of the {n:,} rows were taken, at equal distances, {why}: rows=N takes others, also more"
     thinned = replace(target, y=target.y[rows], rows=target.rows[rows], notes=(*target.notes, note))
     return data.take(X, rows), thinned
 

@@ -104,3 +104,20 @@ def test_resumed_equals_uninterrupted(data, features_of, gaussian, tmp_path, mon
         rest = solve(100, checkpoint=path, resume=True)
         assert np.array_equal(rest.coef, whole.coef) and np.array_equal(rest.dual, whole.dual)
         assert (rest.gap, rest.iterations, rest.passes) == (whole.gap, whole.iterations, whole.passes)
+
+
+def test_the_bar_counts_towards_an_expected_end(rng, data, features_of, gaussian):
+    """Two iterations tell how the gap falls; each of them has several passes, and all are told."""
+    X, y = data
+    features, _ = features_of(gaussian(X, X[:12]), gaussian(X[:12], X[:12]))
+    events = []
+    with Control("machine", 100, progress=events.append) as control:
+        features.follow = control.show
+        found = restricted_risk(
+            features, as_loss("hinge"), targets("hinge", y), np.ones(150), 0.1, control=control
+        )
+    totals = [event["total"] for event in events]
+    assert found.stopped == "converged" and events[-1]["done"] == totals[-1] == found.iterations
+    assert totals[:2] == [100, 100] and max(totals[2:]) <= 2 * found.iterations
+    assert found.iterations < events[-1]["facts"]["passes"] <= found.passes
+    assert events[1]["facts"]["rows/s"] > 0

@@ -124,6 +124,7 @@ class MachineMixin(MachineParameters, IterativeMixin, DefiniteMixin, LandmarkMix
         Y = np.asarray(Y, dtype=np.float64)
         trace = float(weight @ problem.diagonal)
         with self._control("machine", self.max_iter * Y.shape[1], X, Y, weight, self.kernel_) as control:
+            problem.features.follow = control.show
 
             def solve(y: np.ndarray, part: Control) -> RestrictedMinimum:
                 return restricted_risk(

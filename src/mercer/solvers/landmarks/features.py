@@ -10,13 +10,16 @@ of these verbs is a pass over the rows of K.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from mercer.runtime.clock import now
+from mercer.runtime.progress import ROWS
 from mercer.solvers.landmarks.inner import WithIntercept
 
 #: Rows per landmark whose square is near enough to that of all rows for a preconditioner: a fifth of all
@@ -108,6 +111,17 @@ class Features:
         self.size = basis.size + fit_intercept
         #: passes over all rows of K
         self.passes = 0
+        #: hears after each of them how many there were, and the rows per second of the last
+        self.follow: Callable[..., object] | None = None
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """A pass over all rows, which is counted and told."""
+        began = now()
+        yield
+        self.passes += 1
+        if self.follow is not None:
+            self.follow(passes=self.passes, **{ROWS: self.n / max(now() - began, 1e-9)})
 
     @cached_property
     def rough(self) -> Passes | None:
@@ -163,22 +177,21 @@ class Features:
         """
         beta, b = self.split(u)
         columns = u.shape[1]
-
-        self.passes += 1
         K = self.rough if is_rough and self.rough is not None else self.K
-        total, sums = K.pass_over(beta, WithIntercept(inner, b), columns + numbers, each=each)
+        with self.passing():
+            total, sums = K.pass_over(beta, WithIntercept(inner, b), columns + numbers, each=each)
         return self._stacked(total, sums[:columns]), sums[columns:]
 
     def values(self, u: np.ndarray) -> np.ndarray:  # (n, m)
         """Φ̃u."""
         beta, b = self.split(u)
-        self.passes += 1
-        return self.K.values(beta) + b
+        with self.passing():
+            return self.K.values(beta) + b
 
     def adjoint(self, G: np.ndarray) -> np.ndarray:  # (n, m) → (M + 1, m)
         """Φ̃ᵀG."""
-        self.passes += 1
-        return self._stacked(self.K.adjoint(G), G.sum(axis=0))
+        with self.passing():
+            return self._stacked(self.K.adjoint(G), G.sum(axis=0))
 
     def _stacked(self, total: np.ndarray, sums: np.ndarray) -> np.ndarray:
         w = self.basis.features(total)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from mercer.losses import Loss
-from mercer.solvers.control import Control, State
+from mercer.solvers.control import Control, State, expected
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.newton import restricted_newton
@@ -60,6 +60,7 @@ def restricted_risk(
         state = _State.begin(features, risk, sigma)
     else:
         state, best = _restore(control.restored, features)
+    first = None if best is None else (state.iterations, best.gap)
     while True:
         if best is not None and best.gap <= tol * max(abs(best.objective), best.half_square):
             stopped = Stop.CONVERGED
@@ -96,7 +97,14 @@ def restricted_risk(
             iterations=state.iterations + 1,
             waited=waited,
         )
-        control.step(_saved(state, best, features), gap=best.gap, objective=best.objective)
+        begun, largest = first = (state.iterations, best.gap) if first is None else first
+        aim = tol * max(abs(best.objective), best.half_square)
+        control.step(
+            _saved(state, best, features),
+            expected=begun + expected(state.iterations - begun, largest, best.gap, aim),
+            gap=best.gap,
+            objective=best.objective,
+        )
     assert best is not None
     if stopped == Stop.CONVERGED and best.gap > max(tol, _CLOSE) * abs(best.objective) + 3 * best.least:
         stopped = Stop.ROUNDING

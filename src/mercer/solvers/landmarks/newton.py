@@ -141,7 +141,7 @@ class _Run:
             raise InputError("the objective is not finite at the start: scale the data, or the targets")
         # What rounding leaves where f goes through every target; R at zero says how large they are.
         nothing = EPS**2 * abs(float(self.risk.value(self.given(np.zeros_like(point.F)))))
-        first = point.gap if self.iterations == 0 else math.inf
+        first, begun = point.gap, self.iterations
         while True:
             if point.gap <= max(tol * abs(point.objective), nothing) or self.is_stuck:
                 point = self.refreshed(point)
@@ -160,7 +160,7 @@ class _Run:
                 aim = max(tol * abs(point.objective), nothing)
                 self.control.step(
                     self.snapshot(point),
-                    expected=expected(self.iterations, first, point.gap, aim),
+                    expected=begun + expected(self.iterations - begun, first, point.gap, aim),
                     gap=point.gap,
                     objective=point.objective,
                 )
