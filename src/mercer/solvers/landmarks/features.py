@@ -232,15 +232,20 @@ class Sample:
     #: what part of all weight they have
     share: float
 
-    def inverse(self, penalty: float, slack: float = SLACK) -> Callable[[np.ndarray], np.ndarray]:
-        """V ↦ (Φ̃ₛᵀWₛΦ̃ₛ / share + penalty)⁻¹V.
-
-        ``slack``: an error of the square, as a part of the penalty, that is allowed.
-        """
+    def square(self, penalty: float, slack: float = SLACK) -> np.ndarray:  # (M + 1, M + 1)
+        """The lower triangle of Φ̃ₛᵀWₛΦ̃ₛ; ``slack``: an error, as a part of the penalty, that is allowed."""
         own = self.share * penalty
         square = self.features.square(self.weight, slack * own)
         # Weights that are zero everywhere leave b alone: this keeps the matrix positive definite.
         if self.features.fit_intercept:
             square[-1, -1] += 1e-10 * (own + float(square[-1, -1]))
+        return square
+
+    def inverse(
+        self, penalty: float, slack: float = SLACK, square: np.ndarray | None = None
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """V ↦ (Φ̃ₛᵀWₛΦ̃ₛ / share + penalty)⁻¹V; of a square that is there, which is overwritten."""
+        own = self.share * penalty
+        square = self.square(penalty, slack) if square is None else square
         near = self.features.inverse(square, own)
         return lambda V: self.share * near(V)

@@ -53,6 +53,16 @@ class Scatter:
             values, Q = eigh(self.A, lower=True, check_finite=False)
         return ScatterSpectrum(np.maximum(values, 0.0), Q, self._residuals(values, Q))
 
+    def normal(self, most: int, fit_intercept: bool) -> np.ndarray:  # (r + 1, r + 1)
+        """Φ̃ᵀWΦ̃ of the first r ≤ ``most`` landmarks, not centred, with b in the last row."""
+        mean = self.mean[:most]
+        whole = self.A[:most, :most] + self.total * np.outer(mean, mean)
+        if not fit_intercept:
+            return whole
+        whole = np.pad(whole, (0, 1))
+        whole[-1, :-1], whole[-1, -1] = self.total * mean, self.total
+        return whole
+
     def _residuals(self, values: np.ndarray, Q: np.ndarray) -> np.ndarray:  # (k,)
         image = blas.dsymm(1.0, self.A, np.asfortranarray(Q), lower=1)
         return np.linalg.norm(image - Q * values, axis=0)
