@@ -10,7 +10,18 @@ from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
-from mercer import Gaussian, KernelRidge, KernelRidgeCV, Landmarks, Linear, Precomputed, config, load, save
+from mercer import (
+    AutoKernelRegressor,
+    Gaussian,
+    KernelRidge,
+    KernelRidgeCV,
+    Landmarks,
+    Linear,
+    Precomputed,
+    config,
+    load,
+    save,
+)
 from mercer.errors import InputError, MemoryBudgetError
 
 
@@ -228,6 +239,38 @@ def test_real_rows_are_covered(data_dir, rng, name, landmarks):
     model = KernelRidgeCV(kernel=Gaussian(sigma="median"), landmarks=landmarks).fit(X[:n], y[:n])
     error = math.sqrt(0.09 / n + 0.09 / 2000)
     assert covered(model, X[n : n + 2000], y[n : n + 2000]) == pytest.approx(0.9, abs=3 * error)
+
+
+def test_a_search_is_as_sure_as_its_model(problem):
+    """And says that its choice is not counted."""
+    X, y, Z = problem
+    search = AutoKernelRegressor(kernel=Gaussian(sigma=0.9)).fit(X, y)
+    model = search.model_
+    assert np.array_equal(search.predict_interval(Z), model.predict_interval(Z))
+    assert np.array_equal(search.predict(Z, return_std=True)[1], model.predict(Z, return_std=True)[1])
+    assert np.array_equal(search.sample_y(Z), model.sample_y(Z))
+    assert search.noise_variance_ == model.noise_variance_
+    assert "at least 80 % of new targets are inside" in model.interval_guarantee(0.9)
+    assert search.interval_guarantee(0.9).endswith("chosen on the same points, which this does not count")
+    on_landmarks = KernelRidge(landmarks=5).fit(X, y)
+    assert "there is no guarantee beyond that" in on_landmarks.interval_guarantee()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["abalone.arff.gz", "cal.housing.arff.gz"])
+def test_tables_are_covered(data_dir, name):
+    """After a training, of rows that it was not given: 300 are learned from, others in the same order."""
+    from mercer.tables import read_table, train
+
+    table = read_table(data_dir / "tables" / name)
+    rows = np.random.default_rng(0).permutation(table.rows)[:1300]
+    old, new = table.frame[rows[:300]], table.frame[rows[300:]]
+    target = table.columns[-1]
+    model = train(old, target, task="regression", kernel="gaussian(sigma=3)", folds=3).model
+    low, high = model.predict_interval(new.drop(target), 0.9).T
+    y = new[target].to_numpy()
+    error = math.sqrt(0.09 / 300 + 0.09 / 1000)
+    assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=3 * error)
 
 
 # --- functions drawn ---------------------------------------------------------------------------------

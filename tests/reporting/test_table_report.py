@@ -15,8 +15,8 @@ from .test_report import Page, check_structure, only
 
 pl = pytest.importorskip("polars")
 
-SECTIONS = ["data", "error", "relevance", "curve", "choice", "prototypes", "matrix", "plane", "margin"]
-SECTIONS += ["fit", "columns"]
+SECTIONS = ["data", "error", "certainty", "relevance", "curve", "choice", "prototypes", "matrix", "plane"]
+SECTIONS += ["margin", "fit", "columns"]
 
 
 def mixed(n=90, text=False):

@@ -100,6 +100,7 @@ class KernelRidge(
     coef_ : (d,) or (targets, d), of the linear kernel only: w of f(x) = ⟨w, x⟩ + b, as in ``Ridge``
     loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ and the same α, for every i; computed when
         asked for
+    noise_variance_ : σ² of the Gaussian process whose mean f is, for each target; computed when asked for
     report_ : how the fit went
     kernel_, n_features_in_, feature_names_in_ : as everywhere
 

@@ -77,7 +77,7 @@ class KernelRidgeCV(
     loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ, with the chosen kernel and α
     path_ : ``path_.kernels``, ``path_.alphas`` and ``path_.scores``, (kernels, alphas, targets): the mean
         errors left out; infinite where K + αI was singular, to rounding
-    expansion_, dual_coef_, intercept_, report_ : as for KernelRidge
+    expansion_, dual_coef_, intercept_, noise_variance_, report_ : as for KernelRidge
 
     Examples
     --------

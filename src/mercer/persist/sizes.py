@@ -21,12 +21,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
 from mercer.data.types import Model
 from mercer.estimators.shared.origin import is_affine
 from mercer.expansion import Expansion
-from mercer.solvers.landmarks.posterior import MOST
+from mercer.solvers.landmarks.posterior import MOST_FEATURES
 
 __all__ = ["mismatch"]
 
@@ -134,6 +135,9 @@ def _wrong_classes(classes: Any) -> str | None:
 def _has_functions(model: Model, C: int, F: int) -> bool:
     """Whether F functions tell C classes apart: one for two classes, else one for each, or each pair."""
     bases = {base.__name__ for base in type(model).__mro__}
+    inner = vars(model).get("model_")
+    if isinstance(inner, BaseEstimator) and hasattr(inner, "classes_"):  # whose function it is
+        return _has_functions(inner, C, F)
     if "KernelFisherDiscriminant" in bases:
         return 1 <= F <= max(C - 1, 1)
     by_pairs = "SupportClassifier" in bases and vars(model).get("_by_pairs", True)
@@ -193,7 +197,7 @@ class _Sizes:
         if sketch.get("centre") is None:
             self.known["n"] = data.n_points(f.anchors)
         of = self.known.get("n" if sketch.get("centre") is None else "d", 0)
-        size = min(of, MOST) + bool(sketch.get("fit_intercept"))
+        size = min(of, MOST_FEATURES) + bool(sketch.get("fit_intercept"))
         self.known["P"] = size * (size + 1) // 2
 
     def wrong(self, value: object, wanted: str) -> str | None:

@@ -63,7 +63,7 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
     ----------
     trials_ : every kernel that was tried, with its score
     model_ : the KernelRidge
-    kernel_, alpha_, expansion_, dual_coef_, intercept_, report_ : of that model
+    kernel_, alpha_, expansion_, dual_coef_, intercept_, noise_variance_, report_ : of that model
     best_score_ : the root of the winner's mean squared error left out in the search, relative to the spread
         of y; not honest of the choice itself (see ``mercer.selection.nested_error``)
 

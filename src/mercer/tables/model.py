@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.sets import SETS, likely
-from mercer.estimators.shared.uncertain import check_coverage
+from mercer.estimators.shared.uncertain import check_coverage, in_percent
 from mercer.runtime.config import require_memory
 from mercer.solvers.conformal import quantile
 from mercer.tables.features import TableFeatures
@@ -209,11 +209,11 @@ class TableModel(BaseEstimator):
     def interval_guarantee(self, coverage: float = 0.9) -> str:
         """What is guaranteed of intervals, or of sets of classes, in words."""
         if hasattr(self, "classes_"):
-            return SETS.format(coverage=coverage)
+            return SETS.format(coverage=in_percent(coverage))
         if not hasattr(self, "left_out_errors_"):
             return str(self.estimator_.interval_guarantee(coverage))
         return (
-            f"about {coverage:.0%} of new rows like these are inside: from the errors on "
+            f"about {in_percent(coverage)} of new rows like these are inside: from the errors on "
             f"{len(self.left_out_errors_):,} rows that the search had not seen either; the model may have "
             "learned from these since, and no bound is proved"
         )

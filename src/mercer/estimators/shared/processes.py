@@ -28,7 +28,7 @@ from mercer.solvers.linear.posterior import RidgePosterior
 __all__ = ["ExactProcess", "Process", "SketchedProcess"]
 
 #: Bytes of the arrays of a block of new points, at most.
-_BLOCK = 2**26
+_BLOCK_BYTES = 2**26
 _ARRAYS = 7  # of the size of a block's kernel values that are there at a time
 
 
@@ -134,7 +134,7 @@ class ExactProcess:
     def _blocks(self, X: Points) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Rows of X, their kernel values (n, m) with the points, and k(x, x)."""
         n, m = len(self.coef), data.n_points(X)
-        step = max(1, min(_BLOCK, memory_budget() // 8) // (8 * _ARRAYS * n))
+        step = max(1, min(_BLOCK_BYTES, memory_budget() // 8) // (8 * _ARRAYS * n))
         for start in range(0, m, step):
             rows = slice(start, min(start + step, m))
             own = self._of(data.take(X, rows))
@@ -172,14 +172,16 @@ class SketchedProcess:
         """v, and q."""
         alpha, m = float(self.alphas[target]), data.n_points(X)
         posterior, out, spread = self._posteriors[alpha], np.empty(m), np.empty(m)
-        step = max(1, min(_BLOCK, memory_budget() // 8) // (8 * 4 * (posterior.features + 1)))
+        step = max(1, min(_BLOCK_BYTES, memory_budget() // 8) // (8 * 4 * (posterior.features + 1)))
         for start in range(0, m, step):
             rows = slice(start, min(start + step, m))
             some = data.take(X, rows)
             phi = self._phi(some)
-            rest = _diagonal(self.kernel, some) - np.einsum("ij,ij->i", phi, phi)
             spread[rows] = posterior.spread(phi)
-            out[rows] = alpha * spread[rows] + (np.maximum(rest, 0.0) if self.centre is None else 0.0)
+            out[rows] = alpha * spread[rows]
+            if self.centre is None:  # A linear kernel has no other features.
+                rest = _diagonal(self.kernel, some) - np.einsum("ij,ij->i", phi, phi)
+                out[rows] += np.maximum(rest, 0.0)
         return out, spread
 
     def covariance(self, X: Points, target: int) -> np.ndarray:

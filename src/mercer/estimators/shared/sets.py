@@ -16,7 +16,7 @@ __all__ = ["SETS", "PredictionSetMixin", "likely", "set_threshold"]
 
 #: what is guaranteed of sets without points held out, in words
 SETS = (
-    "the class is in the set for {coverage:.0%} of new points or more, if the probabilities are right; they "
+    "the class is in the set for {coverage} of new points or more, if the probabilities are right; they "
     "are learned from this model alone, and no bound is proved"
 )
 
@@ -79,7 +79,7 @@ class PredictionSetMixin:
         labels = np.asarray(labels)
         codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
         if (self.classes_[codes] != labels).any():
-            other = labels[self.classes_[codes] != labels][0]
+            other = labels[self.classes_[codes] != labels].tolist()[0]
             raise InputError(
                 f"held_out has the label {other!r}, which the model does not know: leave such points out"
             )

@@ -25,15 +25,15 @@ from mercer.runtime.config import settings
 from mercer.runtime.seeds import seed_of
 from mercer.runtime.threads import single_threaded_blas
 
-__all__ = ["JACKKNIFE", "JACKKNIFE_PLUS", "UncertainRegressorMixin", "check_coverage"]
+__all__ = ["JACKKNIFE", "JACKKNIFE_PLUS", "UncertainRegressorMixin", "check_coverage", "in_percent"]
 
 #: what is guaranteed, in words; {least} is 1 - 2(1 - coverage)
 JACKKNIFE_PLUS = (
-    "by the jackknife+: with the kernel and the penalty as given, at least {least:.0%} of new targets are "
-    "inside, whatever their distribution, and usually about {coverage:.0%}"
+    "by the jackknife+: with the kernel and the penalty as given, at least {least} of new targets are "
+    "inside, whatever their distribution, and usually about {coverage}"
 )
 JACKKNIFE = (
-    "by errors left out, of up to 2,000 points: about {coverage:.0%} of new targets are inside where one "
+    "by errors left out, of up to 2,000 points: about {coverage} of new targets are inside where one "
     "point more or less hardly changes the model; there is no guarantee beyond that"
 )
 #: Processes that were made, of functions that are still there: a factor of K takes longer than its use.
@@ -118,7 +118,7 @@ class UncertainRegressorMixin(KernelRegressorMixin):
         """What is guaranteed of ``predict_interval``, in words."""
         check_is_fitted(self)
         words = JACKKNIFE if "normal" in self._facts() else JACKKNIFE_PLUS
-        return words.format(coverage=coverage, least=max(1 - 2 * (1 - coverage), 0.0))
+        return words.format(coverage=in_percent(coverage), least=in_percent(max(2 * coverage - 1, 0.0)))
 
     def sample_y(self, X: Points, n_samples: int = 1, random_state: Seed = 0) -> np.ndarray:
         """Values at the rows of X of functions that are drawn from the posterior: (n, n_samples).
@@ -188,6 +188,15 @@ class UncertainRegressorMixin(KernelRegressorMixin):
                 process = ExactProcess(f.kernel, points, coef, *rest)
         _made[f] = under, process
         return process
+
+
+def in_percent(share: float) -> str:
+    """A share in words.
+
+    >>> in_percent(0.9), in_percent(0.995)
+    ('90 %', '99.5 %')
+    """
+    return f"{100 * share:.3g} %"
 
 
 def check_coverage(coverage: Any) -> float:

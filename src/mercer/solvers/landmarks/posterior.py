@@ -23,10 +23,10 @@ import numpy as np
 
 from mercer.solvers.linear.cholesky import factorise, half_solve
 
-__all__ = ["MOST", "FeaturePosterior", "kept_of", "leading"]
+__all__ = ["MOST_FEATURES", "FeaturePosterior", "kept_of", "leading"]
 
 #: Features that are kept, at most: 4 MB.
-MOST = 1000
+MOST_FEATURES = 1000
 
 
 def leading(square: np.ndarray, fit_intercept: bool) -> np.ndarray:  # (p, p) â†’ (k(k+1)/2,)
@@ -35,7 +35,7 @@ def leading(square: np.ndarray, fit_intercept: bool) -> np.ndarray:  # (p, p) â†
     >>> leading(np.array([[4.0, 0.0], [2.0, 3.0]]), True)
     array([4., 2., 3.])
     """
-    features = min(len(square) - fit_intercept, MOST)
+    features = min(len(square) - fit_intercept, MOST_FEATURES)
     which = np.append(np.arange(features), [len(square) - 1] * fit_intercept).astype(np.int64)
     i, j = np.tril_indices(len(which))
     return np.asarray(square[which[i], which[j]], dtype=np.float64)

@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.linalg import eigh, qr, svd
 
 from mercer.runtime.threads import large_lapack, run
-from mercer.solvers.landmarks.posterior import MOST, leading
+from mercer.solvers.landmarks.posterior import MOST_FEATURES, leading
 from mercer.solvers.linear.strips import multiply
 from mercer.solvers.result import Result
 
@@ -106,7 +106,7 @@ def primal_ridge(
     intercept = target - centre @ weights if fit_intercept else target
     dual = weight[:, None] * (Y - given @ weights - intercept) / alphas
     found = PrimalResult(coef, intercept, weights, dual, errors, objective)
-    if p > MOST:
+    if p > MOST_FEATURES:
         return found
     scatter = (U * values) @ U.T
     if fit_intercept:
