@@ -89,8 +89,8 @@ def _posterior(case: Case) -> tuple[list[tuple[str, Any]], list[Html]]:
     head = ["row", "target", "predicted", "± (of f, one standard deviation)"]
     told = (
         "By the Gaussian process whose mean f is, with the noise that makes the targets most likely: "
-        f"the standard deviation of f at {len(which):,} {case.unit}. Predictions for rows like the ones "
-        "listed are little more than a guess."
+        f"the standard deviation of f at {len(which):,} {case.unit}. Where it is more than the noise, a "
+        "prediction is little more than a guess."
     )
     return facts, [paragraph(told), table(head, rows, caption, row_heads=False)]
 
