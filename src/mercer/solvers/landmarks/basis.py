@@ -115,6 +115,10 @@ class Basis:
         image = blas.dsymm(1.0, A, np.asfortranarray(Q), lower=1)
         return values, Q, np.linalg.norm(image - Q * values, axis=0)
 
+    def lower(self, A: np.ndarray, most: int) -> np.ndarray:  # (r, r)
+        """The lower triangle of the first r ≤ ``most`` rows and columns of a square."""
+        return A[:most, :most]
+
     def host(self, vector: np.ndarray) -> np.ndarray:
         """What a square came with, as NumPy's: it is."""
         return vector
