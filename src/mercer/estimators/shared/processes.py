@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from numpy.linalg import LinAlgError
 
 from mercer.data import points as data
 from mercer.data.sparse import dense
@@ -22,6 +22,7 @@ from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.runtime.config import config, memory_budget, require_memory, settings
 from mercer.solvers.conformal import quantile
+from mercer.solvers.landmarks.basis import Basis, in_order
 from mercer.solvers.landmarks.posterior import FeaturePosterior, kept_of
 from mercer.solvers.linear.posterior import RidgePosterior
 
@@ -155,11 +156,11 @@ class SketchedProcess:
         self.points: Any = data.take(anchors, slice(0, features)) if centre is None else ()
         self.noise: Any = sketch.get("noise")  # It comes last, as scores and their weights do.
         self.scores, self.weight = sketch.get("scores"), sketch.get("weight")
-        self._T: np.ndarray | None = None
+        self._basis: Basis | None = None
         if centre is None:
             with config(dtype="float64"):
                 own = Gram(kernel, self.points, cache=0).dense()
-            self._T = cholesky(own, check_finite=False)
+            self._basis = in_order(own)
         different = np.unique(alphas).tolist()
         self._posteriors = {a: FeaturePosterior(packed, float(a), fit_intercept) for a in different}
 
@@ -216,10 +217,10 @@ class SketchedProcess:
         return out
 
     def _phi(self, X: Any) -> np.ndarray:  # (m, r)
-        if self.centre is not None:
+        if self._basis is None:
             return np.asarray(dense(data.as_vectors(X)) - self.centre, dtype=np.float64)
         k = Gram(self.kernel, self.points, X, cache=0).dense()
-        return np.asarray(solve_triangular(self._T, k, trans=1, check_finite=False).T, dtype=np.float64)
+        return np.asarray(self._basis.features(k).T, dtype=np.float64)
 
 
 #: The least part of its own error that a point leaves: below, f goes through it.

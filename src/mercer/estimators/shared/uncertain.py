@@ -24,6 +24,7 @@ from mercer.expansion import Expansion
 from mercer.runtime.config import settings
 from mercer.runtime.seeds import seed_of
 from mercer.runtime.threads import single_threaded_blas
+from mercer.solvers.linear.posterior import root_of
 
 #: what is guaranteed, in words; {least} is 1 - 2(1 - coverage)
 JACKKNIFE_PLUS = (
@@ -131,7 +132,7 @@ class UncertainRegressorMixin(KernelRegressorMixin):
         columns = mean.reshape(len(mean), -1)
         drawn = [
             columns[:, [j]]
-            + _root(covariance.reshape(len(mean), len(mean), -1)[:, :, j])
+            + root_of(covariance.reshape(len(mean), len(mean), -1)[:, :, j])
             @ rng.standard_normal((len(mean), int(n_samples)))
             for j in range(columns.shape[1])
         ]
@@ -207,9 +208,3 @@ def check_coverage(coverage: Any) -> float:
     if not (is_number(coverage) and 0 < coverage < 1):
         raise InputError(f"coverage must be a number between 0 and 1, got {coverage!r}: pass 0.9 for 90 %")
     return float(coverage)
-
-
-def _root(covariance: np.ndarray) -> np.ndarray:  # (n, n)
-    """A with AAᵀ the covariance, whose negative eigenvalues are rounding."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

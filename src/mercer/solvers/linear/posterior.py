@@ -19,7 +19,7 @@ Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, sections 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import get_blas_funcs
+from scipy.linalg import eigh, get_blas_funcs
 
 from mercer.solvers.linear.cholesky import half_solve, inverse_diagonal, solve
 from mercer.solvers.linear.ridge import factor_of
@@ -89,3 +89,15 @@ class RidgePosterior:
     def _open(self, k: np.ndarray) -> np.ndarray:  # (m,)
         """1 - sᵀM⁻¹Skₓ: what of b is left to the points beyond x."""
         return np.asarray(1 - (self.v * self.root) @ k)
+
+
+def root_of(covariance: np.ndarray) -> np.ndarray:  # (n, n)
+    """A with AAᵀ the covariance, whose negative eigenvalues are rounding.
+
+    >>> A = root_of(np.array([[2.0, 2.0], [2.0, 2.0]]))
+    >>> (A @ A.T).round(9)
+    array([[2., 2.],
+           [2., 2.]])
+    """
+    values, vectors = eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
