@@ -79,9 +79,11 @@ def fits(table: Table, X: np.ndarray, y: np.ndarray, device: Side, name: str, **
     on_cpu, cpu = timed(_CPU, lambda: SVC(C=10, **options).fit(X, y))
     on_device, model = timed(device, lambda: SVC(C=10, **options).fit(X, y))
     again, _ = timed(device, lambda: SVC(C=10, **options).fit(X, y))
+    double, exact = timed(device, lambda: SVC(C=10, precision="float64", **options).fit(X, y))
     table.add(
         f"{name}, {len(X):,}", on_cpu, on_device, again, f"{on_cpu / again:.1f} ×", stated(cpu),
-        stated(model), agrees(cpu, model), f"{len(cpu.support_)} / {len(model.support_)}",
+        stated(model), agrees(cpu, model),
+        double, stated(exact), agrees(cpu, exact), f"{len(cpu.support_)} / {len(model.support_)}",
         f"{model.report_.stopped}",
     )  # fmt: skip
     print("   ", "; ".join(model.report_.plan.why), flush=True)
@@ -92,7 +94,7 @@ def classifiers(classes: int, sizes: list[int], device: Side, clock: Clock) -> T
     table = Table(
         f"SVC on Fashion-MNIST, {name}, C = 10, seconds", "fit", "CPU", device["device"],
         "the same again", "CPU ÷ GPU", "objective, CPU", "objective, GPU", "objectives",
-        "support vectors", "stopped",
+        "GPU in float64", "its objective", "it and CPU's", "support vectors", "stopped",
     )  # fmt: skip
     X, y = images()
     y = y % 2 if classes == 2 else y
@@ -167,7 +169,7 @@ def warm_up(device: Side) -> None:
 def check(device: Side) -> None:
     """Each verb of the device on a few points, so that what is wrong is seen before it costs time."""
     from mercer import Gaussian, Gram
-    from mercer.gram.on_device import device_room, device_rows
+    from mercer.gram.device.kernel_rows import device_room, device_rows
 
     rng = np.random.default_rng(0)
     print("room", device_room(device["device"]))
@@ -190,10 +192,8 @@ def check(device: Side) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--backend", default="triton")
-    parser.add_argument(
-        "--check", action="store_true", help="small versions of all parts, and nothing is written"
-    )
+    parser.add_argument("--backend", default=None, help="torch, to see the device's way on a CPU")
+    parser.add_argument("--check", action="store_true", help="small versions; nothing is written")
     parser.add_argument("--limit", type=float, default=150.0, help="seconds after which no other fit starts")
     parser.add_argument(
         "--parts", nargs="+", default=["machines", "two", "ten", "rounds"],

@@ -13,8 +13,6 @@ from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.features.base import FeatureMap
 
-__all__ = ["LinearMap"]
-
 
 @dataclass(eq=False)
 class LinearMap(FeatureMap):

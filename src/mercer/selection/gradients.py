@@ -30,11 +30,9 @@ from mercer.selection.evidence import Learned, learn
 from mercer.selection.families import spread_of
 from mercer.solvers.linear.cholesky import factorise, solve
 
-__all__ = ["gradient_products", "learn_map"]
-
 #: Rounds, steps of learning in each, and what M gets of a multiple of the unit matrix, relative to its trace:
 #: a direction that did not matter to f may still matter to the next one.
-_ROUNDS, _STEPS, _KEPT = 3, 8, 1e-3
+_ROUNDS, _STEPS, _SHARE_KEPT = 3, 8, 1e-3
 
 
 def gradient_products(
@@ -113,7 +111,7 @@ def learn_map(
 
 def _root(M: np.ndarray, X: np.ndarray, Z: np.ndarray) -> np.ndarray:  # (d, d)
     """√M, of the size at which mapped points are as far apart as they were: a width for these fits those."""
-    M = M + _KEPT * np.trace(M) / len(M) * np.eye(len(M))
+    M = M + _SHARE_KEPT * np.trace(M) / len(M) * np.eye(len(M))
     values, Q = eigh(M)
     A = (Q * np.sqrt(np.maximum(values, 0.0))) @ Q.T
     before, after = (float(np.sqrt(points.var(axis=0).sum())) for points in (Z, X @ A))

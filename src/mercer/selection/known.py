@@ -39,8 +39,6 @@ from mercer.runtime.config import memory_budget
 from mercer.selection.families import Family, family
 from mercer.selection.scores import MOST_FOR_FOLDS
 
-__all__ = ["KnownParts"]
-
 #: All matrices have this share of the memory budget, and that share of the time that is left, by the time
 #: that so many points take. There are no more points than the folds of one matrix take.
 _SHARE_OF_MEMORY, _SHARE_OF_TIME, _POINTS_TIMED = 0.25, 0.1, 300

@@ -8,8 +8,6 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.words import short_name
 from mercer.selection.families import Family
 
-__all__ = ["Score", "Trial"]
-
 
 @dataclass(frozen=True)
 class Score:

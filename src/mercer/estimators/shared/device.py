@@ -25,9 +25,9 @@ def matrix_for(plan: Plan, kernel: Kernel, X: Points) -> Any:
     gram = Gram(kernel, X, cache=0)
     if not (is_used() and plan.device_memory and plan.method in _LIVE_THERE):
         return gram
-    from mercer.gram.device.matrix import DeviceMatrix
+    from mercer.gram.device.matrix import DeviceGram
 
-    return DeviceMatrix(gram)
+    return DeviceGram(gram)
 
 
 def on_device(

@@ -27,8 +27,8 @@ from mercer.estimators.shared.support_parameters import COEF0, SupportParameters
 from mercer.expansion import Expansion
 from mercer.gram import Gram
 from mercer.gram.backends import backend_of
+from mercer.gram.device.kernel_rows import device_room, device_rows, holds_points
 from mercer.gram.exact import exact_values
-from mercer.gram.on_device import device_room, device_rows, holds_points
 from mercer.kernels.objects import Precomputed
 from mercer.report import Plan
 from mercer.runtime.config import config, memory_budget, settings, thread_count, within
@@ -47,6 +47,8 @@ _FEWEST_ROWS = 8
 FEWEST_ON_DEVICE, _FEWEST_DEVICE_ROWS = 4000, 64
 #: Bytes on a device for every number of the points: as they come, centred, in parts for products.
 _ON_DEVICE = 48
+#: An error of K that no fast product keeps.
+_NO_TENSOR_CORES = 1e-12
 #: Points from which on the exact solution takes minutes or hours, with the square of their number and more.
 _MANY_POINTS = 100_000
 _LONG_WAY = (
@@ -220,7 +222,10 @@ class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
             if room < _FEWEST_DEVICE_ROWS * 8 * n:
                 why = f"its free memory does not hold the points and {_FEWEST_DEVICE_ROWS} rows of K"
         if not why:
-            return Place(now.device, room, (f"rows of K, slopes and selection are on {now.device!r}",))
+            # What sums of tensor cores lose is not random, and γ adds it up: float32 is multiplied as it is.
+            exact = {} if now.kernel_error else {"kernel_error": _NO_TENSOR_CORES}
+            why = f"rows of K, slopes and selection are on {now.device!r}"
+            return Place(now.device, room, (why,), exact)
         if now.device == "cpu":  # PyTorch was asked for, as a backend.
             return Place()
         cpu = {"device": "cpu", "backend": None}
@@ -242,7 +247,7 @@ class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
         if dtype == "float32" and self.precision == "auto":
             with np.errstate(over="ignore"):
                 peak = float(np.abs(gram.diag()).max(initial=0.0))
-            unit = max(2.0**-24, 0.0 if device is None else device.error)
+            unit = 2.0**-24 if device is None else max(2.0**-24, device.error)
             error = dual.largest * peak * unit * np.sqrt(n)
             if settings().dtype != "float32" and not (peak < 1e30 and error <= self.tol):
                 why = f"float64 kernel values: those of float32 would move slopes by {error:.1g} > tol"

@@ -29,12 +29,12 @@ _ROWS = 4096
 _REMEDY = "use solver='cg', which never stores K, or float32, or fewer points"
 
 
-class DeviceMatrix:
+class DeviceGram:
     """A Gram of one set of points whose factors live on its device.
 
     >>> from mercer import Gaussian, config
     >>> with config(device="cpu:0", device_memory="1MiB"):
-    ...     K = DeviceMatrix(Gram(Gaussian(sigma=1.0), np.arange(3.0)[:, None]))
+    ...     K = DeviceGram(Gram(Gaussian(sigma=1.0), np.arange(3.0)[:, None]))
     >>> solve = K.factorised(np.ones(3), 1.0)
     >>> bool(np.abs(K @ solve(np.ones((3, 1))) + solve(np.ones((3, 1))) - 1.0).max() < 1e-14)
     True

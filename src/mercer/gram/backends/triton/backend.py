@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
 from math import inf, isfinite
 from threading import Lock
 from typing import Any, NamedTuple
@@ -24,6 +22,7 @@ from mercer.errors import InputError
 from mercer.gram.backends.base import REPAIR, Tile, cut
 from mercer.gram.backends.torch import PreparedTensors, TorchBackend, shifted, torch
 from mercer.gram.backends.triton import elementary
+from mercer.gram.backends.triton.blocks import WIDEST_TILE, Blocks, Selection
 from mercer.gram.backends.triton.precision import (
     DEFAULT_ERROR,
     FLOAT32,
@@ -46,8 +45,6 @@ _FEW_COLUMNS = 8
 _MANY_COLUMNS = 128
 #: columns of ``tl.dot`` come in multiples of this
 _PADDING = 16
-#: columns of a tile, at most: a multiple of those of all tiles
-_WIDEST_TILE = 512
 #: parts that the columns of K are cut into, at most, and columns of a part, at least
 _MOST_PARTS, _FEWEST_COLUMNS = 64, 2048
 #: numbers of partial sums that are there at a time: 1 GiB in float32
@@ -71,86 +68,6 @@ class Shape(NamedTuple):
     columns: int
     warps: int
     stages: int = 2
-
-
-@dataclass
-class Blocks:
-    """A side on the device, for printed kernels; what they read is made when it is first asked for."""
-
-    side: Side
-    backend: TritonBackend
-    _operands: dict[int, Any] = field(default_factory=dict)
-    _factors: dict[tuple[int, bool], Any] = field(default_factory=dict)
-
-    @cached_property
-    def values(self) -> Any:  # (point values and, of every view, norms and shifts; n)
-        views = self.side.views
-        rows = [*self.side.values, *(v.norms for v in views), *(v.shift for v in views)]
-        rows = [row if row.size else np.zeros(self.side.n) for row in rows] or [np.zeros(self.side.n)]
-        table = self.backend._tensor(np.stack(rows), torch.float64)
-        for v, how in enumerate(self.backend.points(self.side)):
-            if how.by_products and self.backend.product.bits < FLOAT32.bits:
-                operand = self.operand(v)[: self.side.n]
-                norms = torch.linalg.vector_norm(operand, dim=1, dtype=torch.float64).square()
-                table[len(self.side.values) + v] = norms
-        return table.to(self.backend.real)
-
-    @cached_property
-    def coordinates(self) -> tuple[Any, ...]:  # of each view (d, n), or (2d, n) with low parts
-        return tuple(self._coordinates(v) for v in range(len(self.side.views)))
-
-    def _coordinates(self, v: int) -> Any:
-        real = self.backend.real
-        exact = self.backend._tensor(self.side.views[v].matrix, torch.float64).T.contiguous()
-        high = exact.to(real)
-        if not self.backend.has_low(self.side, v):
-            return high
-        return torch.cat([high, (exact - high.to(torch.float64)).to(real)])
-
-    def factor(self, v: int, is_left: bool) -> Any:  # (n + a tile, d padded, or three times that)
-        """Rows for Torch to multiply: of "tf32x3" in two parts, h hᵀ + h lᵀ + l hᵀ as one product."""
-        whole = self.operand(v)
-        if self.backend.product.name != "tf32x3":
-            return whole
-        if (v, is_left) not in self._factors:
-            high = rounded(torch, whole, PRODUCTS[0].bits)
-            low = whole - high
-            self._factors[v, is_left] = torch.cat([high, *((high, low) if is_left else (low, high))], dim=1)
-        return self._factors[v, is_left]
-
-    def operand(self, v: int) -> Any:  # (n + a tile, d padded)
-        """Centred rows of a view, rounded to what the product keeps, with zeros beside and below."""
-        if v not in self._operands:
-            view = self.side.views[v]
-            how = self.backend.points(self.side)[v]
-            rows = self.backend._centred(view)
-            if self.backend.real == torch.float32:
-                rows = rounded(torch, rows, self.backend.product.bits)
-            padded = rows.new_zeros((len(rows) + _WIDEST_TILE, how.width))
-            padded[: len(rows), : rows.shape[1]] = rows
-            self._operands[v] = padded
-        return self._operands[v]
-
-
-@dataclass
-class Selection(Blocks):
-    """Some points of a side, gathered on the device; ``side`` has their number alone."""
-
-    whole: Any = None
-    index: Any = None
-
-    @cached_property
-    def values(self) -> Any:
-        return self.whole.values[:, self.index].contiguous()
-
-    def _coordinates(self, v: int) -> Any:
-        return self.whole.coordinates[v][:, self.index].contiguous()
-
-    def operand(self, v: int) -> Any:
-        if v not in self._operands:
-            rows = self.whole.operand(v)[self.index]
-            self._operands[v] = torch.cat([rows, rows.new_zeros((_WIDEST_TILE, rows.shape[1]))])
-        return self._operands[v]
 
 
 class TritonBackend(TorchBackend):
@@ -398,7 +315,7 @@ class TritonBackend(TorchBackend):
 
     def _product_of(self, X: Any, Y: Any, tile: Tile[Blocks]) -> Any:
         """⟨x, y⟩ of rows and columns, and of as many columns more as tiles go over."""
-        stop = tile.j[0] + -(-tile.shape[1] // _WIDEST_TILE) * _WIDEST_TILE
+        stop = tile.j[0] + -(-tile.shape[1] // WIDEST_TILE) * WIDEST_TILE
         with self._multiplying():
             return X[tile.rows] @ Y[tile.j[0] : stop].T
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.points import take
 from mercer.data.sparse import is_sparse
 from mercer.data.types import Points
 from mercer.gram.backends.base import Tile, cut
@@ -20,11 +21,13 @@ from mercer.gram.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import program_of
-from mercer.runtime.config import memory_budget
+from mercer.runtime.config import memory_budget, settings, within
 
 #: Numbers of rows that are computed at a time, beside which a backend may want as many several times.
 _AT_ONCE = 2**26
-#: The part of a device's free memory that is taken.
+#: Points whose values are compared with exact ones.
+_SAMPLE = 128
+#: The part of a device's free memory, or of the budget there, that rows take.
 _PART = 0.5
 
 
@@ -38,8 +41,26 @@ class DeviceRows:
         self.shape, self.dtype = gram.shape, gram.dtype
         #: PyTorch
         self.torch = import_module(type(self._backend).__module__).torch
-        #: about how far values are off, relative to K as a whole, because of how products are computed
-        self.error = float(getattr(self._backend, "error", 0.0))
+        #: about how far values are off, relative to K as a whole, because of how the device computes
+        self.error = self._measured(gram) if self.dtype == np.float32 else 0.0
+
+    def _measured(self, gram: Gram) -> float:
+        """‖K̂ - K‖/‖K‖ without the diagonal, of rows as they are computed here, for pairs of some points.
+
+        What products are expected to lose is not all: the sums of tensor cores lose more, and not at random.
+        """
+        n = self.shape[0]
+        some = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
+        rows = self.empty(len(some), n)
+        with self.session():
+            self.write_rows(some, (0, n), rows, np.arange(len(some)))
+        found = rows[:, self.tensor(some)].cpu().numpy().astype(np.float64)
+        with within(device="cpu", backend=None, dtype="float64"):
+            exact = Gram(gram.kernel, take(gram._raw[0], some), cache=0).dense()
+        for K in (found, exact):
+            np.fill_diagonal(K, 0.0)
+        size, gap = float(np.linalg.norm(exact)), float(np.linalg.norm(found - exact))
+        return gap / size if size > 0 else 0.0 if gap == 0 else np.inf
 
     def session(self) -> AbstractContextManager[None]:
         """Entered around all work."""
@@ -99,17 +120,15 @@ def holds_points(kernel: Kernel, X: Points) -> bool:
 
 
 def device_room(device: str) -> int:
-    """Bytes that may be taken on a device: half of those that are free; of the CPU, a part of the budget.
+    """Bytes that rows may take on a device: half of ``config(device_memory=…)``, or of what is free there.
 
-    None of a device that has no float64.
+    Of the CPU, a part of the budget; none of a device that has no float64.
     """
-    module = import_module("mercer.gram.backends.torch")
-    where = module.where_of(device)
+    where = import_module("mercer.gram.backends.torch").where_of(device)
     if where.type == "mps":
         return 0
-    if where.type != "cuda":
+    chosen = settings().device_memory
+    if chosen is None and where.type != "cuda":
         return memory_budget() // 4
-    cuda = module.torch.cuda
-    free, _ = cuda.mem_get_info(where)
-    # What PyTorch keeps and nobody uses is free to us, too.
-    return int(_PART * (free + cuda.memory_reserved(where) - cuda.memory_allocated(where)))
+    free = import_module("mercer.gram.device.memory").free_memory
+    return int(_PART * (free(where) if chosen is None else chosen))

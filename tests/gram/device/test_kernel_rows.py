@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from mercer import Gaussian, Gram, Laplacian, Polynomial, Spectrum, config
-from mercer.gram.on_device import device_rows, holds_points
+from mercer.gram.device.kernel_rows import device_room, device_rows, holds_points
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -58,3 +58,9 @@ def test_what_has_no_tensors_of_its_points():
         assert device_rows(Gram(Polynomial(2), X, X[:2])) is None
     with config(backend="numpy"):
         assert device_rows(Gram(Gaussian(1.0), X)) is None
+
+
+def test_rows_take_half_of_the_budget():
+    with config(device_memory="8MiB"):
+        assert device_room("cpu") == 2**22
+    assert device_room("cpu") > 2**22

@@ -1,0 +1,99 @@
+"""The points of one side of a Gram on the device, as the kernels that Triton compiles read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.gram.backends.torch import torch
+from mercer.gram.backends.triton.precision import FLOAT32, PRODUCTS, rounded
+from mercer.gram.sides import Side
+
+if TYPE_CHECKING:
+    from mercer.gram.backends.triton.backend import TritonBackend
+
+#: columns of a tile, at most: a multiple of those of all tiles
+WIDEST_TILE = 512
+
+
+@dataclass
+class Blocks:
+    """A side on the device, for printed kernels; what they read is made when it is first asked for."""
+
+    side: Side
+    backend: TritonBackend
+    _operands: dict[int, Any] = field(default_factory=dict)
+    _factors: dict[tuple[int, bool], Any] = field(default_factory=dict)
+
+    @cached_property
+    def values(self) -> Any:  # (point values and, of every view, norms and shifts; n)
+        views = self.side.views
+        rows = [*self.side.values, *(v.norms for v in views), *(v.shift for v in views)]
+        rows = [row if row.size else np.zeros(self.side.n) for row in rows] or [np.zeros(self.side.n)]
+        table = self.backend._tensor(np.stack(rows), torch.float64)
+        for v, how in enumerate(self.backend.points(self.side)):
+            if how.by_products and self.backend.product.bits < FLOAT32.bits:
+                operand = self.operand(v)[: self.side.n]
+                norms = torch.linalg.vector_norm(operand, dim=1, dtype=torch.float64).square()
+                table[len(self.side.values) + v] = norms
+        return table.to(self.backend.real)
+
+    @cached_property
+    def coordinates(self) -> tuple[Any, ...]:  # of each view (d, n), or (2d, n) with low parts
+        return tuple(self._coordinates(v) for v in range(len(self.side.views)))
+
+    def _coordinates(self, v: int) -> Any:
+        real = self.backend.real
+        exact = self.backend._tensor(self.side.views[v].matrix, torch.float64).T.contiguous()
+        high = exact.to(real)
+        if not self.backend.has_low(self.side, v):
+            return high
+        return torch.cat([high, (exact - high.to(torch.float64)).to(real)])
+
+    def factor(self, v: int, is_left: bool) -> Any:  # (n + a tile, d padded, or three times that)
+        """Rows for Torch to multiply: of "tf32x3" in two parts, h hᵀ + h lᵀ + l hᵀ as one product."""
+        whole = self.operand(v)
+        if self.backend.product.name != "tf32x3":
+            return whole
+        if (v, is_left) not in self._factors:
+            high = rounded(torch, whole, PRODUCTS[0].bits)
+            low = whole - high
+            self._factors[v, is_left] = torch.cat([high, *((high, low) if is_left else (low, high))], dim=1)
+        return self._factors[v, is_left]
+
+    def operand(self, v: int) -> Any:  # (n + a tile, d padded)
+        """Centred rows of a view, rounded to what the product keeps, with zeros beside and below."""
+        if v not in self._operands:
+            view = self.side.views[v]
+            how = self.backend.points(self.side)[v]
+            rows = self.backend._centred(view)
+            if self.backend.real == torch.float32:
+                rows = rounded(torch, rows, self.backend.product.bits)
+            padded = rows.new_zeros((len(rows) + WIDEST_TILE, how.width))
+            padded[: len(rows), : rows.shape[1]] = rows
+            self._operands[v] = padded
+        return self._operands[v]
+
+
+@dataclass
+class Selection(Blocks):
+    """Some points of a side, gathered on the device; ``side`` has their number alone."""
+
+    whole: Any = None
+    index: Any = None
+
+    @cached_property
+    def values(self) -> Any:
+        return self.whole.values[:, self.index].contiguous()
+
+    def _coordinates(self, v: int) -> Any:
+        return self.whole.coordinates[v][:, self.index].contiguous()
+
+    def operand(self, v: int) -> Any:
+        if v not in self._operands:
+            rows = self.whole.operand(v)[self.index]
+            self._operands[v] = torch.cat([rows, rows.new_zeros((WIDEST_TILE, rows.shape[1]))])
+        return self._operands[v]
