@@ -9,8 +9,9 @@ from mercer.solvers.landmarks.basis import independent
 
 torch = pytest.importorskip("torch")
 
+from mercer.gram.backends.torch import where_of  # noqa: E402
 from mercer.gram.device.basis import independent_on_device  # noqa: E402
-from mercer.gram.device.memory import DeviceRoom, where_of  # noqa: E402
+from mercer.gram.device.memory import DeviceRoom  # noqa: E402
 from mercer.gram.device.rows import DeviceBlocks  # noqa: E402
 
 

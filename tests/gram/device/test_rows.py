@@ -11,8 +11,9 @@ from mercer.solvers.risk.logistic import LogisticRisk
 
 torch = pytest.importorskip("torch")
 
+from mercer.gram.backends.torch import where_of  # noqa: E402
 from mercer.gram.device import rows as module  # noqa: E402
-from mercer.gram.device.memory import DeviceRoom, where_of  # noqa: E402
+from mercer.gram.device.memory import DeviceRoom  # noqa: E402
 from mercer.gram.device.rows import DeviceBlocks  # noqa: E402
 
 WAYS = {"kept": (10**9, 0), "made": (0, 0), "fused": (10**9, 100)}

@@ -40,7 +40,7 @@ class DeviceBasis:
     """T, upper triangular, of landmarks that are independent.
 
     >>> from mercer import config
-    >>> from mercer.gram.device.memory import where_of
+    >>> from mercer.gram.backends.torch import where_of
     >>> with config(device_memory="1MiB"):
     ...     basis = DeviceBasis(
     ...         torch.tensor([[2.0, 1.0], [0.0, 1.0]], dtype=torch.float64), DeviceRoom(where_of("cpu"))
@@ -200,7 +200,7 @@ def independent_on_device(gram: Gram, precision: Any, room: DeviceRoom) -> tuple
     pivots are chosen, the largest of what is left, some hundred at a time.
 
     >>> from mercer import Gaussian, config
-    >>> from mercer.gram.device.memory import where_of
+    >>> from mercer.gram.backends.torch import where_of
     >>> with config(device="cpu:0", device_memory="1MiB"):
     ...     gram = Gram(Gaussian(sigma=1.0), np.array([[0.0], [0.0], [2.0]]))
     ...     kept, basis = independent_on_device(gram, np.float64, DeviceRoom(where_of("cpu")))

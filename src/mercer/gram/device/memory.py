@@ -27,6 +27,7 @@ class DeviceRoom:
     """A budget that is handed out before anything is allocated.
 
     >>> from mercer import config
+    >>> from mercer.gram.backends.torch import where_of
     >>> with config(device_memory="8MiB"):
     ...     room = DeviceRoom(where_of("cpu"))
     >>> room.work, room.left

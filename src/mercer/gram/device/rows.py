@@ -85,7 +85,7 @@ class DeviceBlocks:
     """K(X, Z), n × M, known by passes over its rows, on a device.
 
     >>> from mercer import Gaussian, config
-    >>> from mercer.gram.device.memory import where_of
+    >>> from mercer.gram.backends.torch import where_of
     >>> with config(device="cpu:0"):
     ...     room = DeviceRoom(where_of("cpu"))
     ...     K = DeviceBlocks(Gaussian(sigma=1.0), np.arange(3.0)[:, None], np.arange(2.0)[:, None], room)
