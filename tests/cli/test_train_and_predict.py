@@ -345,3 +345,49 @@ def test_several_files_are_one_table(mercer, tmp_path):
     assert status == 2 and "--output and rides/1.csv of the table are the same file" in err
     status, _, err = mercer("train", *files, files[0], "-t", "y")
     assert status == 2 and "rides/0.csv is named twice" in err
+
+
+# --- how sure it is --------------------------------------------------------------------------------
+
+
+def test_intervals_of_numbers(mercer, tmp_path, rng):
+    """From the errors left out of the whole procedure: 90 % of new rows, within three sampling errors."""
+    x = rng.uniform(-3, 3, 400)
+    y = np.sin(x) + 0.3 * rng.standard_t(4, 400)
+    lines = [f"{a},{b}" for a, b in zip(x, y, strict=True)]
+    (tmp_path / "old.csv").write_text("\n".join(["x,y", *lines[:200]]))
+    (tmp_path / "new.csv").write_text("\n".join(["x,y", *lines[200:]]))
+    mercer("train", "old.csv", "-t", "y", *QUICK, "-o", "m.mercer")
+    status, out, err = mercer("predict", "m.mercer", "new.csv", "--interval", "0.9")
+    assert status == 0
+    found = rows_of(out)
+    assert list(found[0]) == ["x", "y", "lower", "upper", "prediction"]
+    names = ("lower", "upper", "prediction", "y")
+    low, high, told, truth = (np.array([float(row[name]) for row in found]) for name in names)
+    inside = np.mean((low <= truth) & (truth <= high))
+    assert inside == pytest.approx(0.9, abs=3 * np.sqrt(2 * 0.09 / 200))
+    assert (low + high) / 2 == pytest.approx(told)
+    assert (
+        "about 90 % of new rows like these are inside: from the errors on 200 rows that the search had" in err
+    )
+    assert f"{100 * inside:.3g} % of 200 values of 'y' are in their intervals" in err
+    # the same from Python, and after a file
+    assert load(tmp_path / "m.mercer").predict_interval(read_table("new.csv"))[:, 0] == pytest.approx(low)
+
+
+def test_sets_of_classes(mercer, flowers, model):
+    status, out, err = mercer("predict", "flowers.mercer", flowers, "--interval", "0.99")
+    assert status == 0
+    found = rows_of(out)
+    assert list(found[0]) == ["length", "colour", "species", "set", "prediction"]
+    assert all(row["prediction"] in row["set"].split(" | ") for row in found)
+    inside = np.mean([row["species"] in row["set"].split(" | ") for row in found])
+    assert inside > 0.9
+    assert f"{100 * inside:.3g} % of 60 values of 'species' are in their sets" in err
+    assert "if the probabilities are right" in err
+
+
+def test_intervals_that_make_no_sense(mercer, flowers, model):
+    status, _, err = mercer("predict", "flowers.mercer", flowers, "--interval", "90")
+    assert status != 0
+    assert "--interval must be between 0 and 1, got 90.0: pass 0.9 for 90 %" in err

@@ -201,6 +201,13 @@ def test_arrays_of_another_size_are_refused(model):
             assert caught.value.args, (where, array.shape, other.shape)
 
 
+def test_a_search_over_many_classes_comes_back(path):
+    """Four classes are six pairs, and the functions of the search are those of its machine."""
+    model = AutoKernelClassifier(kernel=Gaussian(1.0)).fit(np.vstack([X, X + 3]), np.arange(48) % 4)
+    save(model, path)
+    assert np.array_equal(load(path).predict(X), model.predict(X))
+
+
 @pytest.mark.parametrize("name", ["SVC, centred", "SVC, three classes, centred", "SVR, no support vectors"])
 def test_models_whose_function_is_of_other_points_come_back(name, path):
     """The anchors of f are no support vectors there."""

@@ -15,8 +15,8 @@ from .test_report import Page, check_structure, only
 
 pl = pytest.importorskip("polars")
 
-SECTIONS = ["data", "error", "relevance", "curve", "choice", "prototypes", "matrix", "plane", "margin"]
-SECTIONS += ["fit", "columns"]
+SECTIONS = ["data", "error", "certainty", "relevance", "curve", "choice", "prototypes", "matrix", "plane"]
+SECTIONS += ["margin", "fit", "columns"]
 
 
 def mixed(n=90, text=False):
@@ -154,9 +154,9 @@ def test_without_time_a_report_says_what_it_lacks(tmp_path):
     assert "<svg" not in text
     said = page.said()
     assert (
-        "Time was short, and some of this report is left out: The confusion matrix; The calibration; What "
-        "matters; Would more data help?; The most influential points; What the kernel sees; The learned "
-        "function in feature space; Margin and bounds; The columns. With the model "
+        "Time was short, and some of this report is left out: The confusion matrix; The calibration; How "
+        "sure, and where not; What matters; Would more data help?; The most influential points; What the "
+        "kernel sees; The learned function in feature space; Margin and bounds; The columns. With the model "
         "and the table, mercer report writes all of it." in said
     )
     assert "What matters: left out, because the time for this report was over." in said

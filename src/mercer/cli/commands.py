@@ -197,6 +197,7 @@ def _train(
     epilog=_examples(
         "mercer predict iris.mercer new.csv > predicted.csv",
         "cat new.csv | mercer predict iris.mercer - --proba",
+        "mercer predict houses.mercer new.csv --interval 0.9",
     ),
 )
 def _predict(
@@ -207,6 +208,12 @@ def _predict(
         typer.Option("--output", "-o", parser=path, help="Write here instead of standard output."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval", help="Also where this part of targets is, such as 0.9; of classes, a set of them."
+        ),
+    ] = None,
     memory: Memory = None,
     missing: Missing = None,
     header: Header = None,
@@ -222,6 +229,7 @@ def _predict(
             files,
             output=output,
             proba=proba,
+            interval=interval,
             memory=memory,
             missing=tuple(missing or ()),
             header=header,

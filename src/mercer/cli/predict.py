@@ -14,6 +14,7 @@ from mercer.cli.files import report_beside, require_outputs, tables
 from mercer.cli.screen import Screen
 from mercer.data import points as data
 from mercer.errors import InputError
+from mercer.estimators.shared.sets import likely
 from mercer.runtime.config import config, memory_budget
 from mercer.runtime.files import aside
 from mercer.tables import Table, TableModel, read_table
@@ -45,12 +46,13 @@ def predict(
     *,
     output: Path | None = None,
     proba: bool = False,
+    interval: float | None = None,
     memory: str | None = None,
     missing: Sequence[str] = (),
     header: bool | None = None,
     screen: Screen,
 ) -> int:
-    """A CSV of the table with the prediction in its last column; probabilities before it."""
+    """A CSV of the table with the prediction in its last column; probabilities and intervals before it."""
     require_outputs({"--output": output}, {"the model": model_path, **tables(files)})
     settings: Any = {} if memory is None else {"memory": memory}
     with config(**settings):
@@ -59,16 +61,23 @@ def predict(
             raise InputError(
                 "this model knows no probabilities: train one for classes with --proba, or --learner logistic"
             )
+        if interval is not None:
+            _require_interval(model, interval)
         table = read_table(files, header=header, missing=missing, texts=True)
         for note in (*table.notes, *_unseen(model, table)):
             screen.note(note)
-        predicted, probabilities = _predictions(model, table, proba, screen)
+        predicted, probabilities, ends = _predictions(model, table, proba, interval, screen)
         added: dict[str, Any] = {}
         if proba:
             for label, column in zip(model.classes_.tolist(), probabilities.T, strict=True):
                 added[_free(f"P({label})", table, added)] = column
+        if interval is not None:
+            screen.note(f"the intervals: {model.interval_guarantee(interval)}")
+            added |= _columns(model, ends, table, added)
         added[_free("prediction", table, added)] = predicted
     _compare(model, table, predicted, screen)
+    if interval is not None:
+        _compare_intervals(model, table, ends, screen)
     frame = None if table.format == "libsvm" else table.as_written()
     if output is None:
         buffer = io.BytesIO()
@@ -81,13 +90,34 @@ def predict(
     return 0
 
 
+def _require_interval(model: TableModel, coverage: float) -> None:
+    if not 0 < coverage < 1:
+        raise InputError(f"--interval must be between 0 and 1, got {coverage}: pass 0.9 for 90 %")
+    if hasattr(model, "classes_") and not hasattr(model, "predict_set"):
+        raise InputError(
+            "this model knows no probabilities, and has no sets of classes: train one with --proba, or "
+            "--learner logistic"
+        )
+    if not hasattr(model, "classes_") and not hasattr(model, "predict_interval"):
+        raise InputError("this model knows no intervals: train it again with 'mercer train'")
+
+
+def _columns(model: TableModel, ends: np.ndarray, table: Table, taken: dict[str, Any]) -> dict[str, Any]:
+    """The columns of intervals, "lower" and "upper", or of sets of classes, "set"."""
+    if not hasattr(model, "classes_"):
+        return {_free(name, table, taken): ends[:, j] for j, name in enumerate(("lower", "upper"))}
+    labels = np.array([str(label) for label in model.classes_.tolist()], dtype=object)
+    return {_free("set", table, taken): np.array([" | ".join(labels[row]) for row in ends], dtype=object)}
+
+
 def _predictions(
-    model: TableModel, table: Table, proba: bool, screen: Screen
-) -> tuple[np.ndarray, np.ndarray]:  # (n,), (n, classes)
+    model: TableModel, table: Table, proba: bool, interval: float | None, screen: Screen
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # (n,), (n, classes), (n, 2) or (n, classes) bool
     """Block by block, for the features of all rows may take much more memory than the table."""
     width = len(model.get_feature_names_out())
     block = int(np.clip(memory_budget() // (16 * 8 * width), _FEWEST_ROWS, _MOST_ROWS))
-    predicted, probabilities = [], []
+    is_class = hasattr(model, "classes_")
+    predicted, probabilities, ends = [], [], []
     for start in range(0, table.rows, block):
         try:
             Z = model.transform(table.at(slice(start, start + block)))
@@ -95,10 +125,17 @@ def _predictions(
             where = f" (rows are counted from row {start + 1:,} on)" if start else ""
             raise type(error)(f"{error}{where}") from None
         predicted.append(np.asarray(model.estimator_.predict(Z)))
-        probabilities.append(model.probabilities(Z) if proba else np.empty((len(predicted[-1]), 0)))
+        nothing = np.empty((len(predicted[-1]), 0))
+        probabilities.append(model.probabilities(Z) if proba or (interval and is_class) else nothing)
+        if interval is None:
+            ends.append(nothing)
+        elif is_class:
+            ends.append(likely(probabilities[-1], interval))
+        else:
+            ends.append(model.interval(Z, interval, predicted[-1]))
         if table.rows > block:
             screen.step(f"predicted {min(start + block, table.rows):,} of {table.rows:,} rows")
-    return np.concatenate(predicted), np.concatenate(probabilities)
+    return np.concatenate(predicted), np.concatenate(probabilities), np.concatenate(ends)
 
 
 def _unseen(model: TableModel, table: Table) -> list[str]:
@@ -133,30 +170,58 @@ def _free(name: str, table: Table, taken: dict[str, Any]) -> str:
 
 def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Screen) -> None:
     """Say the error where the table has the target too."""
-    about = getattr(model, "about_", {})
-    name = str(about.get("target"))
-    if "target" not in about or table.frame is None or name not in table.frame.columns:
-        return
-    from mercer.kernels.columns.cells import gaps, values
-    from mercer.tables.encoders import as_label, as_numbers
-
-    column = values(table.frame, table.columns.index(name))
-    known = ~gaps(column)
+    name, known, truth = _targets(model, table)
     if not known.any():
         return
-    found, truth = predicted[known], column[known]
-    if about["task"] == "classification":
-        labels = zip(found.tolist(), truth.tolist(), strict=True)
-        wrong = float(np.mean([as_label(one) != as_label(other) for one, other in labels]))
+    found = predicted[known]
+    if model.about_["task"] == "classification":
+        wrong = float(np.mean([told != label for told, label in zip(_labels(found), truth, strict=True)]))
         screen.note(
             f"the table has {name!r} too: {percent(wrong)} of {len(found):,} predictions differ from it"
         )
         return
-    try:
-        error = float(np.sqrt(np.mean((found - as_numbers(truth, name)) ** 2)))
-    except InputError:  # The targets are no numbers, so that there is nothing to say.
-        return
+    error = float(np.sqrt(np.mean((found - truth) ** 2)))
     screen.note(f"the table has {name!r} too: the root mean square error is {error:.4g}")
+
+
+def _compare_intervals(model: TableModel, table: Table, ends: np.ndarray, screen: Screen) -> None:
+    """Say how many targets are inside, where the table has them."""
+    name, known, truth = _targets(model, table)
+    if not known.any():
+        return
+    found, count = ends[known], int(known.sum())
+    if model.about_["task"] == "classification":
+        labels = [frozenset(_labels(model.classes_[row])) for row in found]
+        inside = float(np.mean([label in those for label, those in zip(truth, labels, strict=True)]))
+        screen.note(f"{percent(inside)} of {count:,} values of {name!r} are in their sets")
+        return
+    inside = float(np.mean((found[:, 0] <= truth) & (truth <= found[:, 1])))
+    screen.note(f"{percent(inside)} of {count:,} values of {name!r} are in their intervals")
+
+
+def _labels(given: Any) -> list[str]:
+    from mercer.tables.encoders import as_label
+
+    return [as_label(one) for one in given.tolist()]
+
+
+def _targets(model: TableModel, table: Table) -> tuple[str, np.ndarray, Any]:
+    """The name of the target, the rows of the table that have it, and their labels or numbers."""
+    about = getattr(model, "about_", {})
+    name, none = str(about.get("target")), np.zeros(table.rows, np.bool_)
+    if "target" not in about or table.frame is None or name not in table.frame.columns:
+        return name, none, None
+    from mercer.kernels.columns.cells import gaps, values
+    from mercer.tables.encoders import as_numbers
+
+    column = values(table.frame, table.columns.index(name))
+    known = ~gaps(column)
+    if about["task"] == "classification":
+        return name, known, _labels(column[known])
+    try:
+        return name, known, as_numbers(column[known], name)
+    except InputError:  # The targets are no numbers, so that there is nothing to say.
+        return name, none, None
 
 
 def report(

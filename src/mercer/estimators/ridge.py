@@ -3,7 +3,7 @@ r"""Kernel ridge regression as a scikit-learn regressor."""
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,9 +22,11 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted, facts_of
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.parameters import KernelParameters, flag, learner
-from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.estimators.shared.ridge_plans import NEEDS, WORDS, block_plan, dense_plan, lazy_plan
+from mercer.estimators.shared.ridge_solution import CLIPPED, NO_NOISE, WIDE, RidgeSolution
+from mercer.estimators.shared.sketches import sketch_of_linear, sketched
 from mercer.estimators.shared.sparse_plan import POINTS_WORTH_A_LOOK, sparse_plan
+from mercer.estimators.shared.uncertain import UncertainRegressorMixin
 from mercer.expansion import Expansion
 from mercer.features.explicit import explicit_features, explicit_size
 from mercer.gram import Gram
@@ -45,22 +47,9 @@ from mercer.solvers.linear.single import SMALLEST, single_inverse
 from mercer.solvers.linear.sketch_project import blocks_per_pass, sketched_ridge
 
 
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    """What a solver found, ready to be kept."""
-
-    anchors: Points
-    coef: np.ndarray  # (anchors, targets)
-    intercept: np.ndarray  # (targets,)
-    objective: np.ndarray  # (targets,)
-    errors: np.ndarray | None = None  # (n, targets) left out
-    dual: np.ndarray | None = None  # (n, targets) a, where ``coef`` is something else
-    facts: dict[str, Any] = field(default_factory=dict)
-
-
 @learner
 class KernelRidge(
-    KernelRegressorMixin,
+    UncertainRegressorMixin,
     DefiniteMixin,
     LandmarkMixin,
     KernelMixin,
@@ -112,6 +101,7 @@ class KernelRidge(
     coef_ : (d,) or (targets, d), of the linear kernel only: w of f(x) = ⟨w, x⟩ + b, as in ``Ridge``
     loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ and the same α, for every i; computed when
         asked for
+    noise_variance_ : σ² of the Gaussian process whose mean f is, for each target; computed when asked for
     report_ : how the fit went
     kernel_, n_features_in_, feature_names_in_ : as everywhere
 
@@ -170,11 +160,12 @@ class KernelRidge(
         self._keep(solution.anchors, solution.coef, solution.intercept, y.ndim == 1, origin)
         if solution.dual is not None:
             self._dual = solution.dual if y.ndim == 2 else solution.dual[:, 0]
-        self._left_out: dict[str, Any] = {"errors": solution.errors}
-        if solution.errors is None:  # They are computed from these when somebody asks.
-            given = {"coef": solution.coef, "alphas": alphas, "weight": weight}
-            given |= {} if origin is None else {"points": points}
-            self._left_out |= {**given, "fit_intercept": self.fit_intercept}
+        self._left_out, self._sketch = {"errors": solution.errors}, solution.sketch
+        if solution.none:
+            self._left_out["none"] = solution.none
+        elif not solution.sketch:  # Errors left out are computed from these when somebody asks.
+            self._left_out |= {"alphas": alphas, "weight": weight, "fit_intercept": self.fit_intercept}
+            self._left_out |= {} if origin is None else {"points": points, "origin": origin}
         self.report_ = journal.report(plan, objective=float(solution.objective.sum()), **solution.facts)
         self.n_iter_ = max(1, self.report_.iterations)
         return self
@@ -193,13 +184,12 @@ class KernelRidge(
                 "KernelRidgeCV(landmarks=…) computes the errors left out when it is fitted"
             )
         if self._left_out["errors"] is None:
-            needed = {name: value for name, value in self._left_out.items() if name != "errors"}
-            n = len(needed["coef"])
-            points = needed.pop("points", self.expansion_.anchors)
-            dense_plan("leave-one-out errors", n, 1.0, ()).require_memory("use fewer points")
+            known, coef = self._left_out, np.reshape(self.dual_coef_, (len(self._left_out["weight"]), -1))
+            dense_plan("leave-one-out errors", len(coef), 1.0, ()).require_memory("use fewer points")
             with single_threaded_blas():
-                gram = Gram(self.kernel_, points, cache=0)
-                self._left_out = {"errors": leave_one_out(gram, **needed)}
+                gram = Gram(self.kernel_, known.get("points", self.expansion_.anchors), cache=0)
+                rest = known["alphas"], known["weight"], known["fit_intercept"]
+                self._left_out = known | {"errors": leave_one_out(gram, coef, *rest)}
         errors = self._left_out["errors"]
         return errors[:, 0] if self.expansion_.coef.ndim == 1 else errors
 
@@ -242,7 +232,8 @@ class KernelRidge(
             )
         self._warn_if_stopped(journal, result.stopped, result.iterations, f"gap {result.gap:.2g}")
         self._keep(problem.points, result.coef, result.intercept, is_vector, None)
-        self._left_out = {}
+        self._left_out, every = {}, np.full(Y.shape[1], alpha)
+        self._sketch = sketched(problem, result, Y, every, weight, result.normal)
         facts = facts_of(result, bound=problem.bound(result, 2 * alpha))
         self.report_ = journal.report(plan, objective=result.objective, time=control.total_seconds, **facts)
         self.n_iter_ = max(1, result.iterations)
@@ -345,7 +336,7 @@ class KernelRidge(
 
     def _solve(
         self, plan: Plan, X: Points, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray, journal: Journal
-    ) -> _Solution:
+    ) -> RidgeSolution:
         if plan.method is Method.PRIMAL:
             solution = self._in_features(X, Y, alphas, weight)
             if solution is not None:
@@ -373,7 +364,9 @@ class KernelRidge(
                 gram, Y, alphas, weight, self.fit_intercept, clip=plan.method is Method.EIGENVALUES
             )
         self._meet(result.clipped, X, journal)
-        return _Solution(X, result.coef, result.intercept, result.objective, result.errors)
+        none = "" if plan.method is not Method.EIGENVALUES else NO_NOISE if not alphas.all() else CLIPPED
+        rest = result.intercept, result.objective, result.errors
+        return RidgeSolution(X, result.coef, *rest, none=none)
 
     def _warn_if_lost(self, journal: Journal, X: Points, alphas: np.ndarray, weight: np.ndarray) -> None:
         """Of the columns that the penalty would let matter."""
@@ -382,21 +375,23 @@ class KernelRidge(
 
     def _in_features(
         self, X: Points, Y: np.ndarray, alphas: np.ndarray, weight: np.ndarray
-    ) -> _Solution | None:
+    ) -> RidgeSolution | None:
         """In the primal; None where the expansion on the points would not give the same function."""
         Phi = explicit_features(self.kernel_, X)
         result = primal_ridge(Phi, Y, alphas, weight, self.fit_intercept)
         rest = result.intercept, result.objective, result.errors, result.dual
         if self.kernel_ == Linear():  # v is a point itself: f = k(v, ·)
             anchors = sparse.csr_array(result.weights.T) if sparse.issparse(X) else result.weights.T
-            return _Solution(anchors, np.eye(Y.shape[1]), *rest)
+            sketch = sketch_of_linear(X, Y, result, alphas, weight, self.fit_intercept)
+            none = "" if sketch else WIDE
+            return RidgeSolution(anchors, np.eye(Y.shape[1]), *rest, sketch=sketch, none=none)
         some = np.unique(np.linspace(0, len(Y) - 1, 200).astype(int))
         expansion = Expansion(self.kernel_, X, result.coef, result.intercept)
         difference = expansion(data.take(X, some)) - Phi[some] @ result.weights - result.intercept
         size = np.sqrt(np.mean((Y - Y.mean(axis=0)) ** 2)) + np.finfo(float).tiny
         if not np.abs(difference).max() <= 1e-8 * size:
             return None
-        return _Solution(X, result.coef, *rest)
+        return RidgeSolution(X, result.coef, *rest)
 
     def _iterate(
         self,
@@ -407,7 +402,7 @@ class KernelRidge(
         alphas: np.ndarray,
         weight: np.ndarray,
         journal: Journal,
-    ) -> _Solution:
+    ) -> RidgeSolution:
         """By products with K, which some factor of it makes fewer, or with its blocks."""
         near, rough, K = None, None, gram
         gains = plan.method is Method.LAZY and gram.dtype == np.float64 and self.kernel_.domain.is_vectors
@@ -434,7 +429,7 @@ class KernelRidge(
         self._warn_if_stopped(journal, result.stopped, result.iterations, how_far)
         facts = {name: getattr(result, name) for name in ("stopped", "iterations", "gap")}
         facts["time"] = control.total_seconds
-        return _Solution(X, result.coef, result.intercept, result.objective, facts=facts)
+        return RidgeSolution(X, result.coef, result.intercept, result.objective, facts=facts)
 
 
 _ROWS = 496  # of K that a thread has at a time in a product, at most

@@ -3,7 +3,7 @@ r"""Kernel ridge with the penalty, and the kernel, chosen by exact leave-one-out
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +19,9 @@ from mercer.estimators.shared.iterative import IterativeMixin
 from mercer.estimators.shared.landmarks import LANDMARKS, LandmarkMixin, LandmarksLike, Restricted
 from mercer.estimators.shared.origin import moved, origin_of, warn_if_lost
 from mercer.estimators.shared.parameters import KernelParameters, flag, learner
-from mercer.estimators.shared.regressor import KernelRegressorMixin
 from mercer.estimators.shared.ridge_plans import dense_plan
+from mercer.estimators.shared.sketches import Fitted, sketched
+from mercer.estimators.shared.uncertain import UncertainRegressorMixin
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.names import KernelLike, as_kernel
@@ -46,7 +47,7 @@ def _is_path(value: object) -> bool:
 
 @learner
 class KernelRidgeCV(
-    KernelRegressorMixin,
+    UncertainRegressorMixin,
     DefiniteMixin,
     LandmarkMixin,
     KernelMixin,
@@ -82,7 +83,7 @@ class KernelRidgeCV(
     loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ, with the chosen kernel and α
     path_ : ``path_.kernels``, ``path_.alphas`` and ``path_.scores``, (kernels, alphas, targets): the mean
         errors left out; infinite where K + αI was singular, to rounding
-    expansion_, dual_coef_, intercept_, report_ : as for KernelRidge
+    expansion_, dual_coef_, intercept_, noise_variance_, report_ : as for KernelRidge
 
     Examples
     --------
@@ -236,11 +237,17 @@ class KernelRidgeCV(
         return self._with_landmarks(X, exact, 5 * count, n_outputs, squares=6 * count)
 
     def _choose(self, kernels: list[Kernel], problem: _Problem, search: _Search, is_vector: bool) -> None:
-        best = search.kernel
-        self.kernel_ = kernels[best]
-        self._keep(problem.places[best], search.coef, search.intercept, is_vector, problem.origins[best])
-        if problem.on_landmarks:  # without those that are combinations of others, whose coefficients are 0
-            self.expansion_ = self.expansion_.prune()
+        best, coef = search.kernel, search.coef
+        self.kernel_, origin, points = kernels[best], problem.origins[best], problem.places[best]
+        self._sketch, self._left_out = search.sketch, {}
+        if problem.on_landmarks:  # without those that are combinations of others
+            order = search.sketch["order"]
+            points, coef = data.take(points, order), coef[order]
+        else:
+            self._left_out = {"alphas": search.chosen, "weight": search.weight}
+            self._left_out |= {"fit_intercept": self.fit_intercept}
+            self._left_out |= {} if origin is None else {"points": points, "origin": origin}
+        self._keep(points, coef, search.intercept, is_vector, origin)
         self.path_ = Bunch(kernels=kernels[: search.done], alphas=search.alphas, scores=search.scores)
         self.alpha_ = search.chosen if self.alpha_per_target and not is_vector else float(search.chosen[0])
         self.best_score_ = float(search.best)
@@ -286,6 +293,8 @@ class _Trial:
     objective: float = np.nan
     gap: float = np.nan
     bound: float = np.nan
+    #: what is kept of a fit on landmarks beside f, with the landmarks that are used as "order"
+    sketch: dict[str, Any] = field(default_factory=dict)
 
 
 class _Search:
@@ -311,12 +320,17 @@ class _Search:
         self.errors: np.ndarray = Y.copy()
         self.scores = np.empty((0, len(alphas), Y.shape[1]))
         self.objective = self.gap = self.bound = np.nan
+        self.sketch: dict[str, Any] = {}
 
     def run(self, count: int, trial: Callable[[int], _Trial], control: Control) -> Stop:
         """Try the kernels one by one; it has converged when all were."""
         if control.restored is not None:
             for name, value in control.restored.items():
-                setattr(self, name, value)
+                first, _, part = name.partition("sketch_")
+                if first:
+                    setattr(self, name, value)
+                else:
+                    self.sketch[part] = bool(value) if part == "fit_intercept" else value
         for i in range(self.done, count):
             self._offer(trial(i))
             control.step(self._state, best=float(self.best))
@@ -335,7 +349,7 @@ class _Search:
             self.best, self.kernel = float(found.score.mean()), self.done
             self.chosen, self.coef, self.intercept = found.alpha, found.coef, found.intercept
             self.errors, self.objective = found.errors, found.objective
-            self.gap, self.bound = found.gap, found.bound
+            self.gap, self.bound, self.sketch = found.gap, found.bound, found.sketch
         self.scores = np.concatenate([self.scores, found.scores[None]])
         self.done += 1
 
@@ -366,7 +380,11 @@ class _Search:
         found = _Trial(scores, score, alpha, problem.spread(coef), intercept, np.empty_like(self.Y))
         if not score.mean() < self.best:
             return found
-        found = replace(found, errors=path.left_out(alpha)[1], objective=float(path.objective(alpha).sum()))
+        values, errors = path.left_out(alpha)
+        sketch = sketched(problem, Fitted(coef, values), self.Y, alpha, self.weight, path.normal)
+        sketch["order"] = problem.kept
+        objective = float(path.objective(alpha).sum())
+        found = replace(found, errors=errors, objective=objective, sketch=sketch)
         if np.ptp(alpha) > 0:  # These are several problems, and no one gap.
             return found
         result = path.certified(float(alpha[0]), problem.accuracy)
@@ -377,7 +395,8 @@ class _Search:
     def _state(self) -> dict[str, Any]:
         names = ["done", "best", "kernel", "chosen", "coef", "intercept", "errors", "scores"]
         names += ["objective", "gap", "bound"]
-        return {name: getattr(self, name) for name in names}
+        sketch = {f"sketch_{name}": np.asarray(value) for name, value in self.sketch.items()}
+        return {name: getattr(self, name) for name in names} | sketch
 
 
 class _Best:

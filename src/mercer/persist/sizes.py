@@ -21,11 +21,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
 from mercer.data.types import Model
 from mercer.estimators.shared.origin import is_affine
 from mercer.expansion import Expansion
+from mercer.solvers.landmarks.posterior import MOST_FEATURES
 
 #: a record of the search or of the training, which may have any length: nothing is computed from it
 _RECORD = "record"
@@ -40,10 +42,14 @@ _SHAPES: dict[str, dict[str, str]] = {
     "SupportClassifier": {"n_support_": "C", "class_weight_": "C", "slopes_": "F2", "n_iter_": "F"},
     "_SupportRegressor": {"n_support_": "1"},
     "OneClassSVM": {"n_support_": "1"},
-    "KernelRidge": {
-        "_dual": "N(F)", "_left_out.errors": "NF~", "_left_out.coef": "nF", "_left_out.alphas": "F",
-        "_left_out.weight": "n",
+    "UncertainRegressorMixin": {
+        "_left_out.errors": "NF~", "_left_out.coef": "nF", "_left_out.alphas": "F", "_left_out.weight": "n",
+        "_left_out.points": "n pts", "_left_out.origin": "d", "_sketch.alphas": "F", "_sketch.noise": "F~",
+        "_sketch.scores": "QF", "_sketch.weight": "Q", "_sketch.normal": "P", "_sketch.centre": "d",
+        "_sketch.order": "n<G",
     },
+    "KernelRidge": {"_dual": "N(F)"},
+    "TableModel": {"left_out_errors_": "E"},
     "KernelRidgeCV": {
         "loo_residuals_": "N(F)~", "alpha_": "F or number", "path_.alphas": "A", "path_.scores": "KAF~",
         "path_.kernels": "K items",
@@ -127,6 +133,9 @@ def _wrong_classes(classes: Any) -> str | None:
 def _has_functions(model: Model, C: int, F: int) -> bool:
     """Whether F functions tell C classes apart: one for two classes, else one for each, or each pair."""
     bases = {base.__name__ for base in type(model).__mro__}
+    inner = vars(model).get("model_")
+    if isinstance(inner, BaseEstimator) and hasattr(inner, "classes_"):  # whose function it is
+        return _has_functions(inner, C, F)
     if "KernelFisherDiscriminant" in bases:
         return 1 <= F <= max(C - 1, 1)
     by_pairs = "SupportClassifier" in bases and vars(model).get("_by_pairs", True)
@@ -173,10 +182,21 @@ class _Sizes:
         shape, seen = found.get("shape_fit_"), found.get("_seen")
         if isinstance(shape, tuple) and shape:
             self.known["N"] = int(shape[0])
+        self._of_sketch(found.get("_sketch"), f)
         if isinstance(found.get("_n_fit"), int):
             self.known["N"] = found["_n_fit"]
         if isinstance(seen, int):
             self.known["T"] = seen
+
+    def _of_sketch(self, sketch: Any, f: Any) -> None:
+        """P, the numbers of the packed triangle of all features, anchors or columns, and of b."""
+        if not (isinstance(sketch, dict) and isinstance(f, Expansion) and "normal" in sketch):
+            return
+        if sketch.get("centre") is None:
+            self.known["n"] = data.n_points(f.anchors)
+        of = self.known.get("n" if sketch.get("centre") is None else "d", 0)
+        size = min(of, MOST_FEATURES) + bool(sketch.get("fit_intercept"))
+        self.known["P"] = size * (size + 1) // 2
 
     def wrong(self, value: object, wanted: str) -> str | None:
         """What is wrong with an attribute, in words, or None."""

@@ -11,6 +11,7 @@ from typing import Any
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError, InputTypeError
 from mercer.plots.filters import is_filter
+from mercer.reporting.about_certainty import certainty_section
 from mercer.reporting.about_choice import choice_section
 from mercer.reporting.about_data import column_section, data_section, kind_of
 from mercer.reporting.about_errors import curve_section, error_section
@@ -32,6 +33,7 @@ _Section = Callable[[Case, Pictures], list[Html]]
 _SECTIONS: tuple[tuple[str, str, _Section, float], ...] = (
     ("data", "The data", lambda case, pictures: data_section(case), 0.0),
     ("error", "The error", error_section, 0.0),
+    ("certainty", "How sure, and where not", certainty_section, 0.3),
     ("relevance", "What matters", relevance_section, 0.1),
     ("curve", "Would more data help?", curve_section, 0.2),
     ("choice", "The kernel, and why this one", choice_section, 0.0),

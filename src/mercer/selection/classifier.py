@@ -3,10 +3,11 @@ r"""Classification with a kernel that was chosen for the data."""
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
 from mercer.data import points as data
 from mercer.data.types import Points, Targets
@@ -254,6 +255,13 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         """The class of each point."""
         X = self._validate_new(X)
         return np.asarray(self.model_.predict(X))
+
+    @available_if(lambda model: hasattr(getattr(model, "model_", None), "predict_proba"))
+    def predict_set(self, X: Points, coverage: float = 0.9, *, held_out: Any = None) -> np.ndarray:
+        """That of ``model_``, which has it where it has probabilities (``probability=True``)."""
+        if held_out is not None:
+            held_out = (self._validate_new(held_out[0]), held_out[1])
+        return np.asarray(self.model_.predict_set(self._validate_new(X), coverage, held_out=held_out))
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
         return SVC(kernel=self.kernel_)._plan(X, n_outputs)

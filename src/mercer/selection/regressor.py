@@ -2,7 +2,7 @@ r"""Regression with a kernel that was chosen for the data."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,8 +14,9 @@ from mercer.estimators.ridge import KernelRidge
 from mercer.estimators.shared.base import KernelMixin
 from mercer.estimators.shared.landmark_plans import landmark_plan
 from mercer.estimators.shared.landmarks import Landmarks
-from mercer.estimators.shared.regressor import KernelRegressorMixin
+from mercer.estimators.shared.processes import Process
 from mercer.estimators.shared.ridge_plans import dense_plan
+from mercer.estimators.shared.uncertain import UncertainRegressorMixin
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.clock import now
@@ -40,7 +41,7 @@ _LEAST_POINTS = 1000  # The last fit has so many points, however little time and
 _POINTS_TIMED, _SHARE_WORTH_TIMING = 2000, 0.1
 
 
-class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEstimator):
+class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseEstimator):
     r"""Kernel ridge regression with a kernel, its parameters and the penalty chosen for the data.
 
     Kernels are learned by gradient steps on the evidence (`mercer.selection.evidence`), with one length scale
@@ -61,7 +62,7 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
     ----------
     trials_ : every kernel that was tried, with its score
     model_ : the KernelRidge
-    kernel_, alpha_, expansion_, dual_coef_, intercept_, report_ : of that model
+    kernel_, alpha_, expansion_, dual_coef_, intercept_, noise_variance_, report_ : of that model
     best_score_ : the root of the winner's mean squared error left out in the search, relative to the spread
         of y; not honest of the choice itself (see ``mercer.selection.nested_error``)
 
@@ -165,6 +166,17 @@ class AutoKernelRegressor(AutoMixin, KernelRegressorMixin, KernelMixin, BaseEsti
         began = now()
         probe = quietly(KernelRidge(self.alpha_, kernel=self.kernel_, solver="mixed").fit, points, y[some])
         return max(1.0, (now() - began) / max(probe.report_.plan.seconds, 1e-9))
+
+    def interval_guarantee(self, coverage: float = 0.9) -> str:
+        """What is guaranteed of ``predict_interval``: the choice of the kernel is not counted."""
+        words = self.model_.interval_guarantee(coverage)
+        return f"{words}; kernel and penalty were chosen on the same points, which this does not count"
+
+    def _process(self) -> Process:
+        return self.model_._process()
+
+    def _facts(self) -> dict[str, Any]:
+        return self.model_._facts()
 
     def _plan(self, X: Points, n_outputs: int) -> Plan:
         """The plan of the last fit."""

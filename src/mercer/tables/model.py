@@ -22,7 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
+from mercer.estimators.shared.sets import SETS, likely
+from mercer.estimators.shared.uncertain import check_coverage, in_percent
 from mercer.runtime.config import require_memory
+from mercer.solvers.conformal import quantile
 from mercer.tables.features import TableFeatures
 from mercer.tables.learners import with_task
 from mercer.tables.table import Table
@@ -47,6 +50,10 @@ def _has_probabilities(model: TableModel) -> bool:
     return hasattr(_speaker(getattr(model, "estimator_", model.estimator)), "predict_proba")
 
 
+def _has_intervals(model: TableModel) -> bool:
+    return hasattr(model, "left_out_errors_") or _has("predict_interval")(model)
+
+
 class TableModel(BaseEstimator):
     """Features of a table, then an estimator on them; texts and sets have kernels of their own.
 
@@ -61,12 +68,15 @@ class TableModel(BaseEstimator):
     Attributes
     ----------
     features_, estimator_ : both, fitted; features_ is None for a sparse matrix
+    left_out_errors_ : of a regression that `mercer.tables.train` has checked, the sizes of the errors on rows
+        that no step of it had seen, in rising order; intervals are made of them
     about_ : what a reader of the model should know, by name: plain values that model files can hold
     """
 
     features_: TableFeatures | None
     estimator_: Any
     about_: dict[str, Any]
+    left_out_errors_: np.ndarray
 
     def __init__(self, estimator: Model, features: TableFeatures | None = None) -> None:
         self.estimator = estimator
@@ -171,6 +181,40 @@ class TableModel(BaseEstimator):
     def probabilities(self, Z: Points) -> np.ndarray:  # (n, classes)
         """P(class | row) of what ``transform`` gave."""
         return np.asarray(_speaker(self.estimator_).predict_proba(Z))
+
+    @available_if(_has_intervals)
+    def predict_interval(self, X: Points, coverage: float = 0.9) -> np.ndarray:  # (n, 2)
+        """The ends of an interval for the target of each row; `interval_guarantee` says what is known of it.
+
+        Of a model of `mercer.tables.train` it is the prediction ± a quantile of the errors on rows that no
+        step had seen, the search included; else it is the estimator's own.
+        """
+        return self.interval(self.transform(X), coverage)
+
+    def interval(self, Z: Points, coverage: float, mean: np.ndarray | None = None) -> np.ndarray:  # (n, 2)
+        """The same of what ``transform`` gave, and of its predictions, where these are there."""
+        if not hasattr(self, "left_out_errors_"):
+            return np.asarray(self.estimator_.predict_interval(Z, coverage))
+        half = float(quantile(self.left_out_errors_[:, None].copy(), check_coverage(coverage))[0])
+        mean = np.asarray(self.estimator_.predict(Z)) if mean is None else mean
+        return np.column_stack([mean - half, mean + half])
+
+    @available_if(_has_probabilities)
+    def predict_set(self, X: Points, coverage: float = 0.9) -> np.ndarray:  # (n, classes) bool
+        """The likeliest classes of each row, until their probabilities sum to ``coverage``."""
+        return likely(self.predict_proba(X), check_coverage(coverage))
+
+    def interval_guarantee(self, coverage: float = 0.9) -> str:
+        """What is guaranteed of intervals, or of sets of classes, in words."""
+        if hasattr(self, "classes_"):
+            return SETS.format(coverage=in_percent(coverage))
+        if not hasattr(self, "left_out_errors_"):
+            return str(self.estimator_.interval_guarantee(coverage))
+        return (
+            f"about {in_percent(coverage)} of new rows like these are inside: from the errors on "
+            f"{len(self.left_out_errors_):,} rows that the search had not seen either; the model may have "
+            "learned from these since, and no bound is proved"
+        )
 
     def score(self, X: Points, y: Targets) -> float:
         """The share of right labels, or R²."""

@@ -149,6 +149,8 @@ def train(
             _calibrate(model, X, found.y, end, telling)
     for note in (*_left_out(model), *fit_notes(model.estimator_)):
         telling.note(note)
+    if found.task == "regression":
+        model.left_out_errors_ = np.sort(np.abs(honest.predictions - found.y[honest.rows]))
     model.about_ = _about(table.name, found, honest, model)
     return Training(model, honest, found, X, table.name, telling.notes, now() - started)
 

@@ -11,10 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.data.types import ClassWeight, Points
 from mercer.errors import InputError, InputTypeError
+from mercer.estimators.shared.sets import PredictionSetMixin
 from mercer.expansion import Expansion
 
 
-class KernelClassifierMixin(ClassifierMixin):
+class KernelClassifierMixin(PredictionSetMixin, ClassifierMixin):
     """For classifiers that decide by f = ``expansion_``: its sign for two classes, else its largest column.
 
     ``classes_`` holds the labels, sorted; a class's *code* is its position there.

@@ -50,6 +50,7 @@ from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.basis import independent
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
 from mercer.solvers.landmarks.features import Features
+from mercer.solvers.landmarks.posterior import MOST_FEATURES
 from mercer.solvers.landmarks.rejection import random_pivots
 from mercer.solvers.result import Stop
 
@@ -308,7 +309,14 @@ class Restricted:
         from mercer.gram.device.rows import DeviceBlocks
 
         room = DeviceRoom(where_of(settings().device))
-        self.kept, basis = independent_on_device(own, settings().dtype, room)
+        # The first landmarks stand for all in a posterior, and in the order of the rows they may be alike.
+        order = np.arange(self.n_landmarks)
+        if self.n_landmarks > MOST_FEATURES:
+            order = np.random.default_rng(0).permutation(order)
+            with config(dtype="float64"):
+                own = Gram(self.kernel, data.take(Z, order), cache=0)
+        kept, basis = independent_on_device(own, settings().dtype, room)
+        self.kept = order[kept]
         self.points = data.take(Z, self.kept)
         needed = square_memory(len(self.kept))
         room.take(needed, "a preconditioner, and the next one", "take fewer landmarks")

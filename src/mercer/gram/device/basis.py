@@ -149,6 +149,14 @@ class DeviceBasis:
         residuals = torch.linalg.vector_norm(A @ Q - Q * values, dim=0)
         return self.host(values), self.host(Q), self.host(residuals)
 
+    def lower(self, A: Any, most: int) -> np.ndarray:  # (r, r)
+        """As `Basis.lower`, of a square whose upper triangle is there."""
+        return self.host(A[:most, :most]).T
+
+    def first(self, count: int) -> DeviceBasis:
+        """That of the first landmarks alone."""
+        return DeviceBasis(self.triangle.T[:count, :count].contiguous(), self.room)
+
     @staticmethod
     def host(tensor: Any) -> np.ndarray:
         """A tensor as NumPy's array."""

@@ -142,6 +142,11 @@ class DeviceBlocks:
         """The same for some of the rows, which are copied."""
         return DeviceBlocks(self.kernel, data.take(self.X, rows), self.Z, self.room, self.gram)
 
+    def few(self, rows: np.ndarray, columns: int) -> DeviceBlocks:
+        """The same for some of the rows and the first columns."""
+        Z = data.take(self.Z, slice(0, columns))
+        return DeviceBlocks(self.kernel, data.take(self.X, rows), Z, self.room)
+
     def rough(self) -> DeviceBlocks | None:
         """The same in single precision; None where kernel values are so already, or are not of vectors."""
         if self.dtype == np.float32 or not self.kernel.domain.is_vectors:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, eigh, solve_triangular
+from scipy.linalg import blas, cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpstrf, dtrtri
 
 from mercer.errors import InputError
@@ -115,6 +115,10 @@ class Basis:
         image = blas.dsymm(1.0, A, np.asfortranarray(Q), lower=1)
         return values, Q, np.linalg.norm(image - Q * values, axis=0)
 
+    def lower(self, A: np.ndarray, most: int) -> np.ndarray:  # (r, r)
+        """The lower triangle of the first r ≤ ``most`` rows and columns of a square."""
+        return A[:most, :most]
+
     def host(self, vector: np.ndarray) -> np.ndarray:
         """What a square came with, as NumPy's: it is."""
         return vector
@@ -178,3 +182,13 @@ def independent(K: np.ndarray, precision: Any) -> tuple[np.ndarray, Basis]:
             "beyond rounding; take a positive definite kernel (mercer.certify tells)"
         )
     return kept, Basis(np.asfortranarray(T))
+
+
+def in_order(K: np.ndarray) -> Basis:  # (M, M)
+    """The basis of all landmarks, in the order they have; LinAlgError where they are dependent, to rounding.
+
+    >>> in_order(np.array([[4.0, 2.0], [2.0, 2.0]])).T
+    array([[2., 1.],
+           [0., 1.]])
+    """
+    return Basis(cholesky(K, check_finite=False))

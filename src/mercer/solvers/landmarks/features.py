@@ -21,6 +21,7 @@ import numpy as np
 from mercer.runtime.clock import now
 from mercer.runtime.progress import ROWS
 from mercer.solvers.landmarks.inner import WithIntercept
+from mercer.solvers.landmarks.posterior import MOST_FEATURES, leading
 
 #: Rows per landmark whose square is near enough to that of all rows for a preconditioner: a fifth of all
 #: rows within these bounds, so that the square costs a few passes and saves more of them.
@@ -203,16 +204,11 @@ class Features:
         """Rows with a weight that stand for all of them; all rows where these are few."""
         if wanted is None:
             wanted = sample_size(self.n, self.basis.size, *getattr(self.K, "sampled", _SAMPLED))
-        present = np.flatnonzero(weight)
         if self.n <= wanted:
             return self.whole(weight)
         if self.own_rows is not None and weight[self.own_rows].any():
             return self.stratified(weight, self.own_rows)
-        if len(present) > wanted:
-            present = np.sort(np.random.default_rng(0).choice(present, wanted, replace=False))
-        rows = present if present.size else np.arange(wanted)
-        share = float(weight[rows].sum()) / float(weight.sum()) if present.size else 1.0
-        return self.sampled(rows, weight, share)
+        return self.sampled(*_drawn(weight, wanted))
 
     def stratified(self, weight: np.ndarray, own: np.ndarray) -> Sample:
         """The landmarks, which say most of what they span, and some of the other rows, which stand for these.
@@ -230,6 +226,19 @@ class Features:
             others = np.sort(np.random.default_rng(0).choice(others, wanted, replace=False))
         share = float(weight[others].sum()) / float(weight.sum() - weight[own].sum())
         return self.sampled(np.concatenate([own, others]), weight, share)
+
+    def normal(self, sample: Sample, square: Any, weight: np.ndarray) -> np.ndarray:
+        """Φ̃ᵀWΦ̃, packed (see `posterior`), of a sample and its square.
+
+        On a device, where samples are too small for it, of other rows and the first landmarks alone.
+        """
+        if not hasattr(self.K, "few"):
+            return leading(square, self.fit_intercept) / sample.share
+        count = min(self.basis.size, MOST_FEATURES)
+        rows, _, share = _drawn(weight, sample_size(self.n, count))
+        some = Features(self.K.few(rows, count), self.basis.first(count), self.fit_intercept)
+        found = some.basis.lower(some.square(weight[rows]), some.size)
+        return leading(found, self.fit_intercept) / share
 
     def sampled(self, rows: np.ndarray, weight: np.ndarray, share: float) -> Sample:
         """Some rows as a sample; landmarks among them, beside others, stand for themselves alone."""
@@ -260,6 +269,15 @@ class Features:
         return self.basis.inverse(square, self.penalty(penalty)[:, 0], rounding)
 
 
+def _drawn(weight: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """So many rows with a weight, at random; the weights of all rows; what part of these the rows have."""
+    present = np.flatnonzero(weight)
+    if len(present) > wanted:
+        present = np.sort(np.random.default_rng(0).choice(present, wanted, replace=False))
+    rows = present if present.size else np.arange(wanted)
+    return rows, weight, float(weight[rows].sum()) / float(weight.sum()) if present.size else 1.0
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Some rows that stand for all: Φ̃ᵀWΦ̃ ≈ Φ̃ₛᵀWₛΦ̃ₛ / share."""
@@ -275,15 +293,20 @@ class Sample:
     #: ``share``
     counts: np.ndarray | float = 1.0
 
-    def inverse(self, penalty: float, slack: float = SLACK) -> Callable[[np.ndarray], np.ndarray]:
-        """V ↦ (Φ̃ₛᵀWₛΦ̃ₛ / share + penalty)⁻¹V.
-
-        ``slack``: an error of the square, as a part of the penalty, that is allowed.
-        """
+    def square(self, penalty: float, slack: float = SLACK) -> np.ndarray:  # (M + 1, M + 1)
+        """The lower triangle of Φ̃ₛᵀWₛΦ̃ₛ; ``slack``: an error, as a part of the penalty, that is allowed."""
         own = self.share * penalty
         square = self.features.square(self.weight, slack * own)
         # Weights that are zero everywhere leave b alone: this keeps the matrix positive definite.
         if self.features.fit_intercept:
             square[-1, -1] += 1e-10 * (own + float(square[-1, -1]))
+        return square
+
+    def inverse(
+        self, penalty: float, slack: float = SLACK, square: np.ndarray | None = None
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """V ↦ (Φ̃ₛᵀWₛΦ̃ₛ / share + penalty)⁻¹V; of a square that is there, which is overwritten."""
+        own = self.share * penalty
+        square = self.square(penalty, slack) if square is None else square
         near = self.features.inverse(square, own)
         return lambda V: self.share * near(V)

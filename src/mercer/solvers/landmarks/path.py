@@ -23,6 +23,7 @@ import numpy as np
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum, SquaredRisk, certify
 from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.inner import LeftOut, RiskGradient, Scores
+from mercer.solvers.landmarks.posterior import MOST_FEATURES, leading
 from mercer.solvers.landmarks.spectrum import scatter
 from mercer.solvers.result import Stop
 
@@ -57,6 +58,8 @@ class RestrictedPath:
         spectrum = found.spectrum()
         self.values, self.Q, self.mean = spectrum.values, spectrum.vectors, found.mean
         self.total, self.trace, self.zero = found.total, found.trace, found.zero
+        #: Φ̃ᵀWΦ̃, packed; see `posterior`
+        self.normal = leading(found.normal(MOST_FEATURES, features.fit_intercept), features.fit_intercept)
         #: ȳ of every target
         self.centre = weight @ Y / self.total if features.fit_intercept else np.zeros(Y.shape[1])
         self.Y = Y - self.centre

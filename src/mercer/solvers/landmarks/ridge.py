@@ -16,6 +16,8 @@ a sample of rows instead of the landmarks' own matrix holds for any choice of la
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from mercer.solvers.control import Control
@@ -29,6 +31,14 @@ from mercer.solvers.result import Stop
 _CLOSE = 1e-3
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RestrictedRidge(RestrictedMinimum):
+    """f, and what it takes to say how far it may be off."""
+
+    #: Φ̃ᵀWΦ̃ as the sample has it, packed; see `posterior`
+    normal: np.ndarray
+
+
 def restricted_ridge(
     features: Features,
     Y: np.ndarray,  # (n, t)
@@ -40,7 +50,7 @@ def restricted_ridge(
     control: Control | None = None,
     accuracy: Accuracy | None = None,
     origin: np.ndarray | float = 0.0,  # (t,)
-) -> RestrictedMinimum:
+) -> RestrictedRidge:
     """β and b for every target, under one penalty α > 0.
 
     ``tol`` is the gap allowed, relative to the objective. ``origin`` is what was taken off the targets, for
@@ -48,7 +58,9 @@ def restricted_ridge(
     """
     W, diagonal, M = weight[:, None], features.penalty(alpha), features.basis.size
     sample = features.sample(weight)
-    near = sample.inverse(alpha)
+    square = sample.square(alpha)
+    normal = features.normal(sample, square, weight)
+    near = sample.inverse(alpha, square=square)
     some = near(sample.features.adjoint(sample.weight[:, None] * Y[sample.rows])) / sample.share
     risk, F = SquaredRisk(Y, weight), np.empty(Y.shape)
     slopes, _ = features.apply(some, RiskGradient(risk, is_single=False), each=F.__setitem__)
@@ -100,7 +112,7 @@ def restricted_ridge(
     gap = min(certificate.gap, objective + 2 * certificate.apart)
     is_lost = found.stopped == Stop.CONVERGED and not certificate.is_small(gap, max(tol, _CLOSE) * objective)
     coef, intercept = features.split(u)
-    return RestrictedMinimum(
+    return RestrictedRidge(
         coef=coef,
         intercept=intercept + origin,
         values=F,
@@ -111,4 +123,5 @@ def restricted_ridge(
         passes=features.passes,
         iterations=found.iterations,
         stopped=Stop.ROUNDING if is_lost else found.stopped,
+        normal=normal,
     )

@@ -50,6 +50,16 @@ class Scatter:
         values, Q, residuals = self.basis.spectrum(self.A)
         return ScatterSpectrum(np.maximum(values, 0.0), Q, residuals)
 
+    def normal(self, most: int, fit_intercept: bool) -> np.ndarray:  # (r + 1, r + 1)
+        """Φ̃ᵀWΦ̃ of the first r ≤ ``most`` landmarks, not centred, with b in the last row."""
+        mean = self.mean[:most]
+        whole = self.basis.lower(self.A, most) + self.total * np.outer(mean, mean)
+        if not fit_intercept:
+            return whole
+        whole = np.pad(whole, (0, 1))
+        whole[-1, :-1], whole[-1, -1] = self.total * mean, self.total
+        return whole
+
 
 def scatter(features: Features, weight: np.ndarray, *, centred: bool = True) -> Scatter:  # (n,) ≥ 0
     """A and φ̄ in one pass over all rows.

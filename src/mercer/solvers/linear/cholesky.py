@@ -107,6 +107,18 @@ def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n,) or (n, t)
     return X.reshape(B.shape)
 
 
+def half_solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:  # (n, n), (n, t)
+    """L⁻¹ B.
+
+    >>> half_solve(factorise(np.array([[4.0, 2.0], [2.0, 5.0]], order="F")), np.array([[2.0], [5.0]]))
+    array([[1.],
+           [2.]])
+    """
+    X = np.array(B, L.dtype, order="F")
+    _forward(L, X)
+    return X
+
+
 def inverse(L: np.ndarray) -> np.ndarray:  # (n, n)
     """(LLᵀ)⁻¹ = ZᵀZ, Z = L⁻¹, in the memory of L: its lower triangle.
 

@@ -15,7 +15,7 @@ Rounding  eigenvalues of Φ'ᵀWΦ' below nε times the largest are lost. Where 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from scipy import sparse
 from scipy.linalg import eigh, qr, svd
 
 from mercer.runtime.threads import large_lapack, run
+from mercer.solvers.landmarks.posterior import MOST_FEATURES, leading
 from mercer.solvers.linear.strips import multiply
 from mercer.solvers.result import Result
 
@@ -39,6 +40,9 @@ class PrimalResult(Result):
     dual: np.ndarray  # (n, t) the a of `ridge`
     errors: np.ndarray  # (n, t) left out
     objective: np.ndarray  # (t,)
+    #: Φ̃'ᵀWΦ̃' with the ones of b, packed as in `landmarks.posterior`, and the centre; None of many features
+    normal: np.ndarray | None = None
+    centre: np.ndarray | None = None
 
 
 def primal_ridge(
@@ -99,7 +103,14 @@ def primal_ridge(
         objective[mine] = weight @ residuals**2 + alpha * (v**2).sum(axis=0)
     intercept = target - centre @ weights if fit_intercept else target
     dual = weight[:, None] * (Y - given @ weights - intercept) / alphas
-    return PrimalResult(coef, intercept, weights, dual, errors, objective)
+    found = PrimalResult(coef, intercept, weights, dual, errors, objective)
+    if p > MOST_FEATURES:
+        return found
+    scatter = (U * values) @ U.T
+    if fit_intercept:
+        scatter = np.pad(scatter, (0, 1))
+        scatter[-1, -1] = total
+    return replace(found, normal=leading(scatter, fit_intercept), centre=centre)
 
 
 def _squared_singular_values(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (p,), (p, p)

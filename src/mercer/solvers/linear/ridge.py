@@ -99,7 +99,7 @@ def ridge(
             inverse = _on_device(K, weight, alpha)
         elif not clip:
             with suppress(LinAlgError):
-                inverse = partial(_solve, _factor(K, M, weight, alpha))
+                inverse = partial(_solve, factor_of(K, M, weight, alpha))
         if inverse is None:
             result = minimum_norm(K, Y[:, mine], weight, fit_intercept, alpha=alpha, out=M)
             clipped, rank = min(clipped, result.clipped), min(rank, result.rank)
@@ -134,7 +134,7 @@ def leave_one_out(
     M = np.empty(K.shape, K.dtype)
     for alpha in np.unique(alphas):
         mine = np.flatnonzero(alphas == alpha)
-        factor = _factor(K, M, weight, alpha)
+        factor = factor_of(K, M, weight, alpha)
         v = _solve(factor, np.sqrt(weight)) if fit_intercept else None
         diagonal = inverse_diagonal(factor)
         if v is not None:
@@ -330,7 +330,7 @@ def _left_out(coef: np.ndarray, diagonal: np.ndarray, alpha: float, weight: np.n
     return coef / (weight * kept)[:, None]
 
 
-def _factor(K: KernelMatrix, M: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
+def factor_of(K: KernelMatrix, M: np.ndarray, weight: np.ndarray, alpha: float) -> np.ndarray:
     """The Cholesky factor of S K S + αI, in the memory of M."""
     K.dense(M)
     if not np.isfinite(float(M.sum())):
