@@ -175,3 +175,18 @@ def test_components_and_fishers_discriminant_on_landmarks(device, table):
         np.testing.assert_allclose(path.fit(X, y).predict(X), values, atol=1e-6)
     assert path.alpha_ == alpha
     assert "on the device" in str(fisher.report_.plan)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("memory", [2**28, 2**30])
+def test_a_fit_stays_within_its_budget(memory, rng):
+    """100,000 × 500 values in float32, 200 MB: made block by block in the first case, kept in the second."""
+    X = rng.normal(size=(100_000, 20)).astype(np.float32)
+    model = KernelRidge(lam=1e-5, kernel=Gaussian(sigma=4.0), landmarks=500, tol=1e-6)
+    with config(device="cuda", dtype="float32", device_memory=memory):
+        model.fit(X[:20_000], X[:20_000, 0])  # what libraries keep for themselves is there from now on
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        model.fit(X, X[:, 0])
+    assert torch.cuda.max_memory_allocated() - before <= memory
