@@ -232,3 +232,18 @@ def test_the_landmarks_that_are_kept_stand_for_all_of_them(learner, rng, monkeyp
     truth = np.sin(2 * new[:, 0]) + 0.1 * rng.normal(size=400)
     # Of 400 the part that is inside is off by 1.5 %, and that of 900 that it comes from by 1 %.
     assert 0.83 < np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])) < 0.97
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("memory", [2**28, 2**30])
+def test_a_fit_stays_within_its_budget(memory, rng):
+    """100,000 × 500 values in float32, 200 MB: made block by block in the first case, kept in the second."""
+    X = rng.normal(size=(100_000, 20)).astype(np.float32)
+    model = KernelRidge(lam=1e-5, kernel=Gaussian(sigma=4.0), landmarks=500, tol=1e-6)
+    with config(device="cuda", dtype="float32", device_memory=memory):
+        model.fit(X[:20_000], X[:20_000, 0])  # what libraries keep for themselves is there from now on
+        torch.cuda.empty_cache()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        model.fit(X, X[:, 0])
+    assert torch.cuda.max_memory_allocated() - before <= memory
