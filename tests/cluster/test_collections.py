@@ -20,6 +20,8 @@ from mercer import (
     config,
 )
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
+from mercer.gram.blocks import groups_of
+from mercer.runtime.config import format_bytes
 
 
 def model(**options):
@@ -234,3 +236,5 @@ def test_the_plan_says_what_a_cluster_holds_and_sends(client, few):
     X, _ = few
     text = str(KernelRidge(landmarks=Landmarks(50)).plan(da.from_array(X, chunks=(500, 4))))
     assert "a worker holds" in text and "a pass sends" in text
+    sent = len(groups_of(len(X), 50)) * (2 * 8 * 50 + 6000)  # Sums go to the scheduler and on to the client.
+    assert f"about {format_bytes(sent)} in all" in " ".join(text.split())

@@ -18,6 +18,8 @@ from mercer.solvers.landmarks.features import sample_size
 #: Operations of a value of K in a pass beside those of ⟨x, z⟩: with 3 columns it takes about 1 ns of a
 #: core in float32 and 2 in float64, as long as 80 of a matrix product.
 _WORK_OF_A_VALUE = 80
+#: Bytes that a task's messages take beside its sums, as measured on two workers.
+_MESSAGES = 6_000
 #: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
 MATRICES, MATRICES_SQUARED = 3, 6
 
@@ -108,6 +110,8 @@ def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | 
     row = X.shape[1] * X.dtype.itemsize if hasattr(X, "dtype") else 100
     item, tasks = np.dtype(settings().dtype).itemsize, len(groups_of(n, M))
     sums = 8 * M * n_outputs
+    # The sums of a task go to the scheduler, and from there to the client.
+    sent = tasks * (2 * sums + _MESSAGES)
     # Landmarks as they came and centred, and four blocks of kernel values; T, its copy and the square beside.
     worker = (
         2 * M * row
@@ -120,6 +124,6 @@ def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | 
         f"a worker holds {format_bytes(worker)} for each of its threads at most, and rows where these are "
         f"sent, {format_bytes(n * row)} in all",
         f"a pass sends {format_bytes(item * M * n_outputs)} to every worker and {format_bytes(sums)} back "
-        f"from each of {tasks:,} tasks; targets, weights and values take {format_bytes(8 * n)} each",
+        f"from each of {tasks:,} tasks, about {format_bytes(sent)} in all by way of the scheduler; targets, weights and values take {format_bytes(8 * n)} each",
     )
     return worker, words
