@@ -124,6 +124,7 @@ def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | 
         f"a worker holds {format_bytes(worker)} for each of its threads at most, and rows where these are "
         f"sent, {format_bytes(n * row)} in all",
         f"a pass sends {format_bytes(item * M * n_outputs)} to every worker and {format_bytes(sums)} back "
-        f"from each of {tasks:,} tasks, about {format_bytes(sent)} in all by way of the scheduler; targets, weights and values take {format_bytes(8 * n)} each",
+        f"from each of {tasks:,} tasks, about {format_bytes(sent)} in all by way of the scheduler; "
+        f"targets, weights and values take {format_bytes(8 * n)} each",
     )
     return worker, words
