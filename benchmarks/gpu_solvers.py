@@ -35,6 +35,8 @@ from mercer.gram.backends.base import Tile
 COVTYPE = Path("build/covtype.npz")
 SOURCE = Path(os.environ.get("MERCER_DATA", "../shared/data")) / "large" / "covtype.csv.gz"
 DEVICE = "cuda"
+#: The gap that fits on landmarks end at, relative to the objective: errors do not change from there on.
+TOL = 1e-3
 
 
 def synchronise() -> None:
@@ -178,7 +180,7 @@ def ridge(bench: Bench, is_check: bool) -> None:
     name, X, y, X_test, y_test = covtype(n)
 
     def make(**options: Any) -> KernelRidge:
-        return KernelRidge(lam=1e-7, kernel=Gaussian(sigma=1.0), tol=1e-6, max_time=bench.left, **options)
+        return KernelRidge(lam=1e-7, kernel=Gaussian(sigma=1.0), tol=TOL, max_time=bench.left, **options)
 
     if is_check:
         for dtype in ("float32", "float64"):
@@ -186,15 +188,15 @@ def ridge(bench: Bench, is_check: bool) -> None:
         return
     with config(device=DEVICE, dtype="float32"):
         make(landmarks=1500).fit(X[:20_000], y[:20_000])
-    for landmarks in (5000, M):
-        taken, model = bench.fit(make(landmarks=landmarks), X, y, dtype="float32")
-        with config(device=DEVICE, dtype="float32"):
+    for landmarks, dtype in ((5000, "float32"), (M, "float32"), (5000, "float64"), (M, "float64")):
+        taken, model = bench.fit(make(landmarks=landmarks), X, y, dtype=dtype)
+        with config(device=DEVICE, dtype=dtype):
             predicting, values = seconds(lambda model=model: model.predict(X_test))
         error = (
             f"{100 * float(np.mean(np.sign(values) != y_test)):.2f} % error; predicts in {predicting:.2f} s"
         )
         bar = "≤ 0.9 s, ≤ 9.0 %" if landmarks == M else "(Falkon: 1.3 s, 14.3 %)"
-        bench.add(f"{name} {n:,} × 54, M = {landmarks:,}", taken, model, error, bar)
+        bench.add(f"{name} {n:,} × 54, M = {landmarks:,}, {dtype}", taken, model, error, bar)
 
 
 def tall(bench: Bench, is_check: bool) -> None:
@@ -204,7 +206,7 @@ def tall(bench: Bench, is_check: bool) -> None:
 
     def make(landmarks: int) -> KernelRidge:
         kernel = Gaussian(sigma=3.0)
-        return KernelRidge(lam=1e-6, kernel=kernel, tol=1e-6, landmarks=landmarks, max_time=bench.left)
+        return KernelRidge(lam=1e-6, kernel=kernel, tol=TOL, landmarks=landmarks, max_time=bench.left)
 
     if is_check:
         bench.compare("ridge, landmarks, 10 columns", lambda: make(M), X, y, "float32")
@@ -271,7 +273,7 @@ def pcg(bench: Bench, is_check: bool) -> None:
             alpha=1.0,
             kernel=Gaussian(sigma=3.0),
             solver="cg",
-            tol=1e-4,
+            tol=5e-5,  # of the residual that the iterations see; the true one is asked to be 1e-4
             fit_intercept=False,
             max_time=bench.left,
         )
