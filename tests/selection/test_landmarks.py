@@ -53,6 +53,17 @@ def test_all_points_count(points, cuts):
         np.testing.assert_array_equal(model.expansion_.coef, again.expansion_.coef)
 
 
+@pytest.mark.usefixtures("in_little_time")
+def test_very_many_points_count_without_a_time_limit_too(points, monkeypatch):
+    X, f = points
+    exact = AutoKernelClassifier("rbf").fit(X[:800], f[:800] > 0)
+    assert isinstance(exact.model_, SVC) and exact.report_.plan.points == 800
+    monkeypatch.setattr(classifier, "_EXACT_POINTS", 700)
+    model = AutoKernelClassifier("rbf").fit(X[:800], f[:800] > 0)
+    assert isinstance(model.model_, KernelLogisticRegression) and model.report_.plan.points == 800
+    assert model.score(X[1000:], f[1000:] > 0) > exact.score(X[1000:], f[1000:] > 0) - 0.02
+
+
 @pytest.mark.full
 def test_no_neighbouring_penalty_is_better_on_the_points_held_out(points, hand_clock):
     """Fits from scratch, to a tolerance of 1e-6: they may differ from those of a path in few points."""

@@ -43,6 +43,9 @@ _SHARE_FOR_THE_WINNER, _SHARE_OF_MANY, _MANY_POINTS = 0.7, 0.5, 20_000
 _FIRST_FIT_POINTS, _FIT_POWER, _LONGER = 2000, 1.8, 1.3
 _LEAST_GROWTH, _MOST_GROWTH = 1.5, 4.0
 _LEAST_SECONDS = 0.3  # The last fit has this time, however little is left.
+#: Without a time limit a machine of up to so many points is exact, however long that takes; the last fit of
+#: more points has so many seconds.
+_EXACT_POINTS, _PATIENCE = 100_000, 600.0
 #: A pair of classes takes so many seconds, however few its points; all may take this share of the time left.
 _SECONDS_PER_PAIR, _SHARE_FOR_PAIRS = 3e-4, 0.25
 #: A nat of evidence per point counts as this error: the folds of a few hundred points alone mislead.
@@ -63,7 +66,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     ----------
     kernel : "auto" for the default list on vectors; a kernel, or a list of kernels, on anything: their
         parameters with derivatives are learned, from where they are
-    max_time : seconds for all of it, about; the search among kernels takes half of them at most
+    max_time : seconds for all of it, about; the search among kernels takes half of them at most. Without it
+        the last fit is exact, but of more than 100,000 points it has ten minutes
     random_state : seed of the cut into points to learn on and to score on
     progress : as everywhere
 
@@ -131,7 +135,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     def _fit_last(
         self, X: Points, y: np.ndarray, trial: Trial, search: Search, clock: Clock, journal: Journal
     ) -> SVC | KernelLogisticRegression:
-        """The machine of all points; with a time limit, of as many as there is time for.
+        """The machine of all points; with a time limit, or of very many, of as many as there is time for.
 
         A machine of many points that is cut short is worse than a whole one of fewer; the first one, of few
         points, is never cut short. Where there is no time for a half of the points, all of them are learned
@@ -140,7 +144,9 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         """
         n, kernel, order = len(y), trial.kernel, search.rows
         if self.max_time is None:
-            return SVC(kernel=kernel, C=self.C_).fit(X, y)
+            if n <= _EXACT_POINTS:
+                return SVC(kernel=kernel, C=self.C_).fit(X, y)
+            clock = Clock(_PATIENCE)
         _, first = np.unique(y[order], return_index=True)
         # This puts some points of each class first.
         order = np.concatenate([order[first], np.delete(order, first)])

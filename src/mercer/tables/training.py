@@ -208,11 +208,8 @@ def split(
 
 def _room(X: Any, target: Target, learner: str, max_time: float | None) -> tuple[int, str]:
     """How many rows are taken unasked, and why no more; a last fit on landmarks takes all there are."""
-    is_class = target.task == "classification"
-    if learner not in ("auto", "svm" if is_class else "ridge"):
+    if learner not in ("auto", "svm" if target.task == "classification" else "ridge"):
         return _MOST_ROWS, f"for {learner} compares all of them"
-    if is_class and max_time is None:
-        return _MOST_ROWS, "for an exact machine compares all of them; with max_time all are taken"
     row = _row_bytes(X, len(target.y))
     room = int(memory_budget() / (_COPIES * row)), "as many as the memory budget has room for"
     if max_time is None:
