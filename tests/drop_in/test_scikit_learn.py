@@ -40,7 +40,9 @@ def test_scikit_learns_tests_pass_but_for_those_listed(tmp_path):
     expected = listed().get(sklearn.__version__)
     if expected is None:
         pytest.skip(f"the lists are of scikit-learn {' and '.join(listed())}, not of {sklearn.__version__}")
-    options = f"-q -rf -p no:cacheprovider -W ignore -c {os.devnull} --rootdir={THEIRS}".split()
+    # Where the environment lies in our folder, our conftest.py would leave out most of them.
+    options = f"-q -rf -p no:cacheprovider -W ignore -c {os.devnull}".split()
+    options += [f"--rootdir={THEIRS}", f"--confcutdir={THEIRS}"]
     command = [sys.executable, "-m", "mercer", "patched", "-m", "pytest", *options, "-k", OTHERS]
     command += [str(THEIRS / name) for name in FILES]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "SKLEARN_RUN_FLOAT32_TESTS": "1"}

@@ -42,7 +42,7 @@ QUICK_COLUMNS = 16
 #: rows that a thread of the host is given at a time
 _HOST_ROWS = 2**16
 #: arrays of the host whose copies on the device are remembered, and numbers of which it is not worth it
-_REMEMBERED, _FEW = 6, 2**12
+_ARRAYS_REMEMBERED, _FEW_NUMBERS = 6, 2**12
 #: rows of a sample for each landmark, at most, and how many passes the square of it may take; what a device
 #: does in a second, about: bytes that are read, values of kernels, additions and multiplications in float64
 _MOST_SAMPLED, _PASSES = 4, 5
@@ -237,13 +237,13 @@ class DeviceBlocks:
 
     def place(self, array: np.ndarray) -> Any:
         """The array as a tensor in float64; the last ones of many numbers are remembered."""
-        if array.size < _FEW:
+        if array.size < _FEW_NUMBERS:
             return self._upload(array)
         for known, tensor in self._placed:
             if known is array:
                 return tensor
         tensor = self._upload(array)
-        self._placed = [*self._placed[1 - _REMEMBERED :], (array, tensor)]
+        self._placed = [*self._placed[1 - _ARRAYS_REMEMBERED :], (array, tensor)]
         return tensor
 
     # --- parts ---------------------------------------------------------------------------------------

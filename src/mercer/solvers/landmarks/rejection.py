@@ -68,9 +68,12 @@ def random_pivots(K: BlockMatrix, rank: int, *, random_state: Any = None) -> np.
 
 
 def random_pivots_memory(n: int, rank: int) -> int:
-    """The bytes that so many pivots of n points take."""
+    """The bytes that so many pivots of n points take.
+
+    Beside L a block needs C with what a stage adds to it; after the last stage C, and three squares of itself.
+    """
     block = _largest_block(n, rank)
-    return 8 * (rank * rank + 3 * block * (rank + block) + 4 * n)
+    return 8 * (rank * rank + block * (rank + max(rank, 3 * block)) + 4 * n)
 
 
 def _largest_block(n: int, rank: int) -> int:
