@@ -26,7 +26,7 @@ from mercer.gram.gram import Gram
 #: A pivot below so many units of the precision of K, relative to the largest k(z, z), is rounding.
 _UNITS = 16.0
 #: landmarks among which pivots are chosen together, and the least of them, as a part of the largest
-_PANEL, _LEAST = 256, 1e-3
+_PANEL, _LEAST_PIVOT = 256, 1e-3
 #: rows of K_MM that are computed at a time; rows and columns of a product that is added to a square
 _ROWS, _STRIP = 4096, 4096
 #: Random vectors that tell a norm, and what their number may hide: the estimate is below the largest singular
@@ -236,12 +236,12 @@ def _pivoted(K: Any, least: float) -> tuple[np.ndarray, Any]:
     while is_left.any():
         left = np.where(is_left, K.diagonal().cpu().numpy(), -math.inf)
         panel = np.argsort(-left, kind="stable")[:_PANEL]
-        panel = panel[left[panel] > max(least, _LEAST * left[panel[0]])]
+        panel = panel[left[panel] > max(least, _LEAST_PIVOT * left[panel[0]])]
         if not len(panel):
             break
         there = torch.from_numpy(panel).to(K.device)
         block = K[there][:, there].cpu().numpy()
-        bar = max(least, _LEAST * float(block.diagonal().max()))
+        bar = max(least, _LEAST_PIVOT * float(block.diagonal().max()))
         factor, pivots, count, _ = dpstrf(np.array(block, order="F"), tol=bar, lower=0)
         order = pivots[:count].astype(np.int64) - 1
         chosen, upper = panel[order], torch.from_numpy(np.triu(factor[:count, :count])).to(K.device)

@@ -18,10 +18,10 @@ from mercer.gram.backends.base import cut
 from mercer.gram.backends.torch import torch
 
 #: rows of a panel of the factor, of few points and of many; columns of what it is taken off of at a time
-_PANEL, _WIDE_PANEL, _MANY = 1024, 2048, 32_768
+_PANEL, _WIDE_PANEL, _MANY_POINTS = 1024, 2048, 32_768
 _STRIP = 4096
 #: rows of a triangle whose inverse is kept
-_BLOCK = 1024
+_BLOCK_ROWS = 1024
 
 
 def product(A: Any, X: Any) -> Any:  # (r, n), (n, m)
@@ -31,7 +31,7 @@ def product(A: Any, X: Any) -> Any:  # (r, n), (n, m)
 
 def panel_of(n: int) -> int:
     """Rows of a panel: beside A the factorisation takes the memory of one, and of its copy."""
-    return _WIDE_PANEL if n > _MANY else _PANEL
+    return _WIDE_PANEL if n > _MANY_POINTS else _PANEL
 
 
 def factorise(A: Any) -> Any:  # (n, n)
@@ -71,7 +71,7 @@ class Triangle:
 
     def __init__(self, T: Any) -> None:
         self.T = T
-        self.cuts = cut(len(T), _BLOCK)
+        self.cuts = cut(len(T), _BLOCK_ROWS)
         self._inverses = [
             torch.linalg.solve_triangular(
                 T[a:b, a:b], torch.eye(b - a, dtype=T.dtype, device=T.device), upper=True
@@ -105,6 +105,6 @@ class Triangle:
 
     def square(self, weight: Any, out: Any) -> Any:  # (n,), (n, n)
         """T W Tᵀ into ``out``: its upper triangle."""
-        for a, b in cut(len(self.T), _BLOCK):
+        for a, b in cut(len(self.T), _BLOCK_ROWS):
             out[a:b, a:] = (self.T[a:b, a:] * weight[a:]) @ self.T[a:, a:].mT
         return out

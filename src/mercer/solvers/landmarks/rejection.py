@@ -70,7 +70,7 @@ def random_pivots(K: BlockMatrix, rank: int, *, random_state: Any = None) -> np.
 def random_pivots_memory(n: int, rank: int) -> int:
     """The bytes that so many pivots of n points take.
 
-    Beside L a block needs C with what a stage adds to it; after the last stage C, and three squares of itself.
+    Beside L a block needs C with what a stage adds to it; after the last stage C and three squares of it.
     """
     block = _largest_block(n, rank)
     return 8 * (rank * rank + block * (rank + max(rank, 3 * block)) + 4 * n)
