@@ -15,7 +15,7 @@ def _small_blocks(monkeypatch):
     """Several panels, strips and blocks, whose ends do not meet."""
     monkeypatch.setattr(module, "_PANEL", 16)
     monkeypatch.setattr(module, "_STRIP", 24)
-    monkeypatch.setattr(module, "_BLOCK", 20)
+    monkeypatch.setattr(module, "_BLOCK_ROWS", 20)
 
 
 def positive(rng, n):
