@@ -72,8 +72,9 @@ class KernelFisherDiscriminant(
     explained_variance_ratio_ : (components,) their shares, as in LDA
     means_, covariance_, priors_ : (classes, components), (components, components) and (classes,), of the
         Gaussians
-    kernel_, report_, n_features_in_, feature_names_in_ ; with landmarks ``report_.gap`` and ``report_.bound``
-        are those of the ridge regression on the classes that the directions come from
+    report_ : with landmarks ``report_.gap`` and ``report_.bound`` are those of the ridge regression on the
+        classes that the directions come from
+    kernel_, n_features_in_, feature_names_in_
 
     Examples
     --------

@@ -100,9 +100,9 @@ class KernelPCA(
     explained_variance_ratio_ : (components,) the share of the total variance in feature space, of which
         landmarks may explain a part only
     expansion_ : the functions f_c, a column of ``coef`` each; ``expansion_(X)`` is ``transform(X)``
-    kernel_, report_, n_iter_, n_features_in_, feature_names_in_ ; with landmarks ``report_.objective`` is the
-        variance that the components leave, ``gap`` bounds its distance to the least on these landmarks, and
-        ``bound`` that to the least without landmarks
+    report_ : with landmarks ``report_.objective`` is the variance that the components leave, ``gap`` bounds
+        its distance to the least on these landmarks, and ``bound`` that to the least without landmarks
+    kernel_, n_iter_, n_features_in_, feature_names_in_
 
     Examples
     --------
