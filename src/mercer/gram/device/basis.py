@@ -29,9 +29,7 @@ _UNITS = 16.0
 _PANEL, _LEAST_PIVOT = 256, 1e-3
 #: rows of K_MM that are computed at a time; rows and columns of a product that is added to a square
 _ROWS, _STRIP = 4096, 4096
-#: Random vectors that tell a norm, and what their number may hide: the estimate is below the largest singular
-#: value once in a million, even if it is the only one.
-_PROBES, _MARGIN = 32, 1.6
+#: Random vectors that tell the amplification, and steps towards the largest singular value.
 _VECTORS, _POWERS = 8, 8
 _REMEDY = "take fewer landmarks"
 
@@ -72,9 +70,8 @@ class DeviceBasis:
 
     @cached_property
     def inverse_norm(self) -> float:
-        """About 1.6 ‖T⁻¹‖ in the norm of Frobenius, whose square is E ‖T⁻ᵀv‖² of random vectors v."""
-        V = np.random.default_rng(0).standard_normal((self.size, _PROBES))
-        return _MARGIN * math.sqrt(float(np.square(self.features(V)).sum()) / _PROBES)
+        """‖T⁻¹‖ in the norm of Frobenius, as `Basis.inverse_norm`."""
+        return self.triangle.inverse_norm()
 
     @cached_property
     def amplification(self) -> float:

@@ -10,6 +10,7 @@ Only upper triangles are read; T is zero below. Blocks are cut by n alone: every
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from scipy.linalg import LinAlgError
@@ -94,6 +95,22 @@ class Triangle:
             part = X[a:b] if not a else X[a:b] - product(self.T[:a, a:b].mT, X[:a])
             X[a:b] = product(inverse.mT, part)
         return X
+
+    def inverse_norm(self) -> float:
+        """‖T⁻¹‖ in the norm of Frobenius, by some columns of T⁻¹ at a time; 2n³/3 operations in all.
+
+        >>> T = Triangle(torch.tensor([[2.0, 1.0], [0.0, 2.0]], dtype=torch.float64))
+        >>> T.inverse_norm()  # T⁻¹ = [[1/2, -1/4], [0, 1/2]]
+        0.75
+        """
+        total = self.T.new_zeros((), dtype=torch.float64)
+        for last, (a, b) in enumerate(self.cuts):
+            X = self.T.new_zeros((b, b - a))
+            X[a:b] = self._inverses[last]
+            for (c, d), inverse in reversed([*zip(self.cuts[:last], self._inverses[:last], strict=True)]):
+                X[c:d] = -product(inverse, product(self.T[c:d, d:b], X[d:b]))
+            total += X.to(torch.float64).square().sum()
+        return math.sqrt(float(total))
 
     def divide(self, B: Any) -> Any:  # (r, n)
         """B T⁻¹, in the memory of B."""
