@@ -9,7 +9,7 @@ from mercer.errors import InputError, InputTypeError
 from mercer.runtime.clock import now
 from mercer.selection import classifier
 from mercer.tables import read_table, train
-from mercer.tables.target import Target
+from mercer.tables.target import Goal, Target
 from mercer.tables.training import _room, readable_bytes
 
 
@@ -133,7 +133,7 @@ def test_all_rows_are_taken_where_memory_and_time_allow():
     n = 2_000_000
     X = pl.DataFrame({name: pl.zeros(n, pl.Float64, eager=True) for name in "abc"})
     numbers, classes = (
-        Target("y", task, np.zeros(n), np.arange(n)) for task in ("regression", "classification")
+        Target("y", task, np.zeros(n), np.arange(n)) for task in (Goal.REGRESSION, Goal.CLASSIFICATION)
     )
     with config(memory="4 GiB"):
         assert _room(X, numbers, "auto", None)[0] == 2**32 // (16 * 24) > n

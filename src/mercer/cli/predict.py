@@ -19,6 +19,7 @@ from mercer.runtime.config import config, memory_budget
 from mercer.runtime.files import aside
 from mercer.tables import Table, TableModel, read_table
 from mercer.tables.frames import write_csv
+from mercer.tables.target import Goal
 from mercer.verdict import percent
 
 _MOST_ROWS, _FEWEST_ROWS = 65_536, 1024  # rows that are predicted at a time, by the memory there is
@@ -174,7 +175,7 @@ def _compare(model: TableModel, table: Table, predicted: np.ndarray, screen: Scr
     if not known.any():
         return
     found = predicted[known]
-    if model.about_["task"] == "classification":
+    if model.about_["task"] == Goal.CLASSIFICATION:
         wrong = float(np.mean([told != label for told, label in zip(_labels(found), truth, strict=True)]))
         screen.note(
             f"the table has {name!r} too: {percent(wrong)} of {len(found):,} predictions differ from it"
@@ -190,7 +191,7 @@ def _compare_intervals(model: TableModel, table: Table, ends: np.ndarray, screen
     if not known.any():
         return
     found, count = ends[known], int(known.sum())
-    if model.about_["task"] == "classification":
+    if model.about_["task"] == Goal.CLASSIFICATION:
         labels = [frozenset(_labels(model.classes_[row])) for row in found]
         inside = float(np.mean([label in those for label, those in zip(truth, labels, strict=True)]))
         screen.note(f"{percent(inside)} of {count:,} values of {name!r} are in their sets")
@@ -216,7 +217,7 @@ def _targets(model: TableModel, table: Table) -> tuple[str, np.ndarray, Any]:
 
     column = values(table.frame, table.columns.index(name))
     known = ~gaps(column)
-    if about["task"] == "classification":
+    if about["task"] == Goal.CLASSIFICATION:
         return name, known, _labels(column[known])
     try:
         return name, known, as_numbers(column[known], name)

@@ -14,6 +14,7 @@ from mercer.data.types import Points
 from mercer.kernels.words import has_scales, in_words, scales, short_name, tells_apart
 from mercer.tables import TableModel, Training
 from mercer.tables.formats import equally_spaced
+from mercer.tables.target import Goal
 from mercer.verdict import Verdict, percent
 
 _SPREAD = 5000  # rows that tell the spread of a column to about a hundredth: 1/√(2n)
@@ -27,7 +28,7 @@ def verdict_of(about: dict[str, Any]) -> Verdict:
     'Right on 96 of 100 rows never seen (96.0 %); the most frequent class alone would be right on 40.'
     """
     low, high = about["interval"]
-    is_class = about["task"] == "classification"
+    is_class = about["task"] == Goal.CLASSIFICATION
     return Verdict(is_class, about["error"], (low, high), about["baseline"], about.get("tested"))
 
 
@@ -102,7 +103,7 @@ def show_training(
         return
     apart = told_apart(training.model, training.X)
     about, search = training.model.about_, training.model.estimator_
-    classes = f", {len(np.unique(training.target.y))} classes" if about["task"] == "classification" else ""
+    classes = f", {len(np.unique(training.target.y))} classes" if about["task"] == Goal.CLASSIFICATION else ""
     inner = getattr(search, "model_", search)
     names = training.model.get_feature_names_out().tolist()
     kernel = about["kernel"] if explain else short_name(search.kernel_, names)
@@ -177,7 +178,7 @@ def _facts(training: Training, model: Path, report: Path | None, explain: bool) 
         "report": None if report is None else str(report),
         "notes": training.notes,
     }
-    if training.target.task == "classification":
+    if training.target.task == Goal.CLASSIFICATION:
         facts["classes"] = np.unique(training.target.y).tolist()
     names = training.model.get_feature_names_out().tolist()
     facts["scales"] = {

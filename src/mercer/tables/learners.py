@@ -16,18 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
+from mercer.tables.target import Goal
 
 #: what can be named, by task; the first is what the search itself fits
 LEARNERS = {
-    "classification": ("svm", "logistic", "fisher", "parzen", "perceptron"),
-    "regression": ("ridge", "svr"),
+    Goal.CLASSIFICATION: ("svm", "logistic", "fisher", "parzen", "perceptron"),
+    Goal.REGRESSION: ("ridge", "svr"),
 }
 
 _SEARCH = 0.6  # of the time, where another learner comes after
 _LEAST_SECONDS = 0.3  # seconds for that
 
 
-def learner(name: str, task: str, *, kernel: Any, max_time: float | None, seed: int) -> Any:
+def learner(name: str, task: Goal, *, kernel: Any, max_time: float | None, seed: int) -> Any:
     """An estimator for a task: the search alone, or the search and then another learner with its kernel."""
     from mercer.selection import AutoKernelClassifier, AutoKernelRegressor
 
@@ -36,7 +37,7 @@ def learner(name: str, task: str, *, kernel: Any, max_time: float | None, seed: 
         everywhere = {other for names in LEARNERS.values() for other in names}
         reason = f"is not for {task}" if name in everywhere else "is no learner"
         raise InputError(f"{name!r} {reason}: choose auto, {', '.join(known)}")
-    search = AutoKernelClassifier if task == "classification" else AutoKernelRegressor
+    search = AutoKernelClassifier if task == Goal.CLASSIFICATION else AutoKernelRegressor
     chosen = search(kernel=kernel, max_time=max_time, random_state=seed)
     return chosen if name in ("auto", known[0]) else AfterSearch(chosen, name, kernel=kernel)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,16 @@ from mercer.tables.dates import orders_of
 from mercer.tables.encoders import as_label
 from mercer.tables.numbers import LARGEST_TO_SQUARE
 
-TASKS = ("classification", "regression")
 _CLASSES = 20  # different whole numbers up to which they are classes
+
+
+class Goal(StrEnum):
+    """What is learned of a target; each is equal to its word."""
+
+    CLASSIFICATION = auto()
+    REGRESSION = auto()
+
+    __repr__ = str.__repr__
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +40,7 @@ class Target:
     """What is to be predicted of the rows that have it."""
 
     name: str
-    #: "classification" or "regression"
-    task: str
+    task: Goal
     #: (n,) floats, whole numbers or texts
     y: np.ndarray
     #: (n,) the rows of the table that have a target
@@ -46,7 +54,7 @@ def find_target(column: np.ndarray, name: str, task: str | None = None) -> Targe
     Texts and yes or no are classes; so are whole numbers of which at most 20 are different, each five times
     on average, and any two different numbers. Other numbers are for regression.
     """
-    if task is not None and task not in TASKS:
+    if task is not None and task not in list(Goal):
         raise InputError(f"task must be 'classification' or 'regression', got {task!r}: pass one of the two")
     if is_date(column) or orders_of(column):
         raise InputError(
@@ -60,20 +68,22 @@ def find_target(column: np.ndarray, name: str, task: str | None = None) -> Targe
     if is_gap.any():
         notes.append(f"{is_gap.sum():,} rows without a target were left out")
     numbers = _numbers(column[rows])
-    if numbers is None and task != "classification":
-        numbers = _counted(column[rows], is_asked=task == "regression")
+    if numbers is None and task != Goal.CLASSIFICATION:
+        numbers = _counted(column[rows], is_asked=task == Goal.REGRESSION)
     if numbers is not None and np.isinf(numbers).any():
         row = int(rows[np.argmax(np.isinf(numbers))]) + 1
         raise InputError(f"the target {name!r} is infinite in row {row}: correct it, or leave it empty")
     if task is None:
-        task, why = _guess(numbers, len(rows))
-        other = TASKS[1 - TASKS.index(task)]
+        learned, why = _guess(numbers, len(rows))
+        (other,) = set(Goal) - {learned}
         if why:
-            notes.append(f"{name!r} {why}, so this is {task}; pass --task {other} for the other")
-    if task == "regression":
-        return Target(name, task, _real(column[rows], numbers, name), rows, tuple(notes))
+            notes.append(f"{name!r} {why}, so this is {learned}; pass --task {other} for the other")
+    else:
+        learned = Goal(task)
+    if learned is Goal.REGRESSION:
+        return Target(name, learned, _real(column[rows], numbers, name), rows, tuple(notes))
     y, more = _classes(column[rows], numbers, name)
-    return Target(name, task, y, rows, (*notes, *more))
+    return Target(name, learned, y, rows, (*notes, *more))
 
 
 def _numbers(present: np.ndarray) -> np.ndarray | None:
@@ -96,17 +106,17 @@ def _counted(present: np.ndarray, is_asked: bool) -> np.ndarray | None:
     return present.astype(np.float64) if is_asked or len(set(cells)) > max(len(cells) / 2, 2) else None
 
 
-def _guess(numbers: np.ndarray | None, n: int) -> tuple[str, str]:
+def _guess(numbers: np.ndarray | None, n: int) -> tuple[Goal, str]:
     """The task, and why where one may think otherwise."""
     if numbers is None:
-        return "classification", ""
+        return Goal.CLASSIFICATION, ""
     different = len(np.unique(numbers))
     if different <= 2:
-        return "classification", "" if different == 1 else "holds two different numbers"
+        return Goal.CLASSIFICATION, "" if different == 1 else "holds two different numbers"
     is_whole = bool((numbers == np.floor(numbers)).all())
     if is_whole and different <= min(_CLASSES, n / 5):
-        return "classification", f"holds {different} different whole numbers"
-    return "regression", ""
+        return Goal.CLASSIFICATION, f"holds {different} different whole numbers"
+    return Goal.REGRESSION, ""
 
 
 def _real(present: np.ndarray, numbers: np.ndarray | None, name: str) -> np.ndarray:

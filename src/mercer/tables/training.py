@@ -36,7 +36,7 @@ from mercer.tables.honest import Honest, fitted_points
 from mercer.tables.learners import learner as learner_of
 from mercer.tables.model import TableModel
 from mercer.tables.table import Table
-from mercer.tables.target import Target, find_target
+from mercer.tables.target import Goal, Target, find_target
 
 _MOST_ROWS = 100_000  # rows that are taken unasked where a machine is exact: it keeps or compares all of them
 _COPIES = 16  # of the rows, and of their features, which may be wider: what a fit on landmarks holds of them
@@ -144,12 +144,12 @@ def train(
     with held_back():
         model, honest = _fit(fitting, folds, found.task)
         model.features = features
-        if found.task == "classification" and (probabilities or len(found.y) <= _CALIBRATED):
+        if found.task == Goal.CLASSIFICATION and (probabilities or len(found.y) <= _CALIBRATED):
             end = np.inf if max_time is None or probabilities else began + max_time
             _calibrate(model, X, found.y, end, telling)
     for note in (*_left_out(model), *fit_notes(model.estimator_)):
         telling.note(note)
-    if found.task == "regression":
+    if found.task == Goal.REGRESSION:
         model.left_out_errors_ = np.sort(np.abs(honest.predictions - found.y[honest.rows]))
     model.about_ = _about(table.name, found, honest, model)
     return Training(model, honest, found, X, table.name, telling.notes, now() - started)
@@ -208,7 +208,7 @@ def split(
 
 def _room(X: Any, target: Target, learner: str, max_time: float | None) -> tuple[int, str]:
     """How many rows are taken unasked, and why no more; a last fit on landmarks takes all there are."""
-    if learner not in ("auto", "svm" if target.task == "classification" else "ridge"):
+    if learner not in ("auto", "svm" if target.task == Goal.CLASSIFICATION else "ridge"):
         return _MOST_ROWS, f"for {learner} compares all of them"
     row = _row_bytes(X, len(target.y))
     room = int(memory_budget() / (_COPIES * row)), "as many as the memory budget has room for"
@@ -251,7 +251,7 @@ def as_kernels(given: Any) -> Any:
     return parse_kernel(given)
 
 
-def _fit(fitting: Fitting, asked: int | None, task: str) -> tuple[TableModel, Honest]:
+def _fit(fitting: Fitting, asked: int | None, task: Goal) -> tuple[TableModel, Honest]:
     """The model of all rows, and the error of the way to it: by folds, or on a held-out tenth."""
     y = fitting.y
     if asked in (0, 1) or (asked is None and len(y) > _HELD_OUT_FROM):
@@ -262,9 +262,9 @@ def _fit(fitting: Fitting, asked: int | None, task: str) -> tuple[TableModel, Ho
     return fitting.by_folds(parts)
 
 
-def _parts(asked: int, y: np.ndarray, task: str) -> int:
+def _parts(asked: int, y: np.ndarray, task: Goal) -> int:
     """No more folds than the smallest class has rows, where that is two or more."""
-    if task == "classification":
+    if task == Goal.CLASSIFICATION:
         counts = np.unique(y, return_counts=True)[1]
         asked = min(asked, max(2, int(counts.min())))
     if len(y) < _FEWEST_ROWS:
@@ -310,7 +310,7 @@ def _about(name: str, target: Target, honest: Honest, model: TableModel) -> dict
         "source": Path(name).name,
         "rows": len(target.y),
         "target": target.name,
-        "task": target.task,
+        "task": str(target.task),
         "error": float(honest.error),
         "interval": [float(honest.interval[0]), float(honest.interval[1])],
         "error_from": f"{honest.how}; {honest.differs}" if honest.differs else honest.how,
@@ -319,6 +319,6 @@ def _about(name: str, target: Target, honest: Honest, model: TableModel) -> dict
         "fitted": fitted_points(model, len(target.y)),
         "kernel": in_words(model.estimator_.kernel_, model.get_feature_names_out().tolist()),
     }
-    if target.task == "regression":
+    if target.task == Goal.REGRESSION:
         facts["spread"] = float(np.std(target.y))
     return facts

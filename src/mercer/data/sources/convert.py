@@ -11,6 +11,7 @@ import errno
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from enum import StrEnum, auto
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -36,22 +37,31 @@ _REMEDY = (
 )
 
 
+class Role(StrEnum):
+    """What an array is for."""
+
+    POINTS = auto()  # (n, d)
+    TARGETS = auto()  # (n,); they alone may be texts
+    WEIGHTS = auto()  # (n,)
+
+    __repr__ = str.__repr__
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Columns of a table that become one array."""
 
     columns: tuple[int, ...]
-    #: "points" (n, d), "weights" (n,) or "targets" (n,), which alone may be texts
-    role: str
+    role: Role
     names: tuple[str, ...]
 
     def dtype(self, types: Sequence[ColumnType]) -> Any:
         """The type of the array; None for texts."""
         kinds = [types[j] for j in self.columns]
-        if self.role == "points":
+        if self.role is Role.POINTS:
             is_single = settings().dtype == "float32" or all(map(_is_exact_in_single, kinds))
             return np.dtype(np.float32 if is_single else np.float64)
-        if self.role == "weights" or kinds[0] == TEXT:
+        if self.role is Role.WEIGHTS or kinds[0] == TEXT:
             return None if kinds[0] == TEXT else np.dtype(np.float64)
         kind = np.dtype(kinds[0])
         at_least = {"i": np.int64, "f": np.float32}.get(kind.kind, kind)
@@ -61,7 +71,7 @@ class Wanted:
         """Refuse what is no number, by its name."""
         for j, name in zip(self.columns, self.names, strict=True):
             kind = types[j]
-            if isinstance(kind, np.dtype) or (kind == TEXT and self.role == "targets"):
+            if isinstance(kind, np.dtype) or (kind == TEXT and self.role is Role.TARGETS):
                 continue
             raise InputTypeError(f"{name} of {source} must hold numbers, got {kind}: {_REMEDY}")
 
@@ -134,9 +144,9 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.dtype = self.part.dtype(self.reader.types)
-        width = len(self.part.columns) if self.part.role == "points" else None
+        width = len(self.part.columns) if self.part.role is Role.POINTS else None
         self.file = None if self.dtype is None else ArrayFile(self.place, self.dtype, width)
-        self.may_be_whole = self.part.role == "targets" and self.reader.may_be_whole[self.part.columns[0]]
+        self.may_be_whole = self.part.role is Role.TARGETS and self.reader.may_be_whole[self.part.columns[0]]
 
     def add(self, columns: list[np.ndarray], start: int) -> None:
         """The next rows, of which the first has the number ``start``."""
@@ -145,8 +155,8 @@ class _Writer:
             return
         rows = np.empty((len(columns[0]), len(columns)), self.dtype)
         for j, (values, name) in enumerate(zip(columns, self.part.names, strict=True)):
-            if self.part.role == "points" or self.dtype == np.float64:
-                is_rounded = self.part.role == "points" and self.reader.may_be_whole[self.part.columns[j]]
+            if self.part.role is Role.POINTS or self.dtype == np.float64:
+                is_rounded = self.part.role is Role.POINTS and self.reader.may_be_whole[self.part.columns[j]]
                 require_exact(values, name, start, self.source, is_rounded=is_rounded)
             if self.dtype.kind != "f" and values.dtype.kind == "f":  # Something is missing, which is NaN.
                 require_finite(values[:, None], self.part.names, start, self.source)

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.data.column_names import find_columns
 from mercer.data.sources.arrays import ArrayFiles
-from mercer.data.sources.convert import Wanted, convert, require_finite, require_same
+from mercer.data.sources.convert import Role, Wanted, convert, require_finite, require_same
 from mercer.data.sources.delimited import DelimitedFiles
 from mercer.data.sources.files import Stamp, find_files, format_of, stamps_of
 from mercer.data.sources.frames import ArrowFiles, ParquetFiles
@@ -118,8 +118,8 @@ class DataSource:
             array = reader.as_it_is
             if array is not None and array.size:
                 return Opened(self._checked(array, labels, stamps), None)
-        parts = [Wanted(tuple(chosen), "points", labels)]
-        for name, role in ((target, "targets"), (weight, "weights")):
+        parts = [Wanted(tuple(chosen), Role.POINTS, labels)]
+        for name, role in ((target, Role.TARGETS), (weight, Role.WEIGHTS)):
             if name is not None:
                 [j] = self._find(reader, [name])[:1]
                 parts.append(Wanted((j,), role, (f"column {name!r}",)))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum, auto
 from typing import NamedTuple
 
 from mercer.errors import InputError
@@ -22,15 +23,27 @@ from mercer.kernels.formula.pair import External
 from mercer.kernels.formula.program import Program
 
 
-class Reading(NamedTuple):
-    """How a kernel reads the points of a view.
+class Access(StrEnum):
+    """What a kernel reads of the points of a view.
 
-    "loop" and "unrolled" read coordinates one by one, "product" rows for ``tl.dot``, and "given"
-    products that were computed before; both are zeros beyond the last point, up to the end of its tile.
+    Rows and products are zeros beyond the last point, up to the end of its tile.
     """
 
-    how: str = "loop"
-    #: of "unrolled", how many coordinates there are; of "product", how many after padding
+    #: coordinates, in a loop
+    LOOP = auto()
+    #: coordinates, of which each has a line of the code
+    UNROLLED = auto()
+    #: rows for ``tl.dot``
+    ROWS = auto()
+    #: products that were computed before
+    PRODUCTS = auto()
+
+
+class Reading(NamedTuple):
+    """How a kernel reads the points of a view."""
+
+    access: Access = Access.LOOP
+    #: of unrolled coordinates, how many there are; of rows, how long they are after padding
     width: int = 0
     #: whether coordinates come in two parts, high and low, whose sum they are
     has_low: bool = False
@@ -41,7 +54,7 @@ class Reading(NamedTuple):
 
     @property
     def by_products(self) -> bool:
-        return self.how in ("product", "given")
+        return self.access in (Access.ROWS, Access.PRODUCTS)
 
     @property
     def chunks(self) -> list[tuple[int, int]]:
@@ -236,7 +249,7 @@ def _add_view(parts: _Parts, program: Program, v: int, how: Reading, real: str, 
     walked = [p for p in kinds if p not in multiplied]
     if walked:
         parts.pointers += [f"x{v}", f"y{v}"]
-        if how.how == "unrolled":
+        if how.access is Access.UNROLLED:
             _add_unrolled(parts, program, v, how, walked)
         else:
             _add_loop(parts, program, v, how, walked, real)
@@ -245,7 +258,7 @@ def _add_view(parts: _Parts, program: Program, v: int, how: Reading, real: str, 
 def _add_products(
     parts: _Parts, program: Program, v: int, how: Reading, kinds: dict[int, str], repair: float
 ) -> None:
-    if how.how == "given":
+    if how.access is Access.PRODUCTS:
         parts.pointers += [f"g{v}", f"g{v}_step"]
         parts.before.append(f"g{v} += tl.minimum(here, rows - 1)[:, None].to(tl.int64) * g{v}_step")
         parts.inside.append(f"p{v} = tl.load(g{v} + there[None, :])")

@@ -10,7 +10,7 @@ from mercer.gram.backends import BACKENDS, make_backend
 from mercer.kernels.formula.expression import cos, exp
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
-from mercer.kernels.formula.triton_source import Reading, exponent_of
+from mercer.kernels.formula.triton_source import Access, Reading, exponent_of
 from mercer.testing import check_kernel, example_kernels, example_points
 
 torch = pytest.importorskip("torch")
@@ -33,13 +33,13 @@ KERNELS = [
     Gaussian(sigma=4.0) * Linear() + Laplacian(0.1),
     Gaussian([3.0 + 0.1 * k for k in range(20)]).derivative("sigma[2]") + Damped(),
 ]
-WIDTHS = [(3, "unrolled"), (20, "product"), (150, "given")]
+WIDTHS = [(3, Access.UNROLLED), (20, Access.ROWS), (150, Access.PRODUCTS)]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(("d", "how"), WIDTHS)
+@pytest.mark.parametrize(("d", "access"), WIDTHS)
 @pytest.mark.parametrize("kernel", KERNELS[:5], ids=lambda k: repr(k)[:30])
-def test_every_way_to_read_points_agrees_with_the_oracle(kernel, d, how, dtype, rng):
+def test_every_way_to_read_points_agrees_with_the_oracle(kernel, d, access, dtype, rng):
     X, Y = rng.normal(size=(40, d)), rng.normal(size=(70, d))
     V = rng.normal(size=(70, 3))
     with config(backend="numpy"):
@@ -47,7 +47,7 @@ def test_every_way_to_read_points_agrees_with_the_oracle(kernel, d, how, dtype, 
     with config(backend="triton", dtype=dtype):
         K = Gram(kernel, X, Y)
         if dtype == "float32":
-            assert {points.how for points in K._backend.points(K._x.side)} == {how}
+            assert {points.access for points in K._backend.points(K._x.side)} == {access}
         # a float32 product of 150 columns is off by some dozen units of the norms, exponents scale that
         tolerance = 1e-12 if dtype == "float64" else 1e-5
         scale = np.abs(expected).max()
@@ -137,7 +137,7 @@ def test_blocks_of_given_products(rng, monkeypatch):
 def test_new_parameters_print_nothing_new():
     one, other = (print_source(Program(Gaussian(sigma=s)), "triton") for s in (1.0, 2.0))
     assert one == other
-    assert "tl.dot" in print_source(Program(Gaussian(1.0)), "triton", points=[Reading("product", 48)])
+    assert "tl.dot" in print_source(Program(Gaussian(1.0)), "triton", points=[Reading(Access.ROWS, 48)])
 
 
 def test_the_constant_of_exponents():
@@ -149,7 +149,7 @@ def test_the_constant_of_exponents():
 
 
 def test_chunks_are_powers_of_two():
-    assert Reading("product", 112).chunks == [(0, 64), (64, 32), (96, 16)]
+    assert Reading(Access.ROWS, 112).chunks == [(0, 64), (64, 32), (96, 16)]
 
 
 def test_a_device_without_triton_is_refused(monkeypatch):

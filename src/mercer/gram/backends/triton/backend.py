@@ -35,7 +35,7 @@ from mercer.gram.sides import Side, Sides, ViewData
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
-from mercer.kernels.formula.triton_source import Reading, exponent_of
+from mercer.kernels.formula.triton_source import Access, Reading, exponent_of
 from mercer.runtime import generated
 from mercer.runtime.config import settings
 
@@ -151,12 +151,12 @@ class TritonBackend(TorchBackend):
     def _points(self, side: Side, v: int) -> Reading:
         width, has_low = side.views[v].width, self.has_low(side, v)
         if width <= _FEW_COLUMNS:
-            return Reading("unrolled", width, has_low)
+            return Reading(Access.UNROLLED, width, has_low)
         if not self.program.kinds[v] & {"dot", "sqdist"}:
-            return Reading("loop", 0, has_low)
+            return Reading(Access.LOOP, 0, has_low)
         padded = -(-width // _PADDING) * _PADDING
         is_narrow = padded <= _MANY_COLUMNS and self.real == torch.float32
-        return Reading("product" if is_narrow else "given", padded, has_low, self._exponents[v])
+        return Reading(Access.ROWS if is_narrow else Access.PRODUCTS, padded, has_low, self._exponents[v])
 
     # --- work ----------------------------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class TritonBackend(TorchBackend):
     def _ranges(self, tile: Tile[Blocks], rows: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
         """Rows and columns of a tile, counted from its own first, that one launch is for."""
         columns = tile.shape[1]
-        if any(how.how == "given" for how in self.points(tile.x.side)):
+        if any(how.access is Access.PRODUCTS for how in self.points(tile.x.side)):
             rows, columns = min(rows, _GIVEN_ROWS), _GIVEN_COLUMNS
         return ((i, j) for i in cut(tile.shape[0], rows) for j in cut(tile.shape[1], columns))
 
@@ -241,7 +241,9 @@ class TritonBackend(TorchBackend):
         """
         if isinstance(x, PreparedTensors) or len(x.side.values) or len(y.side.values):
             return False
-        return self.real == torch.float32 and not any(how.how == "given" for how in self.points(x.side))
+        return self.real == torch.float32 and not any(
+            how.access is Access.PRODUCTS for how in self.points(x.side)
+        )
 
     # --- kernels -------------------------------------------------------------------------------------
 
@@ -276,14 +278,14 @@ class TritonBackend(TorchBackend):
         }  # fmt: skip
         for v, (how, view) in enumerate(zip(points, x.side.views, strict=True)):
             arguments[f"d{v}_width"] = view.width
-            if how.how == "product":
+            if how.access is Access.ROWS:
                 arguments |= {f"a{v}": x.operand(v), f"b{v}": y.operand(v)}
-            elif how.how == "given":
+            elif how.access is Access.PRODUCTS:
                 arguments[f"g{v}"] = self._product_of(x.factor(v, True), y.factor(v, False), tile)
                 arguments[f"g{v}_step"] = arguments[f"g{v}"].stride(0)
         self._run(self._kernel(points), (blocks, parts), arguments, x, y)
         if checks and bool(flags.any()):
-            exact = tuple(Reading("loop", 0, how.has_low) if how.by_products else how for how in points)
+            exact = tuple(Reading(Access.LOOP, 0, how.has_low) if how.by_products else how for how in points)
             self._run(self._kernel(exact, again=True), (blocks, parts), arguments, x, y)
 
     def _run(
@@ -335,9 +337,9 @@ class TritonBackend(TorchBackend):
         """Tiles that suit what is read: fixed, so that sums are the same on every device."""
         if self.real == torch.float64:
             return Shape(32, 64, 4)
-        if any(how.how == "given" for how in points):
+        if any(how.access is Access.PRODUCTS for how in points):
             return Shape(64, 64, 4)
-        widest = max((how.width for how in points if how.how == "product"), default=0)
+        widest = max((how.width for how in points if how.access is Access.ROWS), default=0)
         if widest:
             if vectors > 1:
                 return Shape(128, 64, 4 if widest <= 64 else 8, 3)
@@ -347,7 +349,7 @@ class TritonBackend(TorchBackend):
             )
         if vectors > 1:
             return Shape(64, 64, 2, 3) if self.second.name == "tf32" else Shape(128, 16, 4)
-        width = sum(how.width for how in points if how.how == "unrolled")
+        width = sum(how.width for how in points if how.access is Access.UNROLLED)
         return Shape(32, 32, 2) if width <= 4 else Shape(32, 32, 4)
 
 
