@@ -4,6 +4,7 @@
 #   make test PYTEST_ARGS=--full                 also what .ci/run alone runs: more of the same
 #   make test WORKERS=8                          processes that share the tests
 #   make bench BENCH=gram                        one benchmark instead of all
+#   make bench-tables BENCH_ARGS="--splits 1"    passed on to the benchmark
 #   make bench NEIGHBOURS=2                      what is timed runs beside two busy processes
 PYTHON ?= python3
 VENV := .venv
@@ -13,12 +14,13 @@ PYTEST_ARGS ?=
 WORKERS ?= 2
 SPHINX_ARGS ?= --fail-on-warning --keep-going
 # A file whose name starts with an underscore is a helper, not a benchmark.
-BENCH ?= $(filter-out _%,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py)))
+# Nor is tables, which has an environment of its own.
+BENCH ?= $(filter-out _% tables,$(patsubst benchmarks/%.py,%,$(wildcard benchmarks/*.py)))
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-torch test-cluster test-lab test-lowest test-newest coverage lint types bench docs clean distclean
+.PHONY: help demo test test-torch test-cluster test-lab test-lowest test-newest coverage lint types bench bench-tables docs clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,9 +64,13 @@ types: $(VENV)/.installed-types ## mypy on src/mercer
 
 # scikit-learn-intelex brings a TBB library that Numba would otherwise take up for its own threads: what is timed
 # must be what users get.
-bench: $(VENV)/.installed-bench ## benchmarks against peers (BENCH=name for one)
+BENCH_EXTRAS ?= bench
+bench: $(VENV)/.installed-$(BENCH_EXTRAS) ## benchmarks against peers (BENCH=name for one)
 	@test -n "$(strip $(BENCH))" || { echo "no benchmarks: benchmarks/ holds no NAME.py" >&2; exit 1; }
-	@set -e; for name in $(BENCH); do echo "== benchmarks.$$name"; NEIGHBOURS=$(NEIGHBOURS) $(RUN) -m benchmarks.$$name; done
+	@set -e; for name in $(BENCH); do echo "== benchmarks.$$name"; NEIGHBOURS=$(NEIGHBOURS) $(RUN) -m benchmarks.$$name $(BENCH_ARGS); done
+
+bench-tables: ## public tables against LightGBM, XGBoost, CatBoost, xRFM (BENCH_ARGS="--seconds 15 --splits 1")
+	$(MAKE) bench VENV=.venv-tables BENCH_EXTRAS=bench-tables BENCH=tables
 
 docs: $(VENV)/.installed-docs ## the documentation, to docs/_build/html
 	$(RUN) -m sphinx $(SPHINX_ARGS) -b html docs docs/_build/html
