@@ -245,3 +245,15 @@ def test_kernels_are_compared_by_their_matrix():
     assert Precomputed(K) == Precomputed(K.copy()) != Precomputed(2 * K)
     assert hash(Precomputed(K)) == hash(Precomputed(K.copy()))
     assert FromFunction(common) == FromFunction(common) != FromFunction(max)
+
+
+def test_neighbouring_rows_of_a_matrix_are_not_copied(backend, rng):
+    A = rng.normal(size=(12, 12))
+    K = A @ A.T
+    kernel, kept = Precomputed(K), K.copy()
+    neighbours, scattered = np.arange(3, 9), np.array([4, 1, 7])
+    assert np.shares_memory(kernel.pairs(neighbours, neighbours), K)
+    for rows, columns in ((neighbours, scattered), (scattered, neighbours), (scattered, scattered)):
+        np.testing.assert_array_equal(kernel.pairs(rows, columns), kept[np.ix_(rows, columns)])
+    np.testing.assert_array_equal(Gram(kernel, neighbours).dense(), kept[3:9, 3:9])
+    np.testing.assert_array_equal(K, kept)  # What is not copied is not written to either.

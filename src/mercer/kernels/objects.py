@@ -121,7 +121,8 @@ class Precomputed(Kernel):
         rows, columns = np.asarray(X), np.asarray(X if Y is None else Y)
         if rows.ndim == 1 and columns.ndim == 1:
             K = self._matrix()
-            return K[np.ix_(_index(rows, len(K)), _index(columns, len(K)))]
+            i, j = _span(_index(rows, len(K))), _span(_index(columns, len(K)))
+            return K[i, j] if isinstance(i, slice) or isinstance(j, slice) else K[np.ix_(i, j)]
         if rows.ndim == 2 and columns.ndim == 1:
             return rows[:, _index(columns, rows.shape[1])]
         if rows.ndim == 1 and columns.ndim == 2:
@@ -154,6 +155,17 @@ def asymmetry(K: np.ndarray) -> tuple[float, float, tuple[int, int]]:
         if apart.flat[at] > most:
             most, place = float(apart.flat[at]), (start + at // len(K), at % len(K))
     return most, largest, place
+
+
+def _span(index: np.ndarray) -> np.ndarray | slice:
+    """Neighbours as a slice, which copies nothing.
+
+    >>> _span(np.array([3, 4])), _span(np.array([4, 3]))
+    (slice(3, 5, None), array([4, 3]))
+    """
+    if index.size and (np.diff(index) == 1).all():
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
 
 
 def _index(values: np.ndarray, n: int) -> np.ndarray:

@@ -31,9 +31,7 @@ from mercer.data.types import Points
 from mercer.gram import Gram
 from mercer.kernels.base import Kernel
 from mercer.kernels.columns.table import ColumnKernel
-from mercer.kernels.formula.expression import Expression
-from mercer.kernels.formula.pair import Pair
-from mercer.kernels.parameters import fixed
+from mercer.kernels.objects import Precomputed
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
 from mercer.selection.families import Family, family
@@ -42,26 +40,6 @@ from mercer.selection.scores import MOST_FOR_FOLDS
 #: All matrices have this share of the memory budget, and that share of the time that is left, by the time
 #: that so many points take. There are no more points than the folds of one matrix take.
 _SHARE_OF_MEMORY, _SHARE_OF_TIME, _POINTS_TIMED = 0.25, 0.1, 300
-
-
-class _Known(Kernel, abstract=True):
-    """k(x, x') = K[i, i'], where i is the number that the point x = (i) consists of."""
-
-    matrix: Any = fixed(None, "a square matrix", lambda v: v is None or np.ndim(v) == 2, "K")
-
-    def expression(self, pair: Pair | None = None) -> Expression:
-        return (pair or Pair()).external(self)
-
-    def pairs(self, X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
-        rows = _numbers(X)
-        columns = rows if Y is None else _numbers(Y)
-        if isinstance(rows, slice) and isinstance(columns, slice):
-            return np.asarray(self.matrix[rows, columns])
-        return np.asarray(self.matrix[rows][:, columns])
-
-    def self_pairs(self, X: np.ndarray) -> np.ndarray:
-        rows = _numbers(X)
-        return np.asarray(np.diagonal(self.matrix)[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +55,7 @@ class KnownParts:
     #: which points of the table that was given these are
     rows: np.ndarray  # (n,)
     #: by column and kernel: the kernel, resolved, and its matrix
-    made: dict[tuple[Any, str], tuple[Kernel, _Known]] = field(default_factory=dict)
+    made: dict[tuple[Any, str], tuple[Kernel, Kernel]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, X: Points, kernels: Sequence[Kernel]) -> Self | None:
@@ -147,25 +125,18 @@ class KnownParts:
         rest = kernel.combine, kernel.weights, kernel.missing
         return replace(family(ColumnKernel(known, *rest)), shown=ColumnKernel(own, *rest))
 
-    def _known(self, key: Any, part: Kernel, missing: str) -> tuple[Kernel, _Known]:
+    def _known(self, key: Any, part: Kernel, missing: str) -> tuple[Kernel, Kernel]:
         name = (key, repr(part))
         if name not in self.made:
             alone: Any = ColumnKernel({key: part}, missing=missing).resolve(self.table)
             K = np.asarray(Gram(alone, self.table, cache=0).dense(), dtype=np.float64)
-            self.made[name] = alone.columns[key], _Known(K)
+            self.made[name] = alone.columns[key], Precomputed(K) @ _numbers
         return self.made[name]
 
 
-def _numbers(X: np.ndarray) -> np.ndarray | slice:
-    """The numbers that points consist of; those that follow each other are a slice, which copies nothing.
-
-    >>> _numbers(np.array([[3.0], [4.0]])), _numbers(np.array([[4.0], [3.0]]))
-    (slice(3, 5, None), array([4, 3]))
-    """
-    numbers = X[:, 0].astype(np.intp)
-    if numbers.size and (np.diff(numbers) == 1).all():
-        return slice(int(numbers[0]), int(numbers[-1]) + 1)
-    return numbers
+def _numbers(X: np.ndarray) -> np.ndarray:
+    """The numbers that points (i) consist of."""
+    return X[:, 0].astype(np.intp)
 
 
 def _columns(key: Any) -> tuple[Any, ...]:
