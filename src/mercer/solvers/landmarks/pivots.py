@@ -34,7 +34,7 @@ from mercer.errors import InputError
 from mercer.runtime.config import require_memory
 from mercer.runtime.seeds import seed_of
 from mercer.runtime.threads import run, single_threaded_blas
-from mercer.solvers.linear.blas import solve_triangle, subtract_product
+from mercer.solvers.linear.blas import cholesky_in_place, solve_triangle, subtract_product
 from mercer.solvers.linear.strips import strips
 from mercer.solvers.matrix import BlockMatrix
 
@@ -304,20 +304,24 @@ def _accept_in_turn(
     bar: np.ndarray,  # (p,)
     most: int,
 ) -> tuple[np.ndarray, np.ndarray]:  # (a,), (a, a)
-    """Places of those whose residual is above the bar in their turn, and the Cholesky factor of these."""
+    """Places of those whose residual is above the bar in their turn, and the Cholesky factor of these.
+
+    LAPACK factors H as if all were accepted. Up to the first that is not, the squares of the diagonal of L
+    are the residuals; that one leaves H, and the rest is tried again.
+    """
     np.fill_diagonal(H, left)
-    accepted: list[int] = []
-    for i, least in enumerate(bar.tolist()):
-        if (residual := H[i, i]) <= least:
-            continue
-        H[i, i] = math.sqrt(residual)
-        column = H[i + 1 :, i]
-        column /= H[i, i]
-        accepted.append(i)
-        if len(accepted) == most:
+    tried, kept = np.arange(len(H)), 0  # The first of those tried are known to be accepted.
+    while True:
+        L = np.asfortranarray(H[np.ix_(tried, tried)])
+        minor = cholesky_in_place(L) or len(tried) + 1
+        residual = np.square(np.diagonal(L)[: minor - 1])
+        failed = np.flatnonzero(residual[kept:] <= bar[tried[kept : minor - 1]])
+        kept = kept + int(failed[0]) if len(failed) else minor - 1
+        if kept >= min(most, len(tried)):
             break
-        H[i + 1 :, i + 1 :] -= column[:, None] * column
-    return np.array(accepted, dtype=np.int64), np.asfortranarray(np.tril(H[np.ix_(accepted, accepted)]))
+        tried = np.delete(tried, kept)
+    accepted = tried[:most]
+    return accepted, np.asfortranarray(np.tril(L[: len(accepted), : len(accepted)]))
 
 
 def rounding_share(dtype: np.dtype[Any], pivots: int) -> float:

@@ -113,8 +113,7 @@ class _Run:
         points, luck, C = self._sift(proposed, self._random.random(size) * self._bound[proposed])
         if not len(points):
             return 0.0
-        H = C.T @ C
-        np.subtract(self._K.block(points, points), H, out=H)
+        H = self._residual_block(points, C)
         accepted, L, left = accept(H, self._bound[points], self._rounding(points), self._rank - done, luck)
         self._lower(points, left, done + len(accepted))
         new = slice(done, done + len(accepted))
@@ -122,6 +121,18 @@ class _Run:
         self._triangle[new, new] = L
         self._pivots += points[accepted].tolist()
         return len(accepted) / size
+
+    def _residual_block(self, points: np.ndarray, C: np.ndarray) -> np.ndarray:  # (b,), (pivots, b) → (b, b)
+        """K - K̂ of the points with each other, in float64."""
+        H = np.asfortranarray(self._K.block(points, points).T, dtype=np.float64)
+
+        def task(part: slice) -> None:
+            below = slice(part.start, len(points))
+            subtract_product(H[below, part], C[:, below], C[:, part], transpose_first=True)
+            H[part, part.stop :] = H[part.stop :, part].T
+
+        run(task, _cut(len(points), _STRIP // 2))
+        return H
 
     def _lower(self, points: np.ndarray, left: np.ndarray, pivots: int) -> None:
         """What so many pivots leave of the points bounds their residuals from now on."""
@@ -153,17 +164,24 @@ class _Run:
         """C, below it the rows of more pivots up to ``stop``, and for each point the sum of their squares."""
         new = np.array(self._pivots[start:stop], dtype=np.int64)
         before, triangle = self._triangle[start:stop, :start], self._triangle[start:stop, start:stop]
-        grown = np.empty((len(points), stop)).T
-        grown[:start], grown[start:] = C, self._K.block(points, new).T
+        values = self._K.block(points, new)
+        grown, gone = np.empty((len(points), stop)).T, np.empty(len(points))
 
         def task(part: slice) -> None:
-            rows = grown[start:, part]
-            subtract_product(rows, before, grown[:start, part])
+            known, rows = grown[:start, part], grown[start:, part]
+            known[:], rows[:] = C[:, part], values[part].T
+            subtract_product(rows, before, known)
             solve_triangle(triangle, rows)
+            np.einsum("ij,ij->j", rows, rows, out=gone[part])
 
-        cuts = np.linspace(0, len(points), math.ceil(len(points) / _STRIP) + 1).astype(int)
-        run(task, [slice(first, last) for first, last in pairwise(cuts.tolist())])
-        return grown, np.einsum("ij,ij->j", grown[start:], grown[start:])
+        run(task, _cut(len(points), _STRIP))
+        return grown, gone
+
+
+def _cut(points: int, strip: int) -> list[slice]:
+    """The points in parts of about the same size, of ``strip`` at most."""
+    cuts = np.linspace(0, points, math.ceil(points / strip) + 1).astype(int)
+    return [slice(first, last) for first, last in pairwise(cuts.tolist())]
 
 
 def _stages(pivots: int) -> list[int]:
