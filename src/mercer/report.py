@@ -17,9 +17,9 @@ from mercer.runtime.clock import now
 from mercer.runtime.config import format_bytes, memory_budget, settings, thread_count
 from mercer.solvers.result import Stop
 
-#: additions and multiplications per second and thread of a matrix product, about: for estimates of time only
+#: Additions and multiplications per second and thread of a matrix product, about: for estimates of time only.
 _RATE = {"float64": 4e10, "float32": 8e10}
-#: and of a device
+#: The same number for a device.
 _DEVICE_RATE = 4e13
 #: A part of k(x, x) that is less than this may be the rounding of some hundred differences.
 _ROUNDING = 1e-12
@@ -103,7 +103,7 @@ class Plan(Shown):
     iterative: bool = False
     #: what the solver does, for the program; ``solver`` says it to people
     method: Method | None = None
-    #: of the factor of K that makes conjugate gradients take few iterations; 0 where there is none
+    #: the rank of the factor of K that makes conjugate gradients take few iterations; 0 where there is none
     rank: int = 0
     #: how many landmarks f is restricted to; 0 where it is not
     landmarks: int = 0
@@ -205,8 +205,8 @@ class Report(Shown):
     #: how far above the minimum the objective is at most; None where there is nothing to minimise, NaN where
     #: nobody knows: K is not known to be positive semi-definite, or blocks of it were all there was time for
     gap: float | None = None
-    #: with landmarks, how far above the minimum over all functions, not only those on the landmarks, at most;
-    #: None without landmarks, and where it would take too long to know
+    #: with landmarks, how far above the minimum over all functions, not only those on the landmarks, the
+    #: objective is at most; None without landmarks, and where it would take too long to know
     bound: float | None = None
     #: what was warned about
     warnings: tuple[str, ...] = ()

@@ -52,7 +52,7 @@ class Verdict:
     is_class: bool
     error: float
     interval: tuple[float, float] | None = None
-    #: of the most frequent class alone, or of the mean
+    #: the error of always predicting the most frequent class, or the mean
     baseline: float | None = None
     #: predictions that the error is of; None where nobody knows
     count: int | None = None

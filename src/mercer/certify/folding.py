@@ -8,7 +8,7 @@ from mercer.certify.certificate import Certificate
 from mercer.certify.proof import Step
 from mercer.notebook.markup import code, escape, folded, frame
 
-_STEPS = 200  # of a proof that are shown
+_STEPS = 200  # so many steps of a proof are shown
 _UNFOLDED = 2  # levels that are open at first
 
 

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from mercer.errors import InputError
 from mercer.kernels.spectral.quadrature import gauss_legendre
 
-_PANELS = 128  # of 32 nodes each: f may turn 1000 times in the interval
-_RADIANS_PER_PANEL = 20.0  # of the waves, half of what 32 nodes can follow, which leaves the rest to f
+_PANELS = 128  # each has 32 nodes: f may turn 1000 times in the interval
+_RADIANS_PER_PANEL = 20.0  # the waves turn by half of what 32 nodes can follow; the rest is for f
 _FREQUENCIES_AT_ONCE = 256
 
 

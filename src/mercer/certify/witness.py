@@ -30,7 +30,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.formula.expression import Expression
 from mercer.runtime.config import config
 
-SEED = 20240229  # of the points that are tried: a certificate is the same in every run
+SEED = 20240229  # the points that are tried are drawn with it, the same in every run
 _MOST_POINTS = 1000  # Of more points, a sample of this size is examined: an eigenvalue problem takes n³.
 #: Of more points, K comes from the engine, and only those that tell most are examined with error bounds.
 _EXAMINED_CLOSELY = 200

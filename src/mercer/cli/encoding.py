@@ -60,5 +60,5 @@ def never_fail() -> None:
     """Let standard output and standard error write every letter somehow."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # what took its place, in a test or a notebook, keeps its ways
-            with suppress(OSError, ValueError):  # it is closed
+            with suppress(OSError, ValueError):  # the stream is closed
                 stream.reconfigure(errors=SPELLED)

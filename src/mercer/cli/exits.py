@@ -41,7 +41,7 @@ def say(text: str) -> None:
     """A line on standard error, whatever state it is in."""
     if sys.stderr is None:  # ``print`` would take standard output instead
         return
-    bars = sys.modules.get("mercer.runtime.progress")  # without it there is none on the terminal
+    bars = sys.modules.get("mercer.runtime.progress")  # a bar is on the terminal only if this was imported
     with suppress(OSError, ValueError):  # A closed stream has nobody to tell.
         if bars is not None:
             bars.make_room()

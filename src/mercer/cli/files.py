@@ -102,6 +102,6 @@ def _require_apart(outputs: Mapping[str, Path], inputs: Mapping[str, Path | str]
 
 def _is_standard_input(path: Path) -> bool:
     """Whether standard input comes from this file."""
-    with suppress(OSError):  # it is closed, or there is no such file
+    with suppress(OSError):  # the stream is closed, or there is no such file
         return os.path.samestat(os.fstat(0), path.stat())
     return False

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mercer.cli.screen import Screen
 
-#: these take a function, a matrix or a density, which only Python can write
+#: Kernels that take a function, a matrix or a density, which only Python can write.
 _FROM_PYTHON = {
     "FromFunction",
     "Precomputed",

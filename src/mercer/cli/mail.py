@@ -122,7 +122,7 @@ def _left_out(model: Model, is_spam: np.ndarray) -> dict[str, float]:
         float(np.mean(called_spam[known & ~is_spam])),
         float(np.mean(~called_spam[known & is_spam])),
     )
-    share = float(np.mean(is_spam))  # of a rare kind more are known than of the other
+    share = float(np.mean(is_spam))  # the kinds count by their shares, however many of each are known
     return {"error": share * missed + (1 - share) * lost, "ham_lost": lost, "spam_missed": missed}
 
 

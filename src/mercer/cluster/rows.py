@@ -143,7 +143,7 @@ def _points(X: Any, y: Any, sample_weight: Any, columns: Any) -> tuple[Any, Any,
             )
     names = tuple(wanted) if all(isinstance(label, str) for label in wanted) else None
     array = X[wanted].to_dask_array()
-    if array.dtype.kind == "O":  # of true and false beside numbers, or of numbers that may be missing
+    if array.dtype.kind == "O":  # true and false beside numbers, or numbers that may be missing
         array = X[wanted].astype(np.float64).to_dask_array()
     return array, names, y, sample_weight
 

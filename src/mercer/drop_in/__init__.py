@@ -78,7 +78,7 @@ def unpatch_scikit_learn(names: Iterable[str] | None = None) -> list[str]:
         place, home = PLACES[name]
         ours = getattr(import_module(home), name)
         before = _before.pop(name)
-        if getattr(sys.modules[place], name) is ours:  # and not what somebody put there after us
+        if getattr(sys.modules[place], name) is ours:  # somebody else may have put another one there
             setattr(sys.modules[place], name, before)
         copyreg.dispatch_table.pop(ours.original, None)
     return undone

@@ -77,7 +77,7 @@ class ComponentsAdapter(Adapter):
         values = _check_psd_eigenvalues(values)
         if self.remove_zero_eig or self.n_components is None:
             values, vectors = values[values > 0], vectors[:, values > 0]
-        self._dtype = np.float32 if X.dtype == np.float32 else np.float64  # of what is returned, as there
+        self._dtype = np.float32 if X.dtype == np.float32 else np.float64  # the type of the result
         self.eigenvalues_, self.eigenvectors_ = values.astype(self._dtype), vectors.astype(self._dtype)
         self.X_fit_ = X
         vars(self).pop("_centerer", None)  # It is that of an earlier fit, by scikit-learn's code.

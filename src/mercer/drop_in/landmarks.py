@@ -33,7 +33,7 @@ class LandmarksAdapter(Adapter):
         check_is_fitted(self)
         is_given = self.kernel == "precomputed" or not isinstance(self.kernel, Kernel | str)
         if is_given or get_config()["array_api_dispatch"]:
-            return self._theirs.transform(X)  # there are values already, or arrays elsewhere
+            return self._theirs.transform(X)  # X holds kernel values, or arrays that are not NumPy's
         params = self._theirs._get_kernel_params()
         named = (self.kernel, params.get("gamma"), params.get("degree", 3), params.get("coef0", 1))
         why = unknown(*named)

@@ -54,7 +54,7 @@ class MachineAdapter(Adapter):
             libsvm(X, y, sample_weight, *rest, **more)
             return
         if callable(self.kernel):
-            # Here scikit-learn's ``_compute_kernel`` looks for them.
+            # scikit-learn's ``_compute_kernel`` takes the training points from this attribute.
             self._BaseLibSVM__Xfit = X
             X = self._points(X)
         model = self._unfitted()
@@ -76,7 +76,7 @@ class MachineAdapter(Adapter):
         if self._classifies:
             weights = dict(enumerate(given["class_weight_"].tolist()))
             shared |= {
-                # It is so in LIBSVM, where the classes of ν have no weights.
+                # LIBSVM has no class weights for ν-SVC either.
                 "class_weight": weights if self._impl == "c_svc" else None,
                 "probability": bool(given.get("_effective_probability", given["probability"])),
                 "decision_function_shape": "ovo",

@@ -60,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
         path = os.path.abspath(name)
         main = ModuleType("__main__")
         main.__file__, main.__loader__ = path, SourceFileLoader("__main__", path)
-        sys.modules["__main__"] = main  # and it stays so: what the script leaves to others may look for it
+        sys.modules["__main__"] = main  # it stays, for what the script has left running may look for it
         source = main.__loader__.get_data(path)
         exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
     return 0

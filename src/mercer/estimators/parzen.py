@@ -21,7 +21,7 @@ from mercer.gram import Gram
 from mercer.kernels.parameters import fixed
 from mercer.report import Journal, Plan
 
-_ROUNDING = 1e-5  # of the largest k(x, x): a mean's squared norm below that is zero, in float32 too
+_ROUNDING = 1e-5  # a mean's squared norm below this part of the largest k(x, x) is zero, in float32 too
 
 
 @learner
@@ -147,7 +147,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, KernelParameters, BaseEstimator
         n = data.n_points(X)
         width = data.n_columns(X) or 1
         points = 8 * n * width if isinstance(X, np.ndarray) and X.ndim == 2 else 0
-        # These are the stored points and, of the largest class, its points, the Gram's copy and K @ w.
+        # Memory is for the stored points, and for the largest class: its points, the Gram's copy and K @ w.
         memory = points + 8 * n * (n_outputs + 3) + (2 * points if self.fit_offset else 0)
         why = "the norms of the means take K @ w within each class" if self.fit_offset else "no K is needed"
         flops = 2.0 * n * n * width / max(n_outputs, 2) if self.fit_offset else 0.0

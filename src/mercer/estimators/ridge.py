@@ -432,5 +432,5 @@ class KernelRidge(
         return RidgeSolution(X, result.coef, result.intercept, result.objective, facts=facts)
 
 
-_ROWS = 496  # of K that a thread has at a time in a product, at most
+_ROWS = 496  # so many rows of K, at most, a thread has at a time in a product
 _MIXED_FROM = 8000  # points from which a factor in float32 and its refinement take less than one in float64

@@ -240,7 +240,7 @@ class KernelRidgeCV(
         best, coef = search.kernel, search.coef
         self.kernel_, origin, points = kernels[best], problem.origins[best], problem.places[best]
         self._sketch, self._left_out = search.sketch, {}
-        if problem.on_landmarks:  # without those that are combinations of others
+        if problem.on_landmarks:  # landmarks that are combinations of others are left out
             order = search.sketch["order"]
             points, coef = data.take(points, order), coef[order]
         else:
@@ -270,7 +270,7 @@ class KernelRidgeCV(
 class _Problem:
     """What the kernels are tried on."""
 
-    #: of each kernel: the points that f is an expansion on, and by what they were moved
+    #: for each kernel, the points that f is an expansion on, and the origin that was taken off them
     places: list[Any]
     origins: list[Any]
     alphas: np.ndarray

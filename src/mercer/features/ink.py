@@ -29,7 +29,7 @@ _SAME_JOINT_WITHIN = 3  # pixels of the enlarged image
 _CIRCLE = 4  # the radius, in pixels, of the circle on which an angle is measured
 _SHARP = 0.5  # cos(θ/2) from which on strokes make an angle: θ = 120°
 _SMALLEST_LOOP = 4  # pixels of the enlarged image
-_IMAGES_AT_ONCE = 64  # so that they stay in the cache
+_IMAGES_AT_ONCE = 64  # these stay in the cache
 
 
 @dataclass(unsafe_hash=True)

@@ -46,7 +46,7 @@ from mercer.kernels.vectors.stationary import (
     RationalQuadratic,
 )
 
-_MOST_FACTORS = 64  # of a power: as many frequencies are added up for each wave
+_MOST_FACTORS = 64  # the largest power: so many frequencies are added up for each wave
 
 
 class Waves(NamedTuple):
@@ -54,7 +54,7 @@ class Waves(NamedTuple):
 
     #: k(x, x), the sum of the weights
     size: float
-    #: of a number m ≥ 1 and a generator: (m, d) frequencies and (m,) weights
+    #: a function of a number m ≥ 1 and a generator, which returns (m, d) frequencies and (m,) weights
     draw: Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
 
@@ -117,7 +117,7 @@ def _gaussian(kernel: Gaussian, d: int) -> Law:
 
 def _student(nu: float, scale: np.ndarray, d: int) -> Law:
     def frequencies(count: int, random: np.random.Generator) -> np.ndarray:
-        # Of a tiny ν some are 0, to rounding.
+        # Where ν is tiny, some of these numbers are rounded to 0.
         spread = np.sqrt(2 * nu / np.maximum(random.chisquare(2 * nu, size=(count, 1)), 1e-200))
         return scale * spread * orthogonal(count, d, random)
 

@@ -28,8 +28,9 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import config
 from mercer.runtime.threads import run
 
-#: Of the rows ``slice`` with the values F = K_b V, (rows, m): G, (rows, p), numbers that are added up, and
-#: perhaps something to keep. On a cluster it has a method ``part(rows)`` too, the same for some of the rows.
+#: A function of a slice of rows and their values F = K_b V, (rows, m). It returns G, (rows, p), numbers that
+#: are added up over all blocks, and perhaps something to keep. For a cluster it needs a method ``part(rows)``
+#: that returns the same function for some of the rows.
 Inner = Callable[[slice, np.ndarray], tuple[Any, ...]]
 
 #: Bytes of the kernel values of a block, which is in the outer cache of a core while it is used. Threads

@@ -46,9 +46,9 @@ Codes = dict[Any, float]
 class OtherGrams(NamedTuple):
     """What the data of a Gram need other Grams for."""
 
-    #: of a formula, points X and reference points: (1/n) Σᵢ k(x, xᵢ) for every x of X
+    #: a function of a formula, points X and n reference points xᵢ: (1/n) Σᵢ k(x, xᵢ) for every x of X
     mean: Callable[[Expression, Any, Any], np.ndarray]
-    #: of objects: the same, with the matrix of their parts if a kernel compares these
+    #: a function of encoded objects, which adds the matrix of their parts if a kernel compares parts
     compared: Callable[[Any], Any]
 
 
@@ -59,7 +59,7 @@ class ViewData(NamedTuple):
     norms: np.ndarray  # (n,) squared norms of the centred rows, empty for objects
     shift: np.ndarray  # (n,) what shifts a product of centred rows back, empty where there are no products
     centre: np.ndarray | None = None  # (d,) what is taken from every row
-    columns: CommonColumns | None = None  # of CSR: which are common on the right side
+    columns: CommonColumns | None = None  # for CSR: the columns that are common on the right side
 
     @property
     def is_sparse(self) -> bool:

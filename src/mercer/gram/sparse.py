@@ -46,7 +46,7 @@ class Thinness:
     entries: int  # values that are not zero
     evaluations: int  # values that are computed to find them
     cells: int
-    bytes_each: int  # of a value while the matrix is made
+    bytes_each: int  # bytes that a value takes while the matrix is made
 
     @property
     def memory(self) -> int:

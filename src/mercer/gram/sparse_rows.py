@@ -22,7 +22,7 @@ class CommonColumns:
 
     place: np.ndarray  # (width,) int64: which of the common columns it is, -1 for rare ones
     common: int  # how many there are
-    cost: float  # of a pair of rows, in columns of a dense product
+    cost: float  # what a pair of rows costs, in columns of a dense product
 
 
 def sort_columns(matrix: Any) -> CommonColumns:

@@ -58,7 +58,7 @@ class Kernel(Shown):
     registry: ClassVar[list[type[Kernel]]] = []
     #: what a point is; a class may say it by its word, "objects"
     domain: Domain = Domain.VECTORS
-    #: of a kernel on objects, what they are: "sequences", "sets", "trees", "graphs"; None for any
+    #: what the objects of a kernel on objects are: "sequences", "sets", "trees", "graphs"; None for any
     objects: str | None = None
     #: why this kernel is positive definite for every value of its parameters, or None
     lemma: str | None = None

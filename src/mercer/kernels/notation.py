@@ -47,7 +47,7 @@ _LETTERS = {name: rf"\{name}" for name in _GREEK} | {
 }  # fmt: skip
 #: A kernel of more parts is called by its name alone: its formula would fill pages.
 _MOST_PARTS = 40
-_NUMBERS_SHOWN = 4  # of a parameter with one for each column
+_NUMBERS_SHOWN = 4  # a parameter may have one for each column
 
 
 def latex(kernel: Kernel) -> str:

@@ -47,7 +47,7 @@ _METHODS = {
     "centred": "centered",
 }
 _METHODS |= {name: name for name in ("on", "exp", "polynomial", "derivative")}
-#: for a bare name that is a word, whatever else has that name
+#: The parameter for which a bare name is a word, even where a kernel has that name.
 _ANY = Parameter(None, "", lambda value: True, "")
 _NUMBERS = {"inf": math.inf, "pi": math.pi}
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

@@ -82,6 +82,6 @@ def shape_of(kernel: Kernel, dim: int) -> dict[str, Any] | None:
     X[:, 0] = at
     try:
         values = kernel(np.zeros((1, dim)), X)[0]
-    except (InputError, MemoryBudgetError):  # of numbers ≥ 0, or of named columns
+    except (InputError, MemoryBudgetError):  # the kernel needs numbers ≥ 0, or named columns
         return None
     return {"at": short(at), "values": short(values)}

@@ -12,10 +12,10 @@ from mercer.notebook.curve import curves
 from mercer.notebook.markup import beside, code, formula, frame, note
 from mercer.notebook.quick import is_quick, values
 
-_POINTS_OF_CURVE = 161  # of the curve
+_POINTS_OF_CURVE = 161  # so many points are drawn
 _PAIRS = 2**20  # kernel values that the curve may take
 _LINES_SHOWN, _DOTS_SHOWN = 8, 100  # functions and anchors that are drawn
-_BEYOND = 0.1  # of the range of the anchors, on either side
+_BEYOND = 0.1  # the part of the range of the anchors that is added on either side
 
 
 def html(f: Expansion) -> str:

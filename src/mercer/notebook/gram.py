@@ -14,7 +14,7 @@ from mercer.notebook.quick import is_quick, values
 from mercer.notebook.thumbnail import thumbnail
 
 _SHOWN_PER_SIDE = 64  # rows, and columns, of the picture
-_FEWEST_TO_SHOW = 8  # of a matrix that has more
+_FEWEST_TO_SHOW = 8  # a larger matrix is shown by so many rows at least
 _COORDINATES = 2**23  # coordinates that are multiplied for the picture: some ten milliseconds
 
 

@@ -12,7 +12,7 @@ from mercer.notebook.curve import curves
 from mercer.notebook.markup import beside, code, formula, frame
 from mercer.notebook.quick import is_quick, values
 
-_POINTS_OF_CURVE = 161  # of the curve
+_POINTS_OF_CURVE = 161  # so many points are drawn
 _USUAL_WIDTH = 3.0  # half the width of the curve, where the kernel has no scale of its own
 #: the distances at which the scale of a kernel is looked for
 _DISTANCES = np.geomspace(1e-4, 1e4, 161)

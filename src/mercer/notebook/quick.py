@@ -25,8 +25,8 @@ from mercer.kernels.formula.pair import (
 from mercer.kernels.objects import Precomputed
 from mercer.runtime.config import within
 
-_MOST_PARTS, _MOST_LEAVES = 40, 2000  # of a kernel, and of its formula
-_MOST_REFERENCE_POINTS = 256  # that a centred kernel takes its means over
+_MOST_PARTS, _MOST_LEAVES = 40, 2000  # a kernel may have so many parts, and its formula so many leaves
+_MOST_REFERENCE_POINTS = 256  # a centred kernel may take its means over so many
 
 
 def is_quick(kernel: Kernel) -> bool:

@@ -15,7 +15,7 @@ from mercer.plots.style import Axes, Display
 from mercer.selection.nested import share_interval
 
 _TWENTIETHS = np.linspace(0, 1, 21)
-_HEIGHT_OF_BARS = 0.14  # of the picture
+_HEIGHT_OF_BARS = 0.14  # a part of the picture
 
 
 @dataclass

@@ -21,7 +21,7 @@ _COLOURS = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
     *("#56B4E9", "#8A6D3B", "#7A7A7A", "#6F4FA3", "#9AA300"),
 )
-_LETTERS_IN_A_ROW = 28  # that the labels below a small matrix have room for
+_LETTERS_IN_A_ROW = 28  # the labels below a small matrix have room for so many
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 #: colour maps that grow evenly in lightness, also in grey
 SEQUENTIAL, DIVERGING = "cividis", "PuOr_r"

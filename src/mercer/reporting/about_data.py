@@ -15,7 +15,7 @@ from mercer.reporting.objects import objects_of, shown, size
 from mercer.reporting.page import Html, cut, definitions, folded, number, paragraph, percent, table
 
 _COLUMNS = 200  # columns that are described one by one
-_NAMELESS = 30  # so many of them where they have no names
+_NAMELESS = 30  # columns without names are shown up to this number
 _NAMES = {"graphs": "a graph", "trees": "a tree", "sets": "a set", "sequences": "a sequence"}
 _LOOKED = 50_000  # points that a column is described by
 

@@ -13,8 +13,8 @@ from mercer.reporting.mail_case import MailCase
 from mercer.reporting.page import Html, cut, definitions, figures, number, paragraph, percent, table, words
 from mercer.reporting.picture import Pictures
 
-_PROTOTYPES = 8  # of each class
-_ELEMENTS = 10  # of each class and aspect
+_PROTOTYPES = 8  # so many are shown of each class
+_ELEMENTS = 10  # so many are shown of each class and aspect
 
 
 def _data(case: MailCase, pictures: Pictures) -> list[Html]:

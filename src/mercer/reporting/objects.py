@@ -18,7 +18,7 @@ from mercer.kernels.graphs.graph import as_graph
 from mercer.kernels.trees.tree import as_tree
 from mercer.reporting.page import cut, number
 
-_ELEMENTS = 3  # of a set that are shown
+_ELEMENTS = 3  # so many elements of a set are shown
 _LENGTH = 240  # characters of a point
 
 

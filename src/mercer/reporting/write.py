@@ -92,7 +92,7 @@ def write_report(
         names = as_features(features, X)
         case = Case(model, X, targets, names, trials, error, _seed(seed), notes, limit)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits and pictures that are made to look at the model
+        warnings.simplefilter("ignore")  # fits and pictures that are made to look at the model may warn
         text = _page(case, title)
     write_whole(place, [text.encode()])
     return place

@@ -385,7 +385,7 @@ def require_memory(n_bytes: int, what: str, remedy: str) -> None:
     budget of 1MiB: use fewer points, or raise the budget with mercer.config(memory=…)
     """
     if n_bytes <= _LEAST_BUDGET and settings().memory is None:
-        return  # without asking the machine, which takes longer than to fill so little
+        return  # the machine is not asked: that takes longer than to fill so little
     budget = memory_budget()
     if n_bytes > budget:
         raise MemoryBudgetError(

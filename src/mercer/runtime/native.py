@@ -48,7 +48,7 @@ def compiles() -> bool:
 # --- keeping what was compiled ---------------------------------------------------------------------
 
 
-# It goes by NUMBA_CACHE_DIR; its name differs by version.
+# This class takes the folder of NUMBA_CACHE_DIR. Versions of Numba give it different names; it is the first.
 _Named = caching.CompileResultCacheImpl._locator_classes[0]
 
 

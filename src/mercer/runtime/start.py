@@ -32,7 +32,7 @@ _usual = gc.get_threshold()
 def is_command(arguments: Sequence[str], given: Sequence[str]) -> bool:
     """Whether a process runs ``mercer`` or ``python -m mercer``: its ``sys.argv``, ``sys.orig_argv``."""
     program = arguments[0] if arguments else ""
-    if program == "-m":  # so Python calls it until it has found the module
+    if program == "-m":  # Python says so until it has found the module
         return "mercer" in given[given.index("-m") + 1 :][:1]
     return PurePath(program).stem == "mercer"
 

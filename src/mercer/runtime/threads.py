@@ -258,7 +258,7 @@ class _Job:
             try:
                 raise error
             finally:
-                del error  # else its traceback and this frame would keep each other, and the data, alive
+                del error  # its traceback and this frame would keep each other, and the data, alive
 
 
 class _Crew:

@@ -46,15 +46,15 @@ _SHARE_OF_MEMORY, _SHARE_OF_TIME, _POINTS_TIMED = 0.25, 0.1, 300
 class KnownParts:
     """A table in which each column of objects holds the numbers of the points."""
 
-    #: as it was given
+    #: the table as it was given
     table: np.ndarray  # (n, columns) of objects
-    #: as a search takes it
+    #: the table as a search takes it
     X: np.ndarray  # (n, columns)
     #: the columns of objects
     objects: frozenset[int]
-    #: which points of the table that was given these are
+    #: the numbers that these points had in the whole table
     rows: np.ndarray  # (n,)
-    #: by column and kernel: the kernel, resolved, and its matrix
+    #: for each column and kernel: the resolved kernel, and the one that looks values up in its matrix
     made: dict[tuple[Any, str], tuple[Kernel, Kernel]] = field(default_factory=dict)
 
     @classmethod

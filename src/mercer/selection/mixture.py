@@ -30,7 +30,7 @@ from scipy.special import expit
 
 _STEEPNESS = 4.0  # s of the loss above
 _CONSTANT_KERNEL = 10.0  # c, which stands for an intercept
-_ITERATIONS = 12  # of the minimiser: each inverts a matrix of every block of points
+_ITERATIONS = 12  # the minimiser takes so many: each inverts a matrix for every block of points
 _LOG_WEIGHT_BOUNDS = (-5.0, 9.0)  # bounds on ln w: beyond them an aspect counts for nothing, or for all
 
 

@@ -29,8 +29,8 @@ from mercer.solvers.result import Stop
 _POINTS_LEARNED_ON = 3000  # points that the parameters of the winner are learned on
 _POINTS_SCORED_ON = 6000  # points that the last penalty is chosen on
 _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties that are tried, relative to λ
-_PENALTIES_TRIED = 5  # of these, for the plan: downhill from that of the search, three at least
-_SHARE_FOR_THE_PENALTY = 0.1  # of the time that is left
+_PENALTIES_TRIED = 5  # the plan expects so many: downhill from that of the search, three at least
+_SHARE_FOR_THE_PENALTY = 0.1  # a part of the time that is left
 #: The last fit is on landmarks where there are so many, at least; 20 √n of them are enough.
 _LEAST_LANDMARKS, _LANDMARKS_PER_ROOT = 500, 20.0
 _PASSES = 15  # over the rows, that a fit on landmarks takes, about

@@ -24,7 +24,7 @@ from mercer.solvers.svm.folds import MOST_POINTS, Fold, mistakes_of_paths
 PENALTIES = tuple(float(c) for c in 10.0 ** np.arange(-0.5, 4.6, 0.5))
 #: the largest number of points that are scored by folds
 MOST_FOR_FOLDS = MOST_POINTS * 5 // 4
-_TOLERANCE = 1e-2  # of machines that are scored: ten times the default, for errors and not for coefficients
+_TOLERANCE = 1e-2  # machines are scored with it: ten times the default is enough for errors
 #: penalties that are tried, relative to λ of the evidence
 _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.5)
 

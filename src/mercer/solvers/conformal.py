@@ -22,7 +22,7 @@ import math
 
 import numpy as np
 
-_ROUNDING = 1e-9  # of p (n + 1), which may be meant to be a whole number
+_ROUNDING = 1e-9  # p (n + 1) may be off by it where a whole number is meant
 
 
 def quantile(values: np.ndarray, coverage: float, weight: np.ndarray | None = None) -> np.ndarray:

@@ -85,7 +85,7 @@ class Control:
         self._bar = Progress(total, label, mode, limit=max_time)
         self._is_open = False
         self._interrupted = False
-        self._state: Callable[[], State] | None = None  # of the last step, until it is saved
+        self._state: Callable[[], State] | None = None  # gives the state of the last step, until it is saved
         self._start, self._saved_at = now(), perf_counter()
         self._end = self._limit()
         self._earlier = 0.0  # seconds spent before the checkpoint was written

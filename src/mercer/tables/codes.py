@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import fdtrc
 
 _FEWEST_VALUES, _MOST_VALUES = 4, 50  # different values that codes have
-_ROWS = 10  # of a value that its mean is believed from
-_ROWS_EACH = 25  # of all values, on average: fewer make rough means of a smooth quantity
+_ROWS = 10  # the mean of a value is believed from so many rows on
+_ROWS_EACH = 25  # values need so many rows on average: fewer make rough means of a smooth quantity
 _SURE = 1e-4  # probability of such means by chance
 _ROUGH = 1.0  # between the 2 of names and the 0 of quantities
 

@@ -44,7 +44,7 @@ def moment(text: str, order: str) -> datetime | None:
     day, month = (one, other) if order == ORDERS[0] else (other, one)
     if len(found["year"]) == 2:
         year += 1900 if year >= _CENTURY else 2000
-    with suppress(ValueError):  # there is no such day
+    with suppress(ValueError):  # the text may name a day that does not exist
         return datetime(year, month, day, hour, minute, second, micros)
     return None
 

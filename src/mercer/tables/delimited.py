@@ -172,7 +172,7 @@ def _has_header(rows: list[list[str]]) -> bool:
         if not below or not all(numeric(value) for value in below) or cell in MISSING:
             continue
         if not numeric(cell):
-            return True  # there may be thousands of columns, and this one has told
+            return True  # one column is enough: there may be thousands
         has_numbers = True
     if has_numbers:
         return False

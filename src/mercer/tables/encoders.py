@@ -61,7 +61,7 @@ def number_block(view: TableView, positions: np.ndarray) -> np.ndarray:  # (k, n
     if plain.any():
         block[plain] = view.numbers(positions[plain])
     with np.errstate(invalid="ignore"):
-        plain &= ~(np.abs(block) > LARGEST_TO_SQUARE).any(axis=1)  # these are refused with their row
+        plain &= ~(np.abs(block) > LARGEST_TO_SQUARE).any(axis=1)  # larger ones are refused with their row
     for i in np.flatnonzero(~plain):
         j = int(positions[i])
         block[i] = as_numbers(view.column(j), view.names[j])
@@ -146,7 +146,7 @@ class NumberColumn(_Encoder):
     median: float
     mean: float
     spread: float
-    #: of the signed logarithm; 0 for numbers as they are
+    #: the unit of the signed logarithm that is taken; 0 where numbers stay as they are
     unit: float
     with_gaps: bool
 
@@ -256,7 +256,7 @@ class DateColumn(_Encoder):
     #: lengths in days of the circles
     periods: list[float]
     with_gaps: bool
-    #: of day and month in texts, see `mercer.tables.dates`; "" where dates were no texts
+    #: the order of day and month in texts, see `mercer.tables.dates`; "" where dates were no texts
     order: str = ""
 
     @classmethod

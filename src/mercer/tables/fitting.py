@@ -35,7 +35,7 @@ from mercer.runtime.config import settings
 from mercer.tables.honest import Effort, Honest, difference, judged
 from mercer.tables.model import TableModel
 
-_FIRST = 0.7  # of the time, for the first search: what is left is for a fit on all rows
+_FIRST = 0.7  # the share of the time that the first search has; the rest is for a fit on all rows
 _ALL = 2.0  # times that a search on all rows takes, of one on four fifths: as their square, and some more
 _TENTH = 10  # parts that rows are cut into where one of them is held out
 _SAME = "the model is of the same search"
@@ -100,9 +100,9 @@ class Fitting:
     y: np.ndarray
     seed: int
     telling: Telling
-    #: of all, where a time was given
+    #: when all must be done; infinite where no time was given
     end: float = np.inf
-    #: from which on no other fold is begun, where none was
+    #: after this no other fold is begun; infinite where a time or folds were asked for
     patience: float = np.inf
 
     @property

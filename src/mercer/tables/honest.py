@@ -13,7 +13,7 @@ from mercer.solvers.result import Stop
 from mercer.tables.model import TableModel
 from mercer.verdict import constant_error
 
-_MUCH = 0.8  # of the share of rows, below which a machine is told to be of fewer
+_MUCH = 0.8  # below this part of the share of rows, a machine is said to be of fewer
 
 
 @dataclass(frozen=True, eq=False)

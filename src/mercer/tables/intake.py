@@ -73,7 +73,7 @@ class Intake:
         block = self._rest + block
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE) + 1
         starts = np.concatenate([[0], ends])
-        first = -self.lines % self._stride  # of this block's lines, the first to keep
+        first = -self.lines % self._stride  # the first of this block's lines that is kept
         for i in range(first, len(ends), self._stride):
             self._kept.append(block[starts[i] : ends[i]])
         self.lines, self._rest = self.lines + len(ends), block[starts[-1] :]

@@ -24,7 +24,7 @@ LEARNERS = {
     Goal.REGRESSION: ("ridge", "svr"),
 }
 
-_SEARCH = 0.6  # of the time, where another learner comes after
+_SEARCH = 0.6  # the share of the time that a search has before another learner
 _LEAST_SECONDS = 0.3  # seconds for that
 
 

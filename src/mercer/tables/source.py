@@ -36,7 +36,7 @@ class Source(NamedTuple):
     """What was read."""
 
     content: bytes
-    #: without the suffixes of the packing
+    #: the name of the file without the suffixes of its packing
     name: str
     #: how many lines there were, where memory had no room for all of them
     lines: int | None = None

@@ -39,10 +39,10 @@ from mercer.tables.table import Table
 from mercer.tables.target import Goal, Target, find_target
 
 _MOST_ROWS = 100_000  # rows that are taken unasked where a machine is exact: it keeps or compares all of them
-_COPIES = 16  # of the rows, and of their features, which may be wider: what a fit on landmarks holds of them
-_BYTES_PER_SECOND = 8e6  # of these rows, for each second of the time: features of ten times as many are made
+_COPIES = 16  # a fit on landmarks holds so many copies of the rows, and of their wider features
+_BYTES_PER_SECOND = 8e6  # rows are taken for each second of the time; features of ten times as many are made
 _FEWEST_ROWS = 4  # rows of which folds are made
-_FOLDS = 5  # that are made unasked, as everywhere in mercer
+_FOLDS = 5  # so many are made unasked, as everywhere in mercer
 _HELD_OUT_FROM = 5000  # rows from which a tenth is held out before anything is fitted
 _PATIENCE = 300.0  # seconds that folds may take where no time was given
 #: bytes of text that are read for each second of the time: numbers become a frame at three times that speed.

@@ -19,7 +19,7 @@ from mercer.data import points as data
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import is_category, values
 
-_CELLS = 1 << 17  # of a block, at most: a megabyte, which stays in cache
+_CELLS = 1 << 17  # a block has so many at most: a megabyte, which stays in cache
 
 
 def chunks(positions: np.ndarray, n: int) -> Iterator[np.ndarray]:
@@ -95,5 +95,5 @@ def _is_number(dtype: Any) -> bool:
     """Whether a column of the type is a plain array of numbers; those with a mask beside it are not."""
     if isinstance(dtype, np.dtype):
         return dtype.kind in "iuf"
-    is_numeric = getattr(dtype, "is_numeric", None)  # of polars
+    is_numeric = getattr(dtype, "is_numeric", None)  # types of polars have it
     return bool(is_numeric is not None and (dtype.is_integer() or dtype.is_float()))

@@ -66,7 +66,7 @@ def _are_to_be_opened(X: Any, y: Any, sample_weight: Any) -> bool:
 
 
 def _refuse_if_unread(X: Any, y: Any) -> None:
-    if isinstance(y, str) and y != "no_validation":  # which scikit-learn means for no targets at all
+    if isinstance(y, str) and y != "no_validation":  # scikit-learn's word for no targets at all
         raise InputTypeError(
             f"y is the text {shown(y)}: a column can be named where X is a file or a data frame, and is "
             "read as numbers; here pass the targets themselves"

@@ -24,7 +24,7 @@ class Reader(ABC):
     names: list[str] | None
     #: what each column holds
     types: list[ColumnType]
-    #: of each column, whether it may turn out to hold whole numbers alone, where its type does not tell
+    #: for each column, whether it may turn out to hold whole numbers alone although its type does not tell
     may_be_whole: list[bool]
 
     @abstractmethod

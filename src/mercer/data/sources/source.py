@@ -35,7 +35,7 @@ class Opened:
 
     #: (n, d) float32 or float64, checked: every value is finite; an array, or rows on a cluster
     points: Any
-    #: of the columns of the points; None where the file has no names
+    #: the names of the columns of the points; None where the file has none
     names: tuple[str, ...] | None
     #: (n,) the column of targets, if one was named
     targets: np.ndarray | None = None

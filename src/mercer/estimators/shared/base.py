@@ -119,7 +119,7 @@ class KernelMixin:
                     "points (rows) with the training points (columns)"
                 )
             kernel, X = with_matrix(kernel, _symmetric(X)), np.arange(X.shape[0])
-        # These are new objects, for set_params(kernel__sigma=…) must not reach a fitted model.
+        # The kernel is copied, because set_params(kernel__sigma=…) must not reach a fitted model.
         weight = None if sample_weight is None else check_weights(sample_weight, X)
         self.kernel_ = kernel.__sklearn_clone__().resolve(X, weight)
         return X if _is_absent(y) else (X, y)
@@ -144,7 +144,7 @@ class KernelMixin:
             X = opened(X, columns=getattr(self, "feature_names_in_", None))[0]
         domain = self.kernel_.domain
         X = self._validate(X, "no_validation", domain, reset=False)[0]
-        # These are many points, never a single one.
+        # X is taken for many points, never for a single one.
         return check_domain(self.kernel_, X, "X") if domain is Domain.ANY else X
 
     def _finds_nothing_to_check(self, X: Points) -> bool:

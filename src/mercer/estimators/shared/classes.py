@@ -52,7 +52,7 @@ class KernelClassifierMixin(PredictionSetMixin, ClassifierMixin):
             raise InputTypeError(
                 f'class_weight must be a dict or "balanced", got {given!r}: pass {{label: weight, …}} or None'
             )
-        if given == "balanced":  # of the weighted points: as if a point of weight 2 were there twice
+        if given == "balanced":  # weights count: a point of weight 2 is as good as two points
             share = np.bincount(codes, weight, minlength=len(self.classes_))
             per_class = np.divide(weight.sum(), len(self.classes_) * share, where=share > 0, out=share.copy())
         else:

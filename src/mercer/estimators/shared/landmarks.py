@@ -58,7 +58,7 @@ from mercer.solvers.result import Stop
 _SECONDS_OF_AN_EXACT_FIT = 60.0
 #: "auto" takes 20 √n landmarks, and never more than these.
 _PER_ROOT, _MOST_LANDMARKS = 20.0, 200_000
-#: and never more than these where n M² products are added up: about where passes alone would take less time.
+#: Where n M² products are added up, "auto" takes no more than these: from there on, passes are faster.
 _MOST_SQUARED = 4_000
 #: Points up to which one product with the matrix of all of them is a second's work, and gives the bound.
 #: Comparing two objects may take as long as comparing a hundred pairs of vectors.
@@ -205,7 +205,7 @@ class LandmarkMixin:
             left = phi.residual(sampled) if len(kept) else values  # k(z, z) may be 0 for every landmark.
         mean = max(float(values.mean()), np.finfo(np.float64).tiny)
         share = float(left.mean()) / mean
-        # Of the quotient of two means, by the rows that were not looked at.
+        # The error of a quotient of two means, which is 0 once every row was looked at.
         apart = (left - share * values) / mean
         error = float(apart.std()) * math.sqrt((1 - len(rows) / n) / max(len(rows) - 1, 1))
         return TraceError(share, error, number, len(rows))

@@ -176,7 +176,7 @@ class MachineMixin(MachineParameters, IterativeMixin, DefiniteMixin, LandmarkMix
         bounds: Sequence[float | None] = (None,),
     ) -> None:
         """Warn of what was not reached, and set ``report_``; ``total`` is Σ wᵢ."""
-        unit = 1.0 if self.lam is None else 1.0 / total  # of the objective as it was asked for
+        unit = 1.0 if self.lam is None else 1.0 / total  # the unit of the objective that was asked for
         worst = max(results, key=lambda result: result.relative)
         stopped = Stop.worst(result.stopped for result in results)
         self._warn_if_stopped(

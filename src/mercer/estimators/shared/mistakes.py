@@ -27,7 +27,7 @@ from mercer.solvers.perceptron.proof import MistakeProof, follow
 from mercer.solvers.result import Stop
 
 _ORDERED = 2**18  # mistakes of which the order is kept where nothing depends on it, at most
-_BYTES = 48  # of a mistake whose order is kept: in the list, in its copies and in ``mistake_indices_``
+_BYTES = 48  # a mistake takes them: in the list, in its copies and in ``mistake_indices_``
 _ENTRIES = 2**21  # kernel values that are looked at together when votes are counted
 
 

@@ -28,7 +28,7 @@ from mercer.solvers.linear.posterior import RidgePosterior
 
 #: Bytes of the arrays of a block of new points, at most.
 _BLOCK_BYTES = 2**26
-_ARRAYS = 7  # of the size of a block's kernel values that are there at a time
+_ARRAYS = 7  # so many arrays as large as a block's kernel values are there at a time
 
 
 class Process(Protocol):

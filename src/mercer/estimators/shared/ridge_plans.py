@@ -14,10 +14,11 @@ from mercer.runtime.config import memory_budget, settings
 from mercer.solvers.linear.precondition import factor_memory, usual_rank
 from mercer.solvers.linear.sketch_project import BLOCK_RANK, block_size
 
-#: of K with vectors, until the residual is 1e-10 of y: what α and the spectrum of K make of it, with a factor
-#: of the usual rank; with one of a lower rank they are more, about as the root of that
+#: Products of K with vectors until the residual is 1e-10 of y, with a factor of the usual rank. Their number
+#: depends on α and on the spectrum of K. With a lower rank there are more, by about the root of the ratio of
+#: the ranks, which counts up to the second number.
 _TYPICAL_PRODUCTS, _MOST_MORE = 60, 100.0
-#: of block sketch-and-project, for the two or three digits that a prediction needs
+#: Passes of block sketch-and-project until a prediction has the two or three digits that it needs.
 _TYPICAL_PASSES = 50
 WORDS: dict[Method | None, str] = {
     Method.CHOLESKY: "Cholesky factorisation",

@@ -92,12 +92,12 @@ class Dual:
 class Place:
     """Where a problem is solved."""
 
-    #: of the vectors and rows of the solver; none where they are on the host
+    #: the device that the vectors and rows of the solver are on; "" for the host
     device: str = ""
-    #: bytes that rows may take there
+    #: how many bytes rows may take on the device
     room: int = 0
     why: tuple[str, ...] = ()
-    #: those of the Gram that differ from the ones in force
+    #: the settings of `mercer.config` that the Gram is made with, where they differ from those in force
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -108,7 +108,7 @@ class Setup:
     dual: Dual
     gram: Gram
     plan: Plan
-    #: those of ``decomposition.solve``
+    #: the arguments that ``decomposition.solve`` is called with by their names
     options: dict[str, Any]
 
 
@@ -127,12 +127,12 @@ class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
     """For estimators on ``solvers.svm``; see the module."""
 
     expansion_: Expansion
-    #: of the last fit: γ and γᵀKγ of each problem
+    #: γ and γᵀKγ of each problem of the last fit
     _last: tuple[tuple[np.ndarray, float], ...] = ()
-    #: a kernel that is a function of matrices, and its points, as of the fit
+    #: the kernel, where it is a function of matrices, and the points that it was fitted on
     _function: Any = None
     _trained_on: Any = None
-    #: of a path: Grams that its fits share, by precision
+    #: for each precision, the Gram that the fits of a path share
     _grams: dict[str, Gram] | None = None
     #: the origin that ⟨x, x'⟩ was computed from, where that matters
     _centre: np.ndarray | None = None
@@ -311,7 +311,7 @@ class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
         largest, blocks = self._working_sets(n, item, most, dual, budget // 4)
         width = data.n_columns(points) or 1
         numbers = points.nnz if sparse.issparse(points) else n * width
-        # These are the Gram's centred points, those of a batch of rows, and X sorted by class.
+        # Memory is for the Gram's centred points, those of a batch of rows, and X sorted by class.
         each = item + (8 if sparse.issparse(points) else getattr(points, "itemsize", 8))
         own = numbers * (each if sparse.issparse(points) else item)
         prepared = own + min(n, LARGEST_BLOCK) * width * each + 8 * numbers * (dual.problems > 1)

@@ -144,7 +144,7 @@ class SupportReportMixin(SupportMixin):
                 'it with kernel="precomputed"'
             )
         elif not is_known(self.kernel_, points):
-            gaps = [np.nan] * len(machines)  # of a point that may be one of many
+            gaps = [np.nan] * len(machines)  # it is the gap of a point that may be one of many
         self.dual_gap_ = gaps[0] if one else np.array(gaps)
         self.kkt_violation_ = violations[0] if one else np.array(violations)
         if not all(machine.has_margin or machine.stopped.is_early for machine in machines):

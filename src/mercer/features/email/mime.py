@@ -49,7 +49,7 @@ class Part:
     """One part of a message, as it was sent; a multipart itself has no payload."""
 
     kind: str  # "text/html"
-    charset: str  # as the part declares it
+    charset: str  # the name that the part declares
     transfer: str  # "base64", "quoted-printable", "7bit", …, or ""
     name: str  # the name of the file, or ""
     boundary: str

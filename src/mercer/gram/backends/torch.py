@@ -35,7 +35,7 @@ class PreparedTensors:
 
     side: Side
     views: tuple[Any, ...]  # (n, d) tensors, or None
-    exact: tuple[Any, ...]  # the same in float64
+    exact: tuple[Any, ...]  # the points in float64
     norms: tuple[Any, ...]
     shift: tuple[Any, ...]
     values: Any  # (point values, n)

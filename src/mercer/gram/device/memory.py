@@ -8,9 +8,9 @@ from mercer.errors import MemoryBudgetError
 from mercer.gram.backends.torch import torch
 from mercer.runtime.config import format_bytes, memory_budget, settings
 
-#: of what is free, where nothing is said
+#: The share of the free memory that is used where ``config(device_memory=…)`` says nothing.
 _SHARE = 0.9
-#: of all, for blocks that come and go; and bytes, at most
+#: The share of that memory which is for blocks that come and go, and how many bytes they take at most.
 _WORK_SHARE, _MOST_WORK = 0.125, 2**32
 
 

@@ -93,8 +93,8 @@ class DeviceBlocks:
     ((3, 2), array([1.6065, 1.6065, 0.7419]))
     """
 
-    #: of a sample that stands for all rows, how many it has for each landmark, at least and at most: its
-    #: square takes so long, and a pass so short, that fewer are better than on the CPU
+    #: How many rows a sample that stands for all rows has for each landmark, at least and at most. These are
+    #: fewer than on the CPU, because a device makes passes quickly, and the square of a sample less so.
     sampled = 2, _MOST_SAMPLED
 
     def __init__(

@@ -63,7 +63,7 @@ from mercer.kernels.formula.typeset import (
 
 _STEPS = (Columns, Joint, Mapping, Scaling)
 _POWERS = ("integer_power", "large_power", "power")
-#: these take their exponent before the bracket, as in sin²(x)
+#: Functions whose exponent stands before the bracket, as in sin²(x).
 _WITH_EXPONENT = ("sin", "cos", "tanh")
 #: What is so long gets a name where it occurs twice; a quantity counts as four nodes, a step of
 #: its view as three.
@@ -317,7 +317,7 @@ class _Printer:
                 rest.append((sqrt(root), not is_below))
             else:
                 (below if is_below else above).append(part)
-        for factors in (above, below):  # as one writes: γ ‖x‖, and not ‖x‖ γ
+        for factors in (above, below):  # parameters come first: γ ‖x‖, and not ‖x‖ γ
             factors.sort(key=lambda factor: not isinstance(factor, ParameterLeaf))
         return number, above, below
 

@@ -210,9 +210,9 @@ def _scaled(view: View, numbers: Numbers) -> View:
 
 # --- programs that are remembered ----------------------------------------------------------------------
 
-#: So many programs are remembered, with parameters of up to so many numbers, to bound memory and time.
+#: At most so many programs are remembered, with parameters of at most so many numbers.
 _MOST_PROGRAMS, _LONGEST_KEY = 256, 64
-#: for each shape of a kernel the numbers that were there last, and the program for them
+#: For each shape of a kernel, the numbers that it had when it was last asked for, and their program.
 _programs: dict[Hashable, tuple[Numbers, Program]] = {}
 
 

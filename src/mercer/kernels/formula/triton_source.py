@@ -43,13 +43,13 @@ class Reading(NamedTuple):
     """How a kernel reads the points of a view."""
 
     access: Access = Access.LOOP
-    #: of unrolled coordinates, how many there are; of rows, how long they are after padding
+    #: the number of unrolled coordinates, or the length of rows after padding
     width: int = 0
     #: whether coordinates come in two parts, high and low, whose sum they are
     has_low: bool = False
-    #: of products, the negative constant that the squared distance is multiplied by in all exponents it is in
+    #: for products: the negative constant that multiplies the squared distance in all exponents it is in
     exponent: int | None = None
-    #: of products, whether these exponents stay small where the squared distance has cancelled
+    #: for products: whether these exponents stay small where the squared distance has cancelled
     is_tame: bool = False
 
     @property

@@ -51,7 +51,7 @@ class Profile:
     """φ as a function of formulas and of numbers."""
 
     def __init__(self, text: str, source: str, value: _Value) -> None:
-        #: as it was typed, and as Python in the names of ``mercer.kernels.formula.expression``
+        #: φ as it was typed, and as Python in the names of ``mercer.kernels.formula.expression``
         self.__name__, self.source = text, source
         self._value = value
 

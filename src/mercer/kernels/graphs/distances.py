@@ -14,7 +14,7 @@ from mercer.kernels.graphs.many import Graphs
 from mercer.runtime.native import INNER, OPTIONS, longer, njit
 from mercer.runtime.threads import run
 
-_DIGITS = 10  # of lengths of paths that are compared: sums in another order differ by rounding
+_DIGITS = 10  # lengths of paths are compared to so many digits: sums in another order differ
 _PART = 2**18  # pairs of nodes that make a task for a thread
 _TABLE = 2**22  # numbers for (label, label, distance) up to which they have a table of their own
 
@@ -167,8 +167,8 @@ def _tally(starts, stops, indptr, neighbours, labels, kinds, longest):  # type: 
     for g in range(starts.shape[0]):
         largest = max(largest, stops[g] - starts[g])
     queue, distance = np.empty(largest, np.int64), np.full(largest, -1, np.int64)
-    own = np.empty(largest, np.int64)  # of a node: which of the labels of this graph it has
-    names = np.empty(largest, np.int64)  # of a label of this graph: which of all it is
+    own = np.empty(largest, np.int64)  # for each node, which of the labels of this graph it has
+    names = np.empty(largest, np.int64)  # for each label of this graph, which of all labels it is
     number = np.full(kinds, -1, np.int64)
     times, touched = np.zeros(0, np.int64), np.empty(0, np.int64)
     sizes = np.zeros(starts.shape[0], np.int64)

@@ -226,7 +226,7 @@ def matching_nodes(  # type: ignore[no-untyped-def]
                         if not delta.shape[0]:
                             return K, filled
                     offset[a] = filled
-                    total = 0.0  # of a row: shorter sums round less
+                    total = 0.0  # rows are added up alone: shorter sums round less
                     if is_smooth:
                         for p in range(middle[a], high[a]):
                             total += leaf * alike[labels[s + a], labels[order[p]]]

@@ -157,9 +157,9 @@ class DualPoint:
     adjoint: np.ndarray
     #: the gap as if there were no rounding
     plain: float
-    #: and with it
+    #: the gap, with what rounding adds to it
     gap: float
-    #: what the rounding of F does to it, and of that, what the rounding of b does, which no method avoids
+    #: what the rounding of F adds to the gap; and the part of it that b alone adds, which no method avoids
     apart: float
     least: float
 
@@ -225,7 +225,7 @@ def certify(
         rest += _SUMMED * (abs(before) + abs(after)) if turn.any() else 0.0  # That is what is left of sums.
         length = float(np.linalg.norm(g[:M] + phi[:M]))
         plain = gap = rest + length**2 / (2 * penalty)
-        # Of one function, and of squares, b is bracketed to the last digit.
+        # For a single function, and for squares, b was bracketed to its last digit.
         is_one = is_flat or isinstance(risk, SquaredRisk)
         scale = abs(float(risk.value(given(np.zeros_like(F)))))
         if features.fit_intercept and not is_best(given(dual), float(abs(b).max()) if is_one else b, scale):

@@ -33,7 +33,7 @@ _PRODUCT_SPEED = 1.75
 SLACK, SLACK_OF_SYSTEM = 0.1, 1e-3
 #: The error of single precision, as a part of the penalty, up to which it costs few iterations.
 _MOST_ROUGH = 2.0
-#: and how far it may move features, whose length is that of Φ(x) at most.
+#: How far single precision may move features, whose length is that of Φ(x) at most.
 _MOST_MOVED = 0.1
 #: Units of the precision of K, relative to each diagonal entry, that are added before a factorisation: a
 #: matrix that is not positive definite by rounding alone becomes so.

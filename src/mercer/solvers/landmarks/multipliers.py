@@ -61,16 +61,7 @@ def restricted_risk(
     else:
         state, best = _restore(control.restored, features)
     first = None if best is None else (state.iterations, best.gap)
-    while True:
-        if best is not None and best.gap <= tol * max(abs(best.objective), best.half_square):
-            stopped = Stop.CONVERGED
-            break
-        if state.waited >= _ITERATIONS_WITHOUT_PROGRESS:
-            stopped = Stop.CONVERGED
-            break
-        if state.iterations >= max_iter or (control.stopped and best is not None):
-            stopped = control.stopped or Stop.MAX_ITER
-            break
+    while (stopped := _stop(state, best, control, tol, max_iter)) is None:
         envelope = Envelope(risk, state.s, state.sigma)
         size = max(abs(best.objective), 1e-300) if best is not None else 1.0
         gap = best.gap / size if best is not None else 1.0
@@ -112,6 +103,17 @@ def restricted_risk(
     return replace(
         best.result, stopped=stopped, iterations=state.iterations, passes=features.passes, rounded=rounded
     )
+
+
+def _stop(state: _State, best: _Certified | None, control: Control, tol: float, max_iter: int) -> Stop | None:
+    """Why the run ends here; None where it goes on."""
+    if best is not None and best.gap <= tol * max(abs(best.objective), best.half_square):
+        return Stop.CONVERGED
+    if state.waited >= _ITERATIONS_WITHOUT_PROGRESS:
+        return Stop.CONVERGED
+    if state.iterations >= max_iter or (control.stopped and best is not None):
+        return control.stopped or Stop.MAX_ITER
+    return None
 
 
 @dataclass(frozen=True, eq=False)

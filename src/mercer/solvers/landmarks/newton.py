@@ -280,7 +280,7 @@ class _Run:
         if self.is_single and t < _SHORT_PART and np.count_nonzero(self.weight) < self.features.size:
             moved = found.F[:, 0] - point.F[:, 0]
             turned = self.risk.gradient(found.F[:, 0]) - self.risk.gradient(point.F[:, 0])
-            is_moved = np.abs(moved) > 1e-8 * float(np.abs(found.F).max())  # else it is rounding
+            is_moved = np.abs(moved) > 1e-8 * float(np.abs(found.F).max())  # what moved by less is rounding
             secant = np.divide(turned, moved, out=np.zeros_like(moved), where=is_moved)
             self.secant = np.maximum(secant, 0.0)
         return found

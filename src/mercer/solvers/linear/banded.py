@@ -57,7 +57,7 @@ class BandForm:
         n = K.shape[0]
         self.n = n
         self.width = min(width, max(1, n - 1))
-        A = K.T if K.flags.c_contiguous else K  # the same matrix, a column contiguous
+        A = K.T if K.flags.c_contiguous else K  # the same matrix, whose columns are contiguous
         assert A.flags.f_contiguous
         self._bounds = [*range(0, n, self.width), n]
         factors = _reduce(A, self.width)
@@ -106,7 +106,7 @@ class BandForm:
             factor, failed = potrf(block, lower=True)
             if failed:
                 return None
-            # of a positive semi-definite K no pivot is smaller than α
+            # If K is positive semi-definite, no pivot is smaller than α.
             if not float(factor.diagonal().min()) ** 2 >= max(alpha - self._rounding, self._rounding):
                 return None
             inverses.append(trtri(factor, lower=True)[0])

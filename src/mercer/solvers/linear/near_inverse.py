@@ -85,7 +85,7 @@ def _factor(  # type: ignore[no-untyped-def]
     indptr, indices, values, root, alpha, rank, start, stop, starts, columns, factor
 ):
     """The rows start … stop of G."""
-    place = np.full(rank.shape[0], -1, np.int64)  # which of the near points a column is
+    place = np.full(rank.shape[0], -1, np.int64)  # for each column, which of the near points it is
     near = np.empty(NEIGHBOURS + 1, np.int64)
     size = np.empty(NEIGHBOURS + 1)
     M = np.empty((NEIGHBOURS + 1, NEIGHBOURS + 1))

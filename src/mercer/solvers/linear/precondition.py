@@ -33,8 +33,8 @@ from mercer.solvers.linear.strips import multiply
 
 #: μ relative to ‖G‖² at least: three digits of B⁻¹ are then right, and that is enough of a preconditioner.
 _LEAST_DAMPING = 1e-13
-_COLUMNS_PER_TASK = 128  # of GᵀG
-_ROWS_AT_A_TIME = 1024  # of G, weighted in a copy of them: 1 MiB
+_COLUMNS_PER_TASK = 128  # so many columns of GᵀG are a task
+_ROWS_AT_A_TIME = 1024  # so many rows of G are weighted in a copy of 1 MiB
 #: k = 20√n: the factor, 2nk² operations, is estimated to take as long as ten products or so. On data whose
 #: eigenvalues fall slowly (kin40k, σ = 1.4, α = 0.003, residual 1e-6) 130 products were needed at n = 4,000
 #: with 10√n, and 85 at 8,000 and 90 at 16,000 with 20√n. Newton's steps make an L each: half of k for them.

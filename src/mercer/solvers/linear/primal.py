@@ -27,7 +27,7 @@ from mercer.solvers.landmarks.posterior import MOST_FEATURES, leading
 from mercer.solvers.linear.strips import multiply
 from mercer.solvers.result import Result
 
-_NEGLIGIBLE = 1e-6  # of α: what is lost in the eigenvalues is too small to matter
+_NEGLIGIBLE = 1e-6  # errors of eigenvalues below this part of α do not matter
 
 
 @dataclass(frozen=True, eq=False)

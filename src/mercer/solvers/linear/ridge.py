@@ -236,7 +236,7 @@ class _Centred:
             factor = factorise(M)
         except LinAlgError:
             return None
-        # Of a positive semi-definite K no pivot is smaller than α.
+        # If K is positive semi-definite, no pivot is smaller than α.
         if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
             return None
         return solve(factor, self.right), inverse_diagonal(factor)

@@ -49,7 +49,7 @@ _BLOCKS_PER_PASS = 100
 _SMALLEST_BLOCK = 256  # points: fewer do not fill the tiles of a product
 #: From so many points on a block of n/100 would be too large for memory: the authors take n/2000.
 _MANY_POINTS, _MANY_BLOCKS = 10**8, 2000
-BLOCK_RANK = 100  # of a block's factor; and half of a small block at most
+BLOCK_RANK = 100  # the rank of a block's factor, at most half of the points of the block
 _POWER_ITERATIONS = 10
 
 

@@ -260,7 +260,7 @@ class Budget:
         b = 2 * float(weight.sum())
         c = self._harm - 15 / 32 * float(self.mistakes.sum())
         shrink = 1.0
-        if a + b + c > 0:  # then aφ² + bφ + c, which is negative at 0, crosses once
+        if a + b + c > 0:  # aφ² + bφ + c is negative at 0 and positive at 1: it crosses once
             shrink = -2 * c / (b + math.sqrt(max(b * b - 4 * a * c, 0.0)))
         self._harm += a * shrink**2 + b * shrink
         return shrink

@@ -179,7 +179,7 @@ def _iterate(
         envelope,
         penalty,
         fit_intercept=certificate.fit_intercept,
-        # without progress it was perhaps not accurate enough
+        # After rounds without progress, more is asked: perhaps the last ones were not accurate enough.
         tol=max(1e-14, min(1e-3, 1e-2 * certificate.gap / size) * 0.1**at.waited),
         max_iter=200,
         start=(at.coef, at.b),

@@ -141,12 +141,12 @@ def newton(
             point = following
             run.iterations += 1
             run.history.append(point.gap)
-            if not run.is_cut:  # else the checkpoint stays where the step began, and a resumed run repeats it
+            if not run.is_cut:  # a resumed run repeats a step that was cut: it begins where that did
                 control.step(run.snapshot(point), gap=point.gap, objective=point.objective)
         elif run.is_cut:
             stopped = control.stopped or Stop.INTERRUPTED
         elif not point.fresh:
-            point = run.refreshed(point)  # and once more, from values without the rounding of many sums
+            point = run.refreshed(point)  # the last point is computed anew, without the rounding of many sums
         else:
             stopped, rounded = Stop.CONVERGED, True
     point = run.refreshed(point)
@@ -187,7 +187,7 @@ class _Run(Objective):
         self.history: list[float] = []
         #: the smallest gap that was checked by multiplying out
         self.checked = math.inf
-        #: by how much conjugate gradients are to be more accurate than usual
+        #: the usual tolerance of conjugate gradients is multiplied by this, 1 or less
         self.accuracy = 1.0
         #: (n,) second derivatives over the last step, when that was far from a whole one
         self.secant: np.ndarray | None = None

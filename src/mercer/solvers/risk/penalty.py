@@ -38,7 +38,7 @@ from mercer.solvers.risk.objective import best_intercept
 from mercer.solvers.rounding import Rounding
 
 _FAR = 30.0  # the factor from the last λ of the path to the next beyond it
-_INTERVALS = 50_000  # of r, at most
+_INTERVALS = 50_000  # the values of r are cut into so many intervals, at most
 _SMALLEST = 1e-100  # λ: its square is still a number
 _INNER = 200  # iterations for a point of the path, at most
 _GOLDEN = (math.sqrt(5.0) - 1) / 2
@@ -289,7 +289,7 @@ class _Path:
         for _ in range(60):
             left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
             low, high = (left, high) if height(left) > height(right) else (low, right)
-        for theta in (low, high):  # of a jump, one is on the right side
+        for theta in (low, high):  # one of the two is on the right side of a jump
             alpha, values = start + theta * (coef - start), F_start + theta * (F - F_start)
             between = (1 - theta) * inverse[0] + theta * inverse[1]
             there = 1 / between if between > 0 else math.inf

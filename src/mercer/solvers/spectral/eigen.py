@@ -121,7 +121,7 @@ def scheme(
     block = max(1, min(n - 1, max(16, min(k + _GUARD, _WIDEST))))
     basis = max(10 * block, 2 * k + 4 * block)
     full, half = itemsize * n * n, 2 * n * (n + _STRIP)
-    # These are Q, its successor at a restart, a block and its image in several copies, and the result.
+    # Memory is for Q, its successor at a restart, a block and its image in several copies, and the result.
     vectors = 8 * n * (basis + block + basis // 2 + 6 * block + 3 * (k + _GUARD + 1))
     if solver == "auto":
         solver = "dense" if n <= _DENSE or basis > n // 2 else "lanczos"
@@ -322,7 +322,8 @@ class _Krylov:
         self.Q = np.empty((self.capacity, A.K.shape[0]))  # vectors are rows; the first ``dim`` are the basis
         self.dim = 0
         self.is_exact = plan.store != Store.HALF
-        self.error = self.worst = np.inf  # of the last Ritz values, of the last try with true products
+        #: errors of the last Ritz values, and of the last try with true products
+        self.error = self.worst = np.inf
         self.wait = 1  # steps until the Ritz values are computed again
         self.multiply = A.stored(plan.store)
 

@@ -154,7 +154,7 @@ class _Inverse:
     #: (n, q) its product with the targets
     A: np.ndarray
     diagonal: np.ndarray
-    #: as in the result
+    #: these three are as in `FisherResult`
     path: np.ndarray = field(default_factory=lambda: np.empty(0))
     errors: np.ndarray = field(default_factory=lambda: np.empty(0))
     lowest: float = 0.0

@@ -26,7 +26,7 @@ _PAIRS_BEFORE_NEWTON = 25
 _PAIRS_BETWEEN = 2
 _MOST_FREE = 600  # variables: the factorisation of more takes longer than their pairs
 _WORK = 1e10  # multiplications in all of Newton's steps of a call, about
-_RIDGE = 1e-14  # of k(x, x), added to the diagonal of K_FF
+_RIDGE = 1e-14  # this part of k(x, x) is added to the diagonal of K_FF
 _SINGULAR = 160  # variables up to which eigenvalues are worth their time
 _NOTHING = 1e-15  # an eigenvalue below this times the number of variables is 0, for a diagonal of 1
 _UNREACHED = 1e-6  # a part of the slopes that K cannot reach, and is not rounding
@@ -135,7 +135,7 @@ class Block:
         fall = float((self.slopes[free] * direction).sum())
         curvature = float((along[free] * direction).sum())
         if most == np.inf:
-            curvature = max(curvature, 0.0)  # it is 0 but for rounding
+            curvature = max(curvature, 0.0)  # a negative one is 0 but for rounding
         if not (np.isfinite(fall) and fall > 0.0 and curvature >= 0.0):
             return False  # It leads up, which a positive definite K excludes.
         gamma, lo, hi = self.gamma[free], self.lo[free], self.hi[free]

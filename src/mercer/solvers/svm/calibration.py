@@ -57,7 +57,7 @@ _BAND = 0.25  # how far from the margin points may be and still help to span
 _FLAT = 1e-6  # least slope, for values of size 1: where the likelihood would have the sigmoid fall
 _STEPS = 200  # steps of Newton's method at most; bisection alone would need some 60
 _SURE = 1e-7  # pairs are this far from certain: below, coupling has nothing left to weigh
-_BYTES = 2**25  # of linear equations that are solved together
+_BYTES = 2**25  # linear equations that are solved together take so many
 _EDGE = 4 * np.finfo(np.float64).eps  # by which the predicted class leads, relatively
 
 

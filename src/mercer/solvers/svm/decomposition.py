@@ -54,7 +54,7 @@ from mercer.solvers.svm.rows import KeptRows
 
 #: part of the points that may remain of a problem that shrinks
 SHRUNK = 0.4
-_MOST_STEPS = 10**7  # of a problem, where nobody said how many
+_MOST_STEPS = 10**7  # a problem may take so many where nobody said how many
 _LOOK = 10  # rounds after which it is asked again whether the problem may shrink
 _SETTLED = 256  # variables that went to a bound, from which their rows are not stored
 #: The number of variables up to which problems are solved one after the other, on one thread.

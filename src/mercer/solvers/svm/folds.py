@@ -27,7 +27,7 @@ from mercer.solvers.svm.smo import LARGEST_BLOCK, measure, solve_rows
 
 #: A training part has at most as many points as one block of SMO.
 MOST_POINTS = LARGEST_BLOCK
-_TOL = 1e-2  # of y f: what it does to a sign is less than what another fold does
+_TOL = 1e-2  # y f may be off by it: this changes fewer signs than another fold does
 _STEPS = 200  # per point, at most: the score of a machine that is slower still changes little
 _FIRST, _NEXT = 5, 2  # C that are tried in any case, and then at a time
 _CLEARLY = 2.0  # standard errors of the count that is the least so far

@@ -123,7 +123,7 @@ class DeviceIterate(Iterate):
                 (down & (v < top) & is_new[of], (v - bottom) * scale),
             ):
                 bins = torch.nan_to_num(distance, nan=BINS).clamp(0, BINS).to(torch.int64)
-                # of variables in one bin the first in a scattered order are taken, not all of one place
+                # From a bin that is too large, variables are taken in a scattered order.
                 key = torch.where(may, bins * self.size + self._order[of], _LAST)
                 nearest, where = torch.topk(key, k, largest=False)
                 parts.append(torch.where(nearest < _LAST, where + of.start, -1))

@@ -34,7 +34,7 @@ from mercer.solvers.result import Minimum, Stop
 from mercer.solvers.svm.decomposition import QuadraticProgram, Solution, solve
 from mercer.solvers.svm.level import Slacks
 
-_ROUNDING = 64 * np.finfo(np.float64).eps  # of a value of f, relative to the largest
+_ROUNDING = 64 * np.finfo(np.float64).eps  # the error of a value of f, relative to the largest
 _EACH = 8  # units in the last place that a kernel value may be wrong by, where nobody says
 _FINER = 8  # times that the tolerance of a small margin is divided by ten
 _SAMPLE = 256  # points that outlying ones are told by
@@ -53,7 +53,7 @@ class Machine(Minimum):
     hi: np.ndarray
     #: ‖f‖², without the intercept; negative where K is not positive semi-definite
     square: float
-    #: by how much the conditions of optimality are violated at most
+    #: the largest violation of the conditions of optimality
     violation: float
     #: γ, for the next start, by point where each has one variable; and its γᵀKγ
     gamma: np.ndarray
@@ -75,7 +75,7 @@ class Levels(NamedTuple):
     unit: float = 1.0
     epsilon: float = 0.0
     has_margin: bool = True
-    #: by how much b lowers the objective, and the gap
+    #: what b takes off the objective, and off the gap
     drop: float = 0.0
 
 

@@ -293,7 +293,8 @@ class Iterate:
     def _room(self, q: int, dtype: Any) -> np.ndarray:  # (q, q)
         """Memory for the next working set's K beside the last one's, the same two in turn."""
         self.turn = 1 - self.turn
-        if self.memory[self.turn].size < q * q:  # with room to grow: what is not written to costs nothing
+        if self.memory[self.turn].size < q * q:
+            # There is room to grow: memory that is not written to costs nothing.
             self.memory[self.turn] = np.empty(4 * q * q, dtype)
         return self.memory[self.turn][: q * q].reshape(q, q)
 
@@ -306,7 +307,8 @@ class Iterate:
             return False
         total = np.abs(self.gamma).sum()
         square = (self.gamma * self.values[self.program.position]).sum()
-        return bool(total > 0 and not square > _FLAT * self.diag.max() * total**2)  # also where it overflowed
+        # A comparison with what has overflowed is false, hence the "not".
+        return bool(total > 0 and not square > _FLAT * self.diag.max() * total**2)
 
     def watch(self, tol: float) -> None:
         """Notice when rounding, or the absence of a minimum, keeps the rounds from getting anywhere."""

@@ -97,7 +97,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, s
         for g in range(2):
             start = g * split
             stop = split + g * (q - split)
-            # the slopes after the last step, and the position a of the largest that may go up
+            # The slopes follow the last step, and a is the place of the largest that may go up.
             best = _NONE
             for t in range(start, stop):
                 slope = v[t] - step * (first[t] - second[t])
@@ -109,8 +109,8 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, s
             a = best & _PLACE
             if start == stop or steps == most or up[a] != 0.0:
                 continue
-            # its best partner, and the largest difference; gains are compared in float32, in units that
-            # keep them of the order of 1
+            # Now the best partner of a is searched, and the largest difference. Gains are compared in
+            # float32, in units that keep them of the order of 1.
             row = _row(B, ready, rows, slots, columns, q, width, a)
             top, own, scale = v[a], diag[a], 1.0 / reach[g]
             widest, nearest = _NONE, np.int32(-1)
@@ -143,7 +143,7 @@ def solve_rows(B, ready, rows, slots, columns, diag, v, gamma, lo, hi, memory, s
         high = hi[i] if step == rise else gamma[i] + step
         low = lo[j] if step == fall else gamma[j] - step
         if high == gamma[i] and low == gamma[j]:
-            # less than rounding: others may go up instead
+            # The step is less than rounding: another variable may go up instead.
             up[i] = -_INFINITE
             step = 0.0
             continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-#: of slopes: variables in one of them count as equally near to the extreme one
+#: How many bins slopes are put into. Variables in the same bin count as equally near to the extreme one.
 BINS = 1024
 #: A room for fewer variables than this goes to the group that needs it more, for half of it holds no pairs.
 _FEWEST_SHARED = 8
@@ -29,7 +29,7 @@ def violations(
     """
     tops, bottoms = np.full(2, -np.inf), np.full(2, np.inf)
     for g, of in enumerate((slice(0, split), slice(split, None))):
-        # These leave out what is no number.
+        # fmax and fmin leave out what is no number.
         tops[g] = np.fmax.reduce(np.where(gamma[of] < hi[of], v[of], -np.inf), initial=-np.inf)
         bottoms[g] = np.fmin.reduce(np.where(gamma[of] > lo[of], v[of], np.inf), initial=np.inf)
     if balanced:

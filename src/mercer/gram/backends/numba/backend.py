@@ -76,7 +76,7 @@ class _Layout(NamedTuple):
     views: np.ndarray  # (views, 4), as ``job`` has it
     here: tuple[int, ...]
     transposed: int  # numbers of a point, in all views, that are needed transposed
-    parts: tuple[str, ...]  # of the tile loop that fill the planes
+    parts: tuple[str, ...]  # the parts of the tile loop that fill the planes
     planes_at: int  # addresses
     views_at: int
 
@@ -299,7 +299,7 @@ class NumbaBackend(Backend[Prepared]):
         if not x.is_flat:  # sparse rows and objects: the range is handed over on its own, counted from 0
             x, y = self._local(x, i), self._local(y, j)
             i, j = (0, i[1] - i[0]), (0, j[1] - j[0])
-        if len(views) > 1:  # else both begin at 0
+        if len(views) > 1:  # a single view begins at 0 on both sides
             views = views.copy()
             views[:, 0], views[:, 1] = x.offsets, y.offsets
         loop, real, size = tile_loop(self.dtype, x.exact.dtype), self.dtype, self.dtype.itemsize
@@ -351,7 +351,7 @@ class NumbaBackend(Backend[Prepared]):
             job.column_places = address(column_targets)
             job.sums, job.n_sums = address(sums, _SUMS), sums.shape[1]
         loop.sweep(byref(job), self.tau, 0.0)
-        del kept  # not before the loop has ended
+        del kept  # until here the loop needs the memory
 
     def _finishing(self, mode: int, is_direct: bool, on_diagonal: bool) -> list[str]:
         """The parts of the tile loop that see a tile once its values are there.

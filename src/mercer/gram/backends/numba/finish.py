@@ -98,7 +98,7 @@ def add_by_sets(job, tau, unit):  # type: ignore[no-untyped-def]
     sizes, views, total = integers(job.sizes), integers(job.views), floats(job.total, 0.0)
     row_sets = at(integers(job.places), job.it - job.i0)
     column_sets = at(integers(job.column_places), job.jt - job.j0)
-    sizes[2 + 3 * n_views] = rows  # of the planes, of which a call sees some
+    sizes[2 + 3 * n_views] = rows  # the length of a plane, of which a call sees some rows
     first = 0
     while first < rows:
         last = _run(row_sets, first, rows)

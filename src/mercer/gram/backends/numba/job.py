@@ -59,7 +59,7 @@ _FIELDS = (
 )  # fmt: skip
 
 Job: Any = type("Job", (ctypes.Structure,), {"_fields_": [(name, ctypes.c_int64) for name in _FIELDS]})
-#: the same as a type of Numba's
+#: the record as a type of Numba's
 JOB = from_dtype(np.dtype([(name, np.int64) for name in _FIELDS]))
 
 

@@ -50,7 +50,7 @@ class TileLoop:
         """Where the part of that name is."""
         part = self._compiled.get(name)
         if part is None:
-            with self._guard:  # of several threads, one compiles
+            with self._guard:  # where several threads ask, one compiles
                 part = self._compiled.get(name) or c_function(_PARTS[name], self._signature)
                 self._compiled[name] = part
         return int(part.address)

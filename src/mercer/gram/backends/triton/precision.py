@@ -27,10 +27,10 @@ class Arithmetic(NamedTuple):
         return float(2.0**-self.bits)
 
 
-#: from the fastest to the most exact
+#: Ways to multiply float32 numbers, from the fastest to the most exact.
 PRODUCTS = (Arithmetic("tf32", 11), Arithmetic("tf32x3", 22), Arithmetic("float32", 24))
 FLOAT32 = PRODUCTS[-1]
-#: what is allowed where nothing is said
+#: The relative error of K that is allowed where ``config(kernel_error=…)`` says nothing.
 DEFAULT_ERROR = 1e-6
 
 
