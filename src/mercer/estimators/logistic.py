@@ -65,9 +65,7 @@ class KernelLogisticRegression(
     ----------
     kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
         "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
-    gamma : number, "scale" or "auto": γ of a kernel given by name
-    degree : whole number, for "poly"
-    coef0 : number, for "poly" and "sigmoid"
+    gamma, degree, coef0 : numbers of a kernel given by its name, as in scikit-learn
     C : weight of the data against ‖f‖²; large for a close fit
     lam : λ, instead of C: (1/n) Σᵢ log(1 + exp(-yᵢ f(xᵢ))) + λ ‖f‖² is minimised, with Σ wᵢ for n where there
         are weights; C = 1/(2λn)

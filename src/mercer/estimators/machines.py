@@ -35,9 +35,7 @@ class KernelMachineClassifier(MachineMixin, KernelClassifierMixin, BaseEstimator
     ----------
     kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
         "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
-    gamma : number, "scale" or "auto": γ of a kernel given by name
-    degree : whole number, for "poly"
-    coef0 : number, for "poly" and "sigmoid"
+    gamma, degree, coef0 : numbers of a kernel given by its name, as in scikit-learn
     loss : "hinge", max(0, 1 - y f); "squared_hinge", its square; "logistic", log(1 + exp(-y f)); "squared",
         (y - f)² = (1 - y f)²; or your own: a function L(y, f) of arrays, convex in f, a pair (L, L'), or a
         ``mercer.losses.OwnLoss``
@@ -139,9 +137,7 @@ class KernelMachineRegressor(MachineMixin, RegressorMixin, BaseEstimator):
     ----------
     kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
         "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
-    gamma : number, "scale" or "auto": γ of a kernel given by name
-    degree : whole number, for "poly"
-    coef0 : number, for "poly" and "sigmoid"
+    gamma, degree, coef0 : numbers of a kernel given by its name, as in scikit-learn
     loss : "squared", (y - f)²; "absolute", ``|y - f|``; "huber", ½ (y - f)² up to ``|y - f| = δ`` and
         ``δ|y - f| - δ²/2`` beyond; "epsilon_insensitive", ``max(0, |y - f| - ε)``;
         "squared_epsilon_insensitive", its square; "quantile", τ (y - f) below y and (1 - τ)(f - y)

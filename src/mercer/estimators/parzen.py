@@ -47,9 +47,7 @@ class ParzenClassifier(StreamMixin, KernelMixin, KernelParameters, BaseEstimator
     ----------
     kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
         "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
-    gamma : number, "scale" or "auto": γ of a kernel given by name
-    degree : whole number, for "poly"
-    coef0 : number, for "poly" and "sigmoid"
+    gamma, degree, coef0 : numbers of a kernel given by its name, as in scikit-learn
     fit_offset : whether -½‖Φ_c‖² is part of f_c; without it no kernel value is needed to fit
     priors : π, what is added to f_c is log π_c (for two classes log π₊ - log π₋ to b): the rule of Bayes for
         classes that are Gaussian in feature space, with the identity as covariance. None adds nothing;

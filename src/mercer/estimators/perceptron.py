@@ -46,9 +46,7 @@ class KernelPerceptron(MistakesMixin, IterativeMixin, KernelMixin, KernelParamet
     ----------
     kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
         "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
-    gamma : number, "scale" or "auto": γ of a kernel given by name
-    degree : whole number, for "poly"
-    coef0 : number, for "poly" and "sigmoid"
+    gamma, degree, coef0 : numbers of a kernel given by its name, as in scikit-learn
     fit_intercept : whether there is a b
     boundary : what f(xᵢ) = 0 is in training. "mistake": a mistake whatever the label; the classes are
         treated alike, and what is separated has a margin. "negative": sign(0) = -1, as in ``predict``, so

@@ -68,9 +68,7 @@ class KernelRidge(
     alpha : α, or one per target; 0 asks for least squares of minimum norm (see KernelLeastSquares)
     kernel : a Kernel such as ``Gaussian(sigma="median")``, a function of two points, or one of "rbf",
         "linear", "poly", "sigmoid", "laplacian", "cosine", "chi2", "min", "precomputed"
-    gamma : number, "scale" or "auto": γ of a kernel given by name
-    degree : whole number, for "poly"
-    coef0 : number, for "poly" and "sigmoid"
+    gamma, degree, coef0 : numbers of a kernel given by its name, as in scikit-learn
     lam : λ, or one per target, instead of alpha, which then counts for nothing: α = λ Σᵢ wᵢ
     fit_intercept : whether there is a b, which is not penalised
     solver : "cholesky"; "mixed", a factor in float32 that conjugate gradients in float64 refine to ``tol``,

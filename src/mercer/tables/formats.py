@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,21 +72,23 @@ def read_table(
     """
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
         raise InputError(f"rows must be a whole number of at least 2, got {rows!r}: pass how many to read")
-    parts = parts_of(path)
-    if len(parts) > 1:
-        return _joined(parts, header, missing, rows, texts, most)
-    return _read(parts[0], header, missing, rows, texts, most)
+    parts, asked = parts_of(path), _Asked(header, missing, rows, texts, most)
+    return _joined(parts, asked) if len(parts) > 1 else _read(parts[0], asked)
 
 
-def _joined(
-    parts: Sequence[Any],
-    header: bool | None,
-    missing: Sequence[str],
-    rows: int | None,
-    texts: bool,
-    most: int | None,
-) -> Table:
+class _Asked(NamedTuple):
+    """The arguments of `read_table`."""
+
+    header: bool | None
+    missing: Sequence[str]
+    rows: int | None
+    texts: bool
+    most: int | None
+
+
+def _joined(parts: Sequence[Any], asked: _Asked) -> Table:
     """The table of several files, of each of which as much is read as its size is of all."""
+    rows, most = asked.rows, asked.most
     name, sizes = name_of(parts), [stamp.size for stamp in stamps_of(list(map(Path, parts)))]
     if rows is None:
         require_room(sum(sizes), name)
@@ -96,7 +98,7 @@ def _joined(
 
     tables, cells = [], 0
     for part, size in zip(parts, sizes, strict=True):
-        table = _read(part, header, missing, share(rows, size), True, share(most, size))
+        table = _read(part, asked._replace(rows=share(rows, size), texts=True, most=share(most, size)))
         tables.append(table)
         cells += table.rows * len(table.columns) if table.frame is not None else 0
         require_room(frames.CELL * cells, name)
@@ -108,25 +110,19 @@ def _joined(
     if is_thinned:
         note = f"{whole.rows:,} rows of {name} were taken, of each file as many as its size tells, {_SPACED}"
         whole = replace(whole, notes=(*whole.notes, note))
-    return whole if texts else replace(whole, texts=None)
+    return whole if asked.texts else replace(whole, texts=None)
 
 
-def _read(
-    path: Any,
-    header: bool | None,
-    missing: Sequence[str],
-    rows: int | None,
-    texts: bool,
-    most: int | None,
-) -> Table:
+def _read(path: Any, asked: _Asked) -> Table:
     """The table of one file."""
+    rows, most = asked.rows, asked.most
     if rows is not None and path != STANDARD_INPUT and (table := _of_columns(path, rows)) is not None:
         return table
     source = read_bytes(path, rows)
     notes: tuple[str, ...] = ()
     if most is not None and source.lines is None:
         source, notes = _in_time(source, most)
-    table = _dispatch(source.content, source.name, header, missing, texts)
+    table = _dispatch(source.content, source.name, asked)
     table = replace(table, notes=(*table.notes, *notes))
     if rows is None or (table.rows <= rows and source.lines is None):
         return table
@@ -158,7 +154,7 @@ def equally_spaced(n: int, rows: int) -> np.ndarray:  # (rows,)
     return np.arange(rows) * n // rows
 
 
-def _dispatch(content: bytes, name: str, header: bool | None, missing: Sequence[str], texts: bool) -> Table:
+def _dispatch(content: bytes, name: str, asked: _Asked) -> Table:
     if content.startswith(b"PAR1"):
         frame, more = frames.from_parquet(content, name)
         return Table(frame, name, "parquet", tuple(more))
@@ -180,6 +176,7 @@ def _dispatch(content: bytes, name: str, header: bool | None, missing: Sequence[
     if is_svmlight(text):
         table = read_svmlight(text, name)
     else:
+        header, missing, texts = asked.header, asked.missing, asked.texts
         table = read_delimited(text, name, header=header, missing=missing, texts=texts)
     return replace(table, notes=(*notes, *table.notes))
 
