@@ -148,6 +148,8 @@ _OPTIONS = (
     (re.compile(r"\bkeep=\[(.*?)\] keeps"), r"--keep \1 keeps"),
     (re.compile(r"\brows=N\b"), "--rows N"),
     (re.compile(r"\btarget=…"), "--target"),
+    (re.compile(r"\bgroups=…"), "--group"),
+    (re.compile(r"\btimes=…"), "--time-column"),
     (re.compile(r"\bprobabilities=True\b"), "--proba"),
     (re.compile(r"\ba smaller number of folds"), "a smaller --folds"),
 )

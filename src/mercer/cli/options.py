@@ -106,6 +106,20 @@ Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may
 Keep = Annotated[
     list[str] | None, typer.Option(help="A column to keep though it looks like a row number or a code.")
 ]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        help="Rows with one value in this column stay together in all folds, so that the error is of new "
+        "values; it is no feature."
+    ),
+]
+TimeColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="Later rows are predicted from those earlier in this column of numbers or dates, so that the "
+        "error is of the future; a feature only with --keep."
+    ),
+]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Write no report.")]
 Proba = Annotated[
     bool, typer.Option("--proba", help="Learn probabilities of classes also from more than 5,000 rows.")

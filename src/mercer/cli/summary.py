@@ -59,6 +59,8 @@ class AtTraining:
     how: str
     #: how many rows it is of
     tested: int | None
+    #: "groups" or "times", where these were kept apart
+    apart: str = ""
 
 
 def error_at_training(model: TableModel, X: Points, y: np.ndarray) -> AtTraining | None:
@@ -76,7 +78,12 @@ def error_at_training(model: TableModel, X: Points, y: np.ndarray) -> AtTraining
         return None
     low, high = about["interval"]
     return AtTraining(
-        about["error"], (low, high), about["baseline"], about["error_from"], about.get("tested")
+        about["error"],
+        (low, high),
+        about["baseline"],
+        about["error_from"],
+        about.get("tested"),
+        about.get("apart", {}).get("by", ""),
     )
 
 

@@ -53,6 +53,8 @@ class Wishes:
     header: bool | None = None
     drop: Sequence[str] | None = None
     keep: Sequence[str] | None = None
+    group: str | None = None
+    time_column: str | None = None
     no_report: bool = False
     proba: bool = False
     explain: bool = False
@@ -148,6 +150,8 @@ def _trained(wishes: Wishes, screen: Screen, began: float) -> Training:
         rows=wishes.rows,
         drop=wishes.drop or (),
         keep=wishes.keep or (),
+        groups=wishes.group,
+        times=wishes.time_column,
         probabilities=wishes.proba,
         seed=wishes.seed,
         tell=screen,

@@ -154,6 +154,13 @@ def curve_section(case: Case, pictures: Pictures) -> list[Html]:
     """Whether more data would help."""
     if not case.has_targets:
         return [paragraph("There is no target, and so no learning curve.")]
+    if case.apart:
+        return [
+            paragraph(
+                f"It is left out: its points are drawn at random, and the {case.apart} of this table are to "
+                "be kept apart."
+            )
+        ]
     most = case.afford(2000, 2.5, squares=2.5)
     model, X = case.refitted
     drawn = pictures.draw(

@@ -233,6 +233,11 @@ class Case:
             self.found, self.X, self.y, names=self.features, max_time=self.left(4.0), seed=self.seed
         )
 
+    @property
+    def apart(self) -> str:
+        """What the folds of the error keep apart, groups or times; else empty."""
+        return str(getattr(self.error, "apart", ""))
+
     # --- the error -----------------------------------------------------------------------------------------
 
     @cached_property
@@ -307,6 +312,8 @@ class Case:
     @property
     def could_be_calibrated(self) -> bool:
         """Whether fits in folds would have probabilities, which predictions that are known have not."""
+        if self.apart:  # These folds are of rows at random.
+            return False
         if not self.is_class or not self.is_training or self.held_out.probabilities is not None:
             return False
         could = "probability" in self.found.machine.get_params(deep=False) and self._is_cheap

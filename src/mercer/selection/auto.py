@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from mercer.data import points as data
+from mercer.data.apart import Apart
 from mercer.data.types import Points, ProgressMode, Seed, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.base import is_pairwise, with_matrix
@@ -134,6 +135,7 @@ class AutoMixin:
         clock: Clock,
         journal: Journal,
         work: float = np.inf,
+        apart: Apart | None = None,
     ) -> tuple[Search, list[Trial]]:
         """A search that takes at most half of the time, its best trials first; Ctrl-C ends it after one.
 
@@ -163,6 +165,7 @@ class AutoMixin:
                 order=order,
                 work=work,
                 step=step,
+                apart=None if apart is None else apart.take(rows),
             )
             others = np.random.default_rng(self._seed()).permutation(np.setdiff1d(np.arange(len(Y)), rows))
             search.rows = np.concatenate([rows[search.order], others])

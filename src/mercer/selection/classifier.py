@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from mercer.data import points as data
+from mercer.data.apart import Apart, apart_of
 from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.logistic import KernelLogisticRegression
@@ -22,7 +23,7 @@ from mercer.report import Journal, Plan, Report
 from mercer.runtime.clock import now
 from mercer.selection.auto import AUTO, AutoMixin
 from mercer.selection.families import widened
-from mercer.selection.landmarks import on_landmarks
+from mercer.selection.landmarks import held_out_points, on_landmarks
 from mercer.selection.race import race
 from mercer.selection.scores import MachineErrors
 from mercer.selection.search import Clock, Search, Trial, affordable_points
@@ -96,22 +97,29 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
     expansion_: Expansion
     report_: Report
 
-    def fit(self, X: Points, y: Targets) -> Self:
-        """Choose and fit on the points X and their labels y."""
+    def fit(self, X: Points, y: Targets, groups: Any = None, times: Any = None) -> Self:
+        """Choose and fit on the points X and their labels y.
+
+        Parameters
+        ----------
+        X, y : points and labels
+        groups : a value for each point: kernels and C are compared by folds of whole groups, at least four
+        times : numbers, dates or texts such as 2026-01-31, one for each point: folds are parts of the later
+            half of the points, each predicted from all points before it
+        """
         journal = Journal()
         X, labels = self._validate_fit(X, y)
         self._require_points(X)
         codes = self._encode(labels)
+        apart = apart_of(groups, times, len(codes))
         Y = signs(codes, len(self.classes_)).astype(np.float64).reshape(len(codes), -1)
         clock = Clock(self.max_time)
-        search, best = self._search(
-            X,
-            Y,
-            lambda points, rows: MachineErrors(points, codes[rows], self._seed()),
-            clock,
-            journal,
-            _TRIAL_WORK,
-        )
+
+        def score_of(points: Points, rows: np.ndarray) -> MachineErrors:
+            belongs = None if apart is None else apart.take(rows)
+            return MachineErrors(points, codes[rows], self._seed(), apart=belongs)
+
+        search, best = self._search(X, Y, score_of, clock, journal, _TRIAL_WORK, apart)
         if search.stopped != Stop.INTERRUPTED:
             search.clock = clock.part(_SHARE_OF_MANY if len(labels) > _MANY_POINTS else _SHARE_FOR_THE_WINNER)
         finalists = self._finalists(best, len(search.order))
@@ -124,7 +132,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         chosen_later = [trial for trial in found if trial not in search.trials]
         self.trials_ = [trial.shown for trial in (*search.trials, *chosen_later)]
         self.C_ = last.score.penalty
-        self.model_ = self._fit_last(X, labels, last.shown, search, clock, journal)
+        self.model_ = self._fit_last(X, labels, last.shown, search, clock, journal, apart)
         self.C_ = self.model_.C
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
         report = self.model_.report_
@@ -133,7 +141,14 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
         return self
 
     def _fit_last(
-        self, X: Points, y: np.ndarray, trial: Trial, search: Search, clock: Clock, journal: Journal
+        self,
+        X: Points,
+        y: np.ndarray,
+        trial: Trial,
+        search: Search,
+        clock: Clock,
+        journal: Journal,
+        apart: Apart | None,
     ) -> SVC | KernelLogisticRegression:
         """The machine of all points; with a time limit, or of very many, of as many as there is time for.
 
@@ -147,7 +162,11 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             if n <= _EXACT_POINTS:
                 return SVC(kernel=kernel, C=self.C_).fit(X, y)
             clock = Clock(_PATIENCE)
-        _, first = np.unique(y[order], return_index=True)
+        held = held_out_points(n)
+        if apart is not None:  # What landmarks are compared on is at the end.
+            order, held = apart.held(order, held, self._seed())
+        seen = order if apart is None else order[: n - held]
+        _, first = np.unique(y[seen], return_index=True)
         # This puts some points of each class first.
         order = np.concatenate([order[first], np.delete(order, first)])
         points = min(n, max(min(_FIRST_FIT_POINTS, trial.points), 2 * len(first)))
@@ -167,8 +186,8 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
             seconds = now() - began
             if points == n or another is not model or model.report_.stopped == Stop.INTERRUPTED:
                 break
-            if not is_exact and 2 * points * _growth(clock, seconds) < n:
-                found, stopped = on_landmarks(X, y, model, order, clock, self._seed())
+            if not is_exact and points <= n - held and 2 * points * _growth(clock, seconds) < n:
+                found, stopped = on_landmarks(X, y, model, order, clock, self._seed(), held)
                 search.stopped = Stop.worst([search.stopped, stopped])
                 if found is not None:
                     journal.notes.append(

@@ -50,18 +50,18 @@ _CUT = (Stop.MAX_TIME, Stop.INTERRUPTED)  # After a fit that ended so, no other 
 
 
 def on_landmarks(
-    X: Points, y: np.ndarray, rival: SVC, order: np.ndarray, clock: Clock, seed: int
+    X: Points, y: np.ndarray, rival: SVC, order: np.ndarray, clock: Clock, seed: int, held: int = 0
 ) -> tuple[KernelLogisticRegression | None, Stop]:
     """A machine of all points, and whether somebody interrupted the choice of its C.
 
     It is None where there is no time for it, and where a rival is better: a machine of the first points in
-    this order. Both are compared on the last of them.
+    this order. Both are compared on the last of them, ``held`` of them where that is given.
     """
     n, kernel = len(y), rival.kernel_
+    held = held or held_out_points(n)
     M = _affordable(kernel, X, len(rival.classes_), clock.left)
     if M < _LEAST_LANDMARKS or refutation(kernel, X, centred=False) < 0:
         return None, Stop.CONVERGED
-    held = min(int(_HELD_OUT * n), _MOST_HELD_OUT)
     rest, test = np.sort(order[:-held]), np.sort(order[-held:])
     known, new = data.take(X, rest), data.take(X, test)
 
@@ -91,6 +91,11 @@ def on_landmarks(
         return None, stopped
     best.set_params(tol=_LAST_TOLERANCE, max_time=max(clock.left, _LEAST_SECONDS)).fit(X, y)
     return best.set_params(max_time=None), stopped
+
+
+def held_out_points(n: int) -> int:
+    """How many of n points are held out to compare machines on."""
+    return min(int(_HELD_OUT * n), _MOST_HELD_OUT)
 
 
 def _affordable(kernel: Kernel, X: Points, classes: int, seconds: float) -> int:

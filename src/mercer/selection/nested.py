@@ -10,9 +10,11 @@ import numpy as np
 from scipy.special import betaincinv, stdtrit
 from sklearn.base import clone, is_classifier
 from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from mercer.cluster.trials import each
 from mercer.data import points as data
+from mercer.data.apart import Groups
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 
@@ -47,6 +49,8 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
 
     ``cv`` is what scikit-learn takes: a number of folds, a splitter, or pairs of positions to learn from and
     to test. X of an estimator with ``kernel="precomputed"`` is the matrix of all points with each other.
+    ``groups`` go to the splitter, and to the ``fit`` of an estimator that takes them, as those that choose a
+    kernel do: their own folds then keep the groups apart too.
     Where ``config(cluster=…)`` names a cluster, the folds are its tasks.
 
     >>> from mercer import KernelRidgeCV
@@ -65,25 +69,40 @@ def nested_error(estimator: Model, X: Points, y: Targets, *, cv: Any = 5, groups
     sizes = [len(test) for _, test in splits]
     if not sizes or min(sizes) == 0:
         raise InputError(f"every fold of cv must have points to test, got {sizes or 'no folds'}: pass others")
-    found = each("fold", _predicted, (estimator, X, y, is_pairwise), splits)
-    return judged(y, [test for _, test in splits], found, is_class)
+    told = groups if has_fit_parameter(estimator, "groups") else None
+    found = each("fold", _predicted, (estimator, X, y, is_pairwise, told), splits)
+    tests = [test for _, test in splits]
+    clusters = None if groups is None else Groups.of(groups, len(y)).codes
+    return judged(y, tests, found, is_class, clusters)
 
 
 def _predicted(
-    estimator: Model, X: Any, y: np.ndarray, is_pairwise: bool, split: tuple[np.ndarray, np.ndarray]
+    estimator: Model,
+    X: Any,
+    y: np.ndarray,
+    is_pairwise: bool,
+    groups: Any,
+    split: tuple[np.ndarray, np.ndarray],
 ) -> np.ndarray:
     """What a clone that learned from the first part of a fold predicts for the second."""
     train, test = split
     known, new = data.take(X, train), data.take(X, test)
     if is_pairwise:
         known, new = data.columns(known, train), data.columns(new, train)
-    return np.asarray(clone(estimator).fit(known, y[train]).predict(new))
+    told = {} if groups is None else {"groups": np.asarray(groups)[train]}
+    return np.asarray(clone(estimator).fit(known, y[train], **told).predict(new))
 
 
 def judged(
-    y: np.ndarray, tests: Sequence[np.ndarray], predictions: Sequence[np.ndarray], is_class: bool
+    y: np.ndarray,
+    tests: Sequence[np.ndarray],
+    predictions: Sequence[np.ndarray],
+    is_class: bool,
+    clusters: np.ndarray | None = None,  # (n,)
 ) -> NestedError:
     """The error over some folds: ``tests`` are the points of each, ``predictions`` what is told of them.
+
+    ``clusters``, where errors on points of one are alike, are what the interval counts as independent.
 
     >>> judged(np.array([0, 1, 1, 0]), [np.array([2, 0]), np.array([1])], [[1, 1], [1]], True).errors
     array([0.5, 0. ])
@@ -94,7 +113,11 @@ def judged(
     order = np.argsort(rows, kind="stable")
     rows, joined = rows[order], joined[order]
     error = mistakes(joined, y[rows], is_class)
-    return NestedError(error, _interval(error, joined, y, rows, is_class), np.array(errors), joined, rows)
+    if clusters is None:
+        interval = _interval(error, joined, y, rows, is_class)
+    else:
+        interval = _interval_of_clusters(error, joined, y[rows], clusters[rows], is_class)
+    return NestedError(error, interval, np.array(errors), joined, rows)
 
 
 def _targets(X: Any, y: Targets, is_class: bool, is_pairwise: bool) -> np.ndarray:  # (n,) or (n, targets)
@@ -163,4 +186,33 @@ def _interval(
     if len(times) == 1:
         return 0.0, np.inf
     margin = float(stdtrit(points - 1, 0.975) * squares.std(ddof=1) / np.sqrt(points))  # by Student's t
+    return _around(error, margin)
+
+
+def _interval_of_clusters(
+    error: float, predictions: np.ndarray, y: np.ndarray, clusters: np.ndarray, is_class: bool
+) -> tuple[float, float]:
+    """The interval of the error where G clusters are independent, and not the points in them.
+
+    A mean e of n errors, with the sum s_g over the n_g points of a cluster, has about the variance
+    G/(G - 1) Σ (s_g - n_g e)² / n². A share of wrong labels has the interval of as many independent points as
+    would have this variance, of no more points than there are, and of G where it is zero.
+    """
+    n, codes = len(y), np.unique(clusters, return_inverse=True)[1]
+    G, wrong = int(codes.max()) + 1, predictions != y
+    if G == 1:
+        return (0.0, 1.0) if is_class else (0.0, np.inf)
+    errors = wrong if is_class else ((predictions - y) ** 2).reshape(n, -1).mean(axis=1)
+    mean = float(np.mean(errors))
+    off = np.bincount(codes, weights=errors) - mean * np.bincount(codes)
+    variance = G / (G - 1) * float(off @ off) / n**2
+    if is_class:
+        points = min(mean * (1 - mean) / variance, n) if variance > 0 else G
+        low, high = share_interval(error * points, points)
+        return float(low), float(high)
+    return _around(error, float(stdtrit(G - 1, 0.975) * np.sqrt(variance)))
+
+
+def _around(error: float, margin: float) -> tuple[float, float]:
+    """The roots of the ends of an interval about a mean square."""
     return float(np.sqrt(max(error**2 - margin, 0.0))), float(np.sqrt(error**2 + margin))

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from mercer.data import points as data
+from mercer.data.apart import apart_of
 from mercer.data.types import Points, Targets
 from mercer.errors import quietly
 from mercer.estimators.ridge import KernelRidge
@@ -16,14 +17,15 @@ from mercer.estimators.shared.landmark_plans import landmark_plan
 from mercer.estimators.shared.landmarks import Landmarks
 from mercer.estimators.shared.processes import Process
 from mercer.estimators.shared.ridge_plans import dense_plan
-from mercer.estimators.shared.uncertain import UncertainRegressorMixin
+from mercer.estimators.shared.uncertain import UncertainRegressorMixin, check_coverage, in_percent
 from mercer.kernels.parameters import Parameter
 from mercer.report import Journal, Method, Plan, Report
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
 from mercer.selection.auto import AUTO, AutoMixin
-from mercer.selection.scores import RidgeErrors, least_left_out
+from mercer.selection.scores import RidgeErrors, errors_apart, least_left_out
 from mercer.selection.search import Clock, Search, Trial, affordable_points
+from mercer.solvers.conformal import quantile
 from mercer.solvers.result import Stop
 
 _POINTS_LEARNED_ON = 3000  # points that the parameters of the winner are learned on
@@ -65,6 +67,8 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
     kernel_, alpha_, expansion_, dual_coef_, intercept_, noise_variance_, report_ : of that model
     best_score_ : the root of the winner's mean squared error left out in the search, relative to the spread
         of y; not honest of the choice itself (see ``mercer.selection.nested_error``)
+    left_out_errors_ : of a fit with groups or times, (m, targets): the sizes of the errors on points that
+        were left out with their group, or predicted from what is before, of up to 6,000 points
 
     Examples
     --------
@@ -80,20 +84,38 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
     _declared: ClassVar[dict[str, Parameter]] = AUTO
 
     model_: KernelRidge
+    left_out_errors_: np.ndarray
     trials_: list[Trial]
     report_: Report
 
-    def fit(self, X: Points, y: Targets) -> Self:
-        """Choose and fit on the points X and their targets y, (n,) or (n, targets)."""
+    def fit(self, X: Points, y: Targets, groups: Any = None, times: Any = None) -> Self:
+        """Choose and fit on the points X and their targets y, (n,) or (n, targets).
+
+        Parameters
+        ----------
+        X, y : points and targets
+        groups : a value for each point: kernels and penalties are compared by errors on whole groups that
+            were left out, and intervals are made of these. At least four groups
+        times : numbers, dates or texts such as 2026-01-31, one for each point: the same by errors on the
+            later half of the points, each part predicted from all points before it
+        """
         journal, clock = Journal(), Clock(self.max_time)
+        if hasattr(self, "left_out_errors_"):
+            del self.left_out_errors_
         X, targets = self._validate_fit(X, y, multi_output=True, y_numeric=True)
         self._require_points(X)
+        apart = apart_of(groups, times, len(targets))
         Z = _standardised(targets.astype(np.float64).reshape(len(targets), -1))
-        search, (winner, *_) = self._search(
-            X, Z, lambda points, rows: RidgeErrors(points, Z[rows]), clock, journal
-        )
+
+        def score_of(points: Points, rows: np.ndarray) -> RidgeErrors:
+            return RidgeErrors(points, Z[rows], None if apart is None else apart.take(rows))
+
+        search, (winner, *_) = self._search(X, Z, score_of, clock, journal, apart=apart)
         winner = search.finish(winner, _POINTS_LEARNED_ON)
         self.alpha_, self.kernel_ = self._penalty(winner, search, clock), winner.shown.kernel
+        if apart is not None:
+            self._is_of_times = apart.is_ordered
+            self.left_out_errors_ = self._errors_apart(winner, search, _spread(targets))
         self.model_ = self._fit_last(X, targets, search.rows, clock, journal)
         self.trials_, self.best_score_ = [trial.shown for trial in search.trials], winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
@@ -113,7 +135,28 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
             if len(which) < min(winner.points, len(Z)):
                 return winner.score.penalty
         penalties, near = winner.noise * _PENALTY_FACTORS, winner.score.penalty
-        return least_left_out(winner.kernel, data.take(X, which), Z[which], penalties, near)[1]
+        apart = None if search.apart is None else search.apart.take(which)
+        return least_left_out(winner.kernel, data.take(X, which), Z[which], penalties, near, apart)[1]
+
+    def _errors_apart(self, winner: Trial, search: Search, spread: np.ndarray) -> np.ndarray:  # (m, t)
+        """The sizes of errors left out at the penalty that was chosen, in the unit of each target."""
+        which = search.order[: min(_POINTS_SCORED_ON, affordable_points())]
+        assert search.apart is not None
+        points, Z = data.take(search.bench.X, which), search.bench.Y[which]
+        errors = errors_apart(winner.kernel, points, Z, self.alpha_, search.apart.take(which))
+        return np.sort(np.abs(errors) * spread, axis=0)
+
+    def predict_interval(self, X: Points, coverage: float = 0.9) -> np.ndarray:  # (n, 2) or (n, 2, targets)
+        """The ends of an interval for the target at every row of X; see ``KernelRidge.predict_interval``.
+
+        Of a fit with groups or times it is f(x) ± a quantile of ``left_out_errors_``.
+        """
+        if not hasattr(self, "left_out_errors_"):
+            return super().predict_interval(X, coverage)
+        half = quantile(self.left_out_errors_.copy(), check_coverage(coverage))
+        mean = np.asarray(self.predict(X))
+        half = half[0] if mean.ndim == 1 else half
+        return np.stack([mean - half, mean + half], axis=1)
 
     def _fit_last(
         self, X: Points, y: np.ndarray, order: np.ndarray, clock: Clock, journal: Journal
@@ -169,6 +212,8 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
 
     def interval_guarantee(self, coverage: float = 0.9) -> str:
         """What is guaranteed of ``predict_interval``: the choice of the kernel is not counted."""
+        if hasattr(self, "left_out_errors_"):
+            return apart_guarantee(self._is_of_times, coverage, len(self.left_out_errors_))
         words = self.model_.interval_guarantee(coverage)
         return f"{words}; kernel and penalty were chosen on the same points, which this does not count"
 
@@ -186,6 +231,29 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
         probe = KernelRidge(getattr(self, "alpha_", 1.0), kernel=self.kernel_, solver=solver)
         probe.kernel_ = self.kernel_
         return probe
+
+
+def apart_guarantee(is_of_times: bool, coverage: float, rows: int) -> str:
+    """What is known of intervals that are made of errors on what was kept apart, in words."""
+    if is_of_times:
+        return (
+            f"{in_percent(coverage)} of {rows:,} later rows, each predicted from earlier ones, were off by "
+            "less; it is as many of the rows to come if these are like them, and nothing guarantees that: "
+            "rows in time are not exchangeable"
+        )
+    return (
+        f"about {in_percent(coverage)} of the rows of new groups are inside, where the groups are "
+        f"exchangeable: from the errors on {rows:,} rows whose groups were left out; of one group it may "
+        "be fewer, and no bound is proved"
+    )
+
+
+def _spread(targets: np.ndarray) -> np.ndarray:  # (t,)
+    """What `_standardised` divides by."""
+    Y = targets.astype(np.float64).reshape(len(targets), -1)
+    size = np.abs(Y).max(axis=0)
+    size = np.where(size > 0, size, 1.0)
+    return np.asarray(size * (Y / size).std(axis=0))
 
 
 def _penalty_plan(n: int) -> Plan:

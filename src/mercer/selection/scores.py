@@ -6,8 +6,10 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from mercer.data import points as data
+from mercer.data.apart import Apart
 from mercer.data.folds import stratified_folds
 from mercer.data.types import Points
 from mercer.estimators.shared.origin import moved, origin_of
@@ -17,7 +19,8 @@ from mercer.kernels.base import Kernel
 from mercer.runtime.config import config
 from mercer.runtime.threads import run, single_threaded_blas
 from mercer.selection.search import Score
-from mercer.solvers.linear.ridge import ridge_valley
+from mercer.solvers.linear.apart import errors_from_before, errors_left_out
+from mercer.solvers.linear.ridge import downhill, ridge_valley
 from mercer.solvers.svm.folds import MOST_POINTS, Fold, mistakes_of_paths
 
 #: C of support vector machines, in units of 1 / mean k(x, x): K/c with C·c gives the same machine
@@ -30,31 +33,79 @@ _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.5)
 
 
 class RidgeErrors:
-    """Kernel ridge: the root of the mean squared error left out, exact, over some penalties about λ."""
+    """Kernel ridge: the root of the mean squared error left out, exact, over some penalties about λ.
 
-    def __init__(self, X: Points, Y: np.ndarray) -> None:
-        self.X, self.Y = X, Y
+    A point is left out alone, with its group, or with all that is not before it.
+    """
+
+    def __init__(self, X: Points, Y: np.ndarray, apart: Apart | None = None) -> None:
+        self.X, self.Y, self.apart = X, Y, apart
 
     def of(self, rows: np.ndarray) -> RidgeErrors:
         """The same for some of the points."""
-        return RidgeErrors(data.take(self.X, rows), self.Y[rows])
+        return RidgeErrors(data.take(self.X, rows), self.Y[rows], _some(self.apart, rows))
 
     def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
         X, Y = data.take(self.X, which), self.Y[which]
-        error, penalty = least_left_out(kernel, X, Y, noise * _PENALTY_FACTORS, noise)
+        apart = _some(self.apart, which)
+        error, penalty = least_left_out(kernel, X, Y, noise * _PENALTY_FACTORS, noise, apart)
         return Score(error, error, penalty)
 
 
 def least_left_out(
-    kernel: Kernel, X: Points, Y: np.ndarray, penalties: np.ndarray, near: float
+    kernel: Kernel,
+    X: Points,
+    Y: np.ndarray,
+    penalties: np.ndarray,
+    near: float,
+    apart: Apart | None = None,
 ) -> tuple[float, float]:
     """The root of the least mean squared error left out, and its penalty: downhill from that near to one."""
+    start = int(np.abs(np.log(penalties / near)).argmin())
+    if apart is not None:
+        of = _ErrorsApart(kernel, X, Y, apart)
+        best, error = downhill(lambda i: of.mean_square(penalties[i]), len(penalties), start)
+        return float(np.sqrt(error)), float(penalties[best])
     with single_threaded_blas():
         X = moved(X, origin_of(kernel, X, is_free=True))
         K = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
-        start = int(np.abs(np.log(penalties / near)).argmin())
         penalty, error = ridge_valley(K, Y, penalties, start)
     return float(np.sqrt(error)), penalty
+
+
+def errors_apart(kernel: Kernel, X: Points, Y: np.ndarray, penalty: float, apart: Apart) -> np.ndarray:
+    """The errors of points that are left out with their groups, or predicted from what is before; (m, t)."""
+    try:
+        errors = _ErrorsApart(kernel, X, Y, apart).of(penalty)
+    except LinAlgError:  # No penalty that was tried gives them.
+        return np.full((1, Y.shape[1]), np.inf)
+    return errors[np.isfinite(errors).all(axis=1)]
+
+
+class _ErrorsApart:
+    """Errors of kernel ridge at any penalty, with K computed once."""
+
+    def __init__(self, kernel: Kernel, X: Points, Y: np.ndarray, apart: Apart) -> None:
+        apart.require(2, "an error of what was not learned from takes")
+        self.Y, self.apart = Y, apart
+        with single_threaded_blas():
+            X = moved(X, origin_of(kernel, X, is_free=True))
+            self.K = np.asarray(Gram(kernel, X, cache=0).dense(), dtype=np.float64)
+
+    def of(self, penalty: float) -> np.ndarray:  # (n, t)
+        errors = errors_from_before if self.apart.is_ordered else errors_left_out
+        with single_threaded_blas():
+            return errors(self.K, self.Y, float(penalty), self.apart.blocks())
+
+    def mean_square(self, penalty: float) -> float:
+        try:
+            return float(np.nanmean(self.of(penalty) ** 2))
+        except LinAlgError:
+            return np.inf
+
+
+def _some(apart: Apart | None, rows: np.ndarray) -> Apart | None:
+    return None if apart is None else apart.take(rows)
 
 
 class MachineErrors:
@@ -63,15 +114,18 @@ class MachineErrors:
     K is computed once for a path; a fold is a set of its indices, and the machines of a fold start from one
     another. Of more points than `MOST_FOR_FOLDS`, each fold is an SVC with rows of its own.
     Single errors are noisy: what is compared is the mean over neighbouring C, and equal means are decided by
-    the mean over all.
+    the mean over all. Folds keep ``apart`` what belongs together.
     """
 
-    def __init__(self, X: Points, codes: np.ndarray, seed: int = 0, folds: int = 5) -> None:
-        self.X, self.codes, self.seed, self.folds = X, codes, seed, folds
+    def __init__(
+        self, X: Points, codes: np.ndarray, seed: int = 0, folds: int = 5, apart: Apart | None = None
+    ) -> None:
+        self.X, self.codes, self.seed, self.folds, self.apart = X, codes, seed, folds, apart
 
     def of(self, rows: np.ndarray) -> MachineErrors:
         """The same for some of the points."""
-        return MachineErrors(data.take(self.X, rows), self.codes[rows], self.seed, self.folds)
+        X, apart = data.take(self.X, rows), _some(self.apart, rows)
+        return MachineErrors(X, self.codes[rows], self.seed, self.folds, apart)
 
     def __call__(self, kernel: Kernel, noise: float, which: np.ndarray) -> Score:
         errors, penalties = self.path(kernel, which)
@@ -102,16 +156,29 @@ class MachineErrors:
         gram = Gram(kernel, X, cache=0)
         unit = float(np.mean(gram.diag()))
         penalties = np.array(PENALTIES[part]) / (unit if unit > 0 else 1.0)
-        parts = min(self.folds, fewest)
-        folds = [
-            fold for number in rounds for fold in stratified_folds(y, parts, (self.seed + number) % 2**32)
-        ]
+        folds, rounds = self._cut(y, which, fewest, rounds)
+        tested = sum(len(test) for _, test in folds) / len(rounds)
         if len(which) <= MOST_FOR_FOLDS:
             K = np.asarray(gram.dense(), dtype=np.float64)
             wrong = mistakes_of_paths(K, y, folds, penalties, end)
         else:
             wrong = _mistakes_of_paths(kernel, X, y, folds, penalties)
-        return (wrong / len(rounds) + alone) / (len(y) + alone), penalties
+        return (wrong / len(rounds) + alone) / (tested + alone), penalties
+
+    def _cut(
+        self, y: np.ndarray, which: np.ndarray, fewest: int, rounds: Sequence[int]
+    ) -> tuple[list[Fold], Sequence[int]]:
+        """The folds of all rounds, and these: in the order of time there is one way to cut."""
+        seeds = [(self.seed + number) % 2**32 for number in rounds]
+        if self.apart is None:
+            parts = min(self.folds, fewest)
+            return [fold for seed in seeds for fold in stratified_folds(y, parts, seed)], rounds
+        apart = self.apart.take(which)
+        apart.require(2, "an error of what was not learned from takes")
+        parts = min(self.folds, apart.count)
+        if apart.is_ordered:
+            return apart.folds(parts), rounds[:1]
+        return [fold for seed in seeds for fold in apart.folds(parts, seed, y)], rounds
 
 
 def _mistakes_of_paths(
@@ -122,6 +189,9 @@ def _mistakes_of_paths(
 
     def one(number: int) -> None:
         train, test = folds[number]
+        if (y[train] == y[train[0]]).all():  # as where a class is of one group
+            wrong[number] = np.count_nonzero(y[test] != y[train[0]])
+            return
         new = data.take(X, test)
         with config(threads=1, progress=False):
             models = SVC(kernel=kernel, tol=_TOLERANCE).path(data.take(X, train), y[train], penalties)

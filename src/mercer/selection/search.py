@@ -14,6 +14,9 @@ Under a time limit the steps of a trial are timed on few points. If all trials w
 as many points as usual, they take fewer: a slow or busy machine compares the same kernels, more coarsely. No
 trial may take more than twice its share of the time, and a rung that would not be finished is not begun.
 
+Points that belong together (`mercer.data.apart`) are on one side of every such cut, or those to learn on are
+before those to score on.
+
 A trial needs nothing but its `Bench`, and may be made anywhere: by a thread of ours, or by a worker of the
 cluster that is configured (`mercer.cluster.trials`), which gives the same trial.
 
@@ -33,6 +36,7 @@ from scipy.linalg import LinAlgError
 
 from mercer.cluster.trials import Team
 from mercer.data import points as data
+from mercer.data.apart import Apart
 from mercer.data.types import Points
 from mercer.kernels.base import Kernel
 from mercer.runtime.clock import now
@@ -214,9 +218,14 @@ class Search:
         order: np.ndarray | None = None,  # (n,) of the points, at random where it is not given
         work: float = np.inf,
         step: Callable[[Trial], bool] = lambda trial: True,
+        apart: Apart | None = None,
     ) -> None:
-        self.clock = clock
+        self.clock, self.apart = clock, apart
         self.order = np.random.default_rng(seed).permutation(len(Y)) if order is None else order
+        #: of points that are kept apart, which of them, in their order, are on the side that is learned on
+        self._is_first: np.ndarray | None = None
+        if apart is not None:
+            self.order, self._is_first = _by_turns(self.order, apart.sides(seed))
         self.bench, self._team = Bench(X, Y, score, work), Team()
         #: The bench of trials: a cluster is sent no more than the points that these take, in their order.
         self._sent = self.bench.of(self.order[: 2 * _RUNGS[-1]]) if self._team.is_elsewhere else None
@@ -244,11 +253,11 @@ class Search:
         if first < usual and self._has_time(best, usual, 1.0):
             again = [Candidate(t.family, t.kernel, t.noise, t.per_column) for t in best[:_TRIALS_KEPT]]
             best = self._rung(map(iter, zip(again)), self._parts(usual), len(again)) or best
-        points = self._points(min(_RUNGS[1], len(self.order) - best[0].learned_on))
+        others = self._others(best[0])
+        points = min(self._points(_RUNGS[1]), len(others))
         if points >= _LEAST_MORE * best[0].points and self._has_time(best, points, _SCORING):
             again = [Candidate(t.family, t.kernel, t.noise, t.per_column, t) for t in best[:_TRIALS_KEPT]]
-            order = self._order
-            parts = [(order[:0], order[best[0].learned_on :][:points])]
+            parts = [(others[:0], others[:points])]
             best = self._rung(map(iter, zip(again)), parts, len(again)) or best
         return best
 
@@ -414,11 +423,40 @@ class Search:
     def _parts(self, points: int) -> list[Part]:
         """Points to learn on and points to score on, as the bench of trials has them; both ways where few."""
         n, order = len(self.order), self._order
+        if self.apart is not None:
+            first, second = (order[side][:points] for side in self._sides)
+            both = not self.apart.is_ordered and n < 2 * points
+            return [(first, second), (second, first)] if both else [(first, second)]
         if n >= 2 * points:
             return [(order[:points], order[points : 2 * points])]
         half = min(n // 2, points)
         first, second = order[:half], order[half : 2 * half + n % 2]
         return [(first, second), (second, first)]
+
+    @property
+    def _sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which places of the order are on the side to learn on, and on the other."""
+        assert self._is_first is not None
+        return self._is_first, ~self._is_first
+
+    def _others(self, trial: Trial) -> np.ndarray:
+        """The points that a trial, and all that belongs to its points, was not learned on."""
+        if self.apart is None:
+            return self._order[trial.learned_on :]
+        is_both = not self.apart.is_ordered and len(self.order) < 2 * _RUNGS[0]
+        return self._order[:0] if is_both else self._order[self._sides[1]]
+
+
+def _by_turns(order: np.ndarray, is_first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The order with points of both sides in turn, and which of them are of the first.
+
+    >>> _by_turns(np.array([0, 1, 2, 3]), np.array([True, True, True, False]))
+    (array([0, 3, 1, 2]), array([ True, False,  True,  True]))
+    """
+    sides = order[is_first[order]], order[~is_first[order]]
+    turn = np.concatenate([np.arange(len(side)) for side in sides])
+    found = np.concatenate(sides)[np.argsort(turn, kind="stable")]
+    return found, is_first[found]
 
 
 def affordable_points() -> int:

@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer.cluster.trials import each
 from mercer.data import points as data
+from mercer.data.apart import Apart
 from mercer.data.folds import Fold, folds, stratified_folds
 from mercer.data.types import Model, Points
 from mercer.errors import MemoryBudgetError, quietly
@@ -104,6 +105,8 @@ class Fitting:
     end: float = np.inf
     #: after this no other fold is begun; infinite where a time or folds were asked for
     patience: float = np.inf
+    #: what the rows belong to, which no fold separates
+    apart: Apart | None = None
 
     @property
     def left(self) -> float:
@@ -115,13 +118,13 @@ class Fitting:
         self.telling.step("searching, with a tenth of the rows held out")
         train, test = self._tenth()
         found = self._searched(train, test)
-        how = f"a tenth of the rows, {len(test):,}, that the search did not see"
+        how = f"a tenth of the rows, {len(test):,}, {self._unseen}"
         return self._on_all_rows(found, train, how)
 
     def by_folds(self, parts: int) -> tuple[TableModel, Honest]:
         """The searches of the module, over at most so many folds."""
-        is_class, n = is_classifier(self.blank), len(self.y)
-        splits = stratified_folds(self.y, parts, self.seed) if is_class else folds(n, parts, self.seed)
+        splits = self._splits(parts)
+        parts = len(splits)  # fewer, where most rows are of one point in time
         self.telling.step(f"searching, without fold 1 of {parts}")
         first = self._searched(*splits[0])
         if not first.effort.is_whole or _ALL * first.seconds > self.left:
@@ -140,7 +143,7 @@ class Fitting:
             which = f"each of {parts - 1} folds" if is_spread else f"fold {number} of {parts}"
             self.telling.step(f"estimating the error: the search again without {which}")
             these = splits[1:] if is_spread else splits[number - 1 : number]
-            shared = (self.blank, self.X, self.y, _FIRST * self.left)
+            shared = (self.blank, self.X, self.y, self.apart, _FIRST * self.left)
             others = [one for one in each("fold", searched, shared, these) if one.effort.is_whole]
             found += others
             if len(others) < len(these):
@@ -151,10 +154,26 @@ class Fitting:
     # --- the steps -------------------------------------------------------------------------------------
 
     def _searched(self, train: np.ndarray, test: np.ndarray) -> _Judged:
-        return searched(self.blank, self.X, self.y, _FIRST * self.left, (train, test))
+        return searched(self.blank, self.X, self.y, self.apart, _FIRST * self.left, (train, test))
+
+    def _splits(self, parts: int) -> list[Fold]:
+        """The folds; of times the last one, which learns from the most rows, comes first."""
+        is_class, n = is_classifier(self.blank), len(self.y)
+        if self.apart is not None:
+            found = self.apart.folds(parts, self.seed, self.y if is_class else None)
+            return found[::-1] if self.apart.is_ordered else found
+        return stratified_folds(self.y, parts, self.seed) if is_class else folds(n, parts, self.seed)
+
+    @property
+    def _unseen(self) -> str:
+        if self.apart is None:
+            return "that the search did not see"
+        if self.apart.is_ordered:
+            return "the latest, of which the search saw none"
+        return "whose groups the search did not see"
 
     def _fit(self, train: np.ndarray, seconds: float) -> tuple[TableModel, list[str]]:
-        return _fitted(self.blank, self.X, self.y, train, seconds)
+        return _fitted(self.blank, self.X, self.y, self.apart, train, seconds)
 
     def _refit_seconds(self, found: _Judged) -> float:
         """How long the machine that a search has found takes on all rows, about."""
@@ -186,18 +205,26 @@ class Fitting:
 
     def _judged(self, found: list[_Judged], how: str, seen: np.ndarray, differs: str = "") -> Honest:
         tests, predictions = [one.test for one in found], [one.predictions for one in found]
-        return judged(self.y, tests, predictions, how, seen, differs)
+        apart = "" if self.apart is None else self.apart.option
+        clusters = None if self.apart is None else self.apart.clusters(np.concatenate(tests))
+        return judged(self.y, tests, predictions, how, seen, differs, apart, clusters)
 
-    @staticmethod
-    def _how(found: list[_Judged], folds: int) -> str:
+    def _how(self, found: list[_Judged], folds: int) -> str:
         if len(found) == folds:
-            return f"{folds} folds, with the search done again in each"
-        return Fitting._short(found, folds) + "the search was done again in each"
+            return f"{folds} folds{self._kept_apart}, with the search done again in each"
+        return self._short(found, folds) + "the search was done again in each"
 
-    @staticmethod
-    def _short(found: list[_Judged], folds: int) -> str:
+    def _short(self, found: list[_Judged], folds: int) -> str:
         rows = sum(len(one.test) for one in found)
-        return f"{len(found)} of {folds} folds, {rows:,} rows: time was short; "
+        return f"{len(found)} of {folds} folds{self._kept_apart}, {rows:,} rows: time was short; "
+
+    @property
+    def _kept_apart(self) -> str:
+        if self.apart is None:
+            return ""
+        if self.apart.is_ordered:
+            return " of the later half of the rows, each predicted from all rows before it"
+        return f" of whole groups, {self.apart.count:,} in all"
 
     def _repeat(self, said: list[str]) -> None:
         for text in dict.fromkeys(said):
@@ -206,6 +233,9 @@ class Fitting:
     def _tenth(self) -> Fold:
         """One of ten folds; with a share of every class, where that leaves none of them out."""
         n, sizes = len(self.y), np.unique(self.y, return_counts=True)[1]
+        if self.apart is not None:
+            order, held = self.apart.held(np.arange(n), max(n // _TENTH, 1), self.seed)
+            return order[:-held], order[-held:]
         if is_classifier(self.blank) and sizes.min() >= 2 and n >= _TENTH * len(sizes):
             return stratified_folds(self.y, _TENTH, self.seed)[0]
         return folds(n, min(_TENTH, n), self.seed)[0]
@@ -216,24 +246,29 @@ def _report(estimator: Model, name: str, default: Any) -> Any:
 
 
 def searched(
-    blank: TableModel, X: Any, y: np.ndarray, seconds: float, split: tuple[np.ndarray, np.ndarray]
+    blank: TableModel,
+    X: Any,
+    y: np.ndarray,
+    apart: Apart | None,
+    seconds: float,
+    split: tuple[np.ndarray, np.ndarray],
 ) -> _Judged:
     """A search on the first rows of a split, and its predictions for the others."""
     (train, test), began = split, now()
-    model, said = _fitted(blank, X, y, train, seconds)
+    model, said = _fitted(blank, X, y, apart, train, seconds)
     taken = now() - began
     predictions = model.predict(data.take(X, test))
     return _Judged(model, test, predictions, Effort.of(model, len(train)), taken, said)
 
 
 def _fitted(
-    blank: TableModel, X: Any, y: np.ndarray, train: np.ndarray, seconds: float
+    blank: TableModel, X: Any, y: np.ndarray, apart: Apart | None, train: np.ndarray, seconds: float
 ) -> tuple[TableModel, list[str]]:
     """A model of some rows, and what was warned about on the way."""
     model = limited(blank, max(seconds, _LEAST_SECONDS) if np.isfinite(seconds) else None)
     X = X if len(train) == len(y) else data.take(X, train)
     with warnings.catch_warnings(record=True) as said:
-        model.fit(X, y[train])
+        model.fit(X, y[train], **({} if apart is None else apart.options(train)))
     return model, [str(warning.message) for warning in said]
 
 

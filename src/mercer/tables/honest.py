@@ -33,6 +33,8 @@ class Honest:
     #: how the searches that were judged differ from the one that made the model, in words; empty if they
     #: do not
     differs: str = ""
+    #: "groups" or "times", where folds kept these apart; else empty
+    apart: str = ""
 
 
 def judged(
@@ -42,12 +44,14 @@ def judged(
     how: str,
     seen: np.ndarray,  # targets that a constant prediction is learned from
     differs: str = "",
+    apart: str = "",
+    clusters: np.ndarray | None = None,  # (n,)
 ) -> Honest:
-    """The error over some folds, with its interval and what a constant would get."""
+    """The error over some folds, with its interval and what a constant would get; see `nested.judged`."""
     is_class = y.dtype.kind != "f"
-    found = nested.judged(y, tests, predictions, is_class)
+    found = nested.judged(y, tests, predictions, is_class, clusters)
     baseline = constant_error(y[found.rows], seen, is_class)
-    return Honest(found.error, found.interval, how, baseline, found.predictions, found.rows, differs)
+    return Honest(found.error, found.interval, how, baseline, found.predictions, found.rows, differs, apart)
 
 
 # --- what a search has done --------------------------------------------------------------------------------

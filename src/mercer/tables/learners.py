@@ -97,13 +97,14 @@ class AfterSearch(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         return with_task(super().__sklearn_tags__(), self.search)
 
-    def fit(self, X: Points, y: Targets) -> Self:
-        """Search, then fit the learner."""
+    def fit(self, X: Points, y: Targets, groups: Any = None, times: Any = None) -> Self:
+        """Search, with folds that keep groups or times apart, then fit the learner."""
         from mercer.selection.search import Clock
 
         clock, limit = Clock(self.search.max_time), self.search.max_time
         part = None if limit is None else _SEARCH * limit
-        search = clone(self.search).set_params(kernel=self.kernel, max_time=part).fit(X, y)
+        search = clone(self.search).set_params(kernel=self.kernel, max_time=part)
+        search.fit(X, y, groups, times)
         self.trials_, self.best_score_ = search.trials_, search.best_score_
         self.search_report_ = search.report_
         model = _estimator(self.name, search.kernel_, np.asarray(y))

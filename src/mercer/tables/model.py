@@ -25,11 +25,17 @@ from mercer.errors import InputError
 from mercer.estimators.shared.sets import SETS, likely
 from mercer.estimators.shared.uncertain import check_coverage, in_percent
 from mercer.runtime.config import require_memory
+from mercer.selection.regressor import apart_guarantee
 from mercer.solvers.conformal import quantile
 from mercer.tables.features import TableFeatures
 from mercer.tables.learners import with_task
 from mercer.tables.table import Table
 
+#: what sets of classes are of, where probabilities were learned from rows that were kept apart
+_SETS_APART = {
+    "groups": "they are from groups left out, and of the rows of new groups on average",
+    "times": "they are from later rows than were learned from, and rows in time are not exchangeable",
+}
 _NAME = 64  # bytes of the name of a column
 
 
@@ -87,8 +93,8 @@ class TableModel(BaseEstimator):
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Targets) -> Self:
-        """Learn the features, then fit the estimator on them."""
+    def fit(self, X: Any, y: Targets, **apart: Any) -> Self:
+        """Learn the features, then fit the estimator on them; ``groups`` or ``times`` are for its ``fit``."""
         estimator = clone(self.estimator)
         if sparse.issparse(X):
             width = X.shape[1]
@@ -102,7 +108,7 @@ class TableModel(BaseEstimator):
             Z = self.features_.transform(X)
             if hasattr(estimator, "kernel"):
                 estimator.set_params(kernel=self._kernel_of(self.features_, estimator.kernel))
-        self.estimator_ = estimator.fit(Z, y)
+        self.estimator_ = estimator.fit(Z, y, **apart)
         self.n_features_in_ = int(X.shape[1]) if hasattr(X, "shape") else self.features_.n_features_in_  # type: ignore[union-attr]
         if hasattr(self.estimator_, "classes_"):
             self.classes_ = self.estimator_.classes_
@@ -206,10 +212,14 @@ class TableModel(BaseEstimator):
 
     def interval_guarantee(self, coverage: float = 0.9) -> str:
         """What is guaranteed of intervals, or of sets of classes, in words."""
+        belongs = getattr(self, "about_", {}).get("apart")
         if hasattr(self, "classes_"):
-            return SETS.format(coverage=in_percent(coverage))
+            words = SETS.format(coverage=in_percent(coverage))
+            return words if belongs is None else f"{words}; {_SETS_APART[belongs['by']]}"
         if not hasattr(self, "left_out_errors_"):
             return str(self.estimator_.interval_guarantee(coverage))
+        if belongs is not None:
+            return apart_guarantee(belongs["by"] == "times", coverage, len(self.left_out_errors_))
         return (
             f"about {in_percent(coverage)} of new rows like these are inside: from the errors on "
             f"{len(self.left_out_errors_):,} rows that the search had not seen either; the model may have "

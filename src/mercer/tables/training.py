@@ -22,13 +22,16 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from mercer.data import points as data
+from mercer.data.apart import LEAST, Apart, Groups, Times
 from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
-from mercer.kernels.columns.cells import values
+from mercer.kernels.columns.cells import gaps, values
 from mercer.kernels.words import has_scales, in_words
 from mercer.report import fit_notes
 from mercer.runtime.clock import now
 from mercer.runtime.config import memory_budget
+from mercer.tables.calibrated import slopes_apart
+from mercer.tables.dates import to_moments
 from mercer.tables.features import TableFeatures
 from mercer.tables.fitting import Fitting, Listener, Telling, held_back
 from mercer.tables.formats import equally_spaced, read_table
@@ -96,6 +99,8 @@ def train(
     rows: int | None = None,
     drop: Sequence[str | int] = (),
     keep: Sequence[str | int] = (),
+    groups: str | int | None = None,
+    times: str | int | None = None,
     probabilities: bool = False,
     seed: int = 0,
     tell: Listener | None = None,
@@ -117,6 +122,10 @@ def train(
     rows : so many rows at most, at equal distances. None for all, within memory and time; 100,000 where the
         machine is exact: other learners than ridge regression, and classes without a max_time
     drop, keep : columns to leave out, and to keep though they look like row numbers or codes
+    groups : a column, no feature: rows with the same value in it are never separated by folds, so that the
+        error is of the rows of new groups
+    times : a column of numbers or dates: folds predict later rows from earlier ones, so that the error is of
+        the future. It is a feature only if it is among those to ``keep``
     probabilities : whether classes get probabilities also from more than 5,000 rows, and out of time
     seed : of everything that is drawn at random
     tell : hears what is done (``step(text)``) and what one should know (``note(text)``) as it happens
@@ -126,9 +135,13 @@ def train(
     started, telling = now(), Telling(tell)
     began = started if began is None else began
     table, kernel = _as_table(table, max_time), as_kernels(kernel)
-    X, found = split(table, target, task, drop)
+    X, found = split(table, target, task, _without(table, drop, keep, groups, times))
+    belongs = _apart(table, found, groups, times)
     most, why = _room(X, found, learner, max_time) if rows is None else (rows, "as was asked for")
+    places = found.rows
     X, found = _thinned(X, found, most, why)
+    if belongs is not None and len(found.rows) < len(places):
+        belongs = belongs.take(np.searchsorted(places, found.rows))
     estimator = learner_of(learner, found.task, kernel=kernel, max_time=None, seed=seed)
     for note in (*table.notes, *found.notes):
         telling.note(note)
@@ -136,7 +149,7 @@ def train(
     blank = TableModel(estimator, features)
     if has_scales(kernel) and table.frame is not None:  # a fold may have other categories
         blank.features = FrozenEstimator(clone(features).fit(X, found.y))
-    fitting = Fitting(blank, X, found.y, seed, telling)
+    fitting = Fitting(blank, X, found.y, seed, telling, apart=belongs)
     if max_time is not None:
         fitting.end = began + max_time - spare
     elif not folds:
@@ -146,12 +159,15 @@ def train(
         model.features = features
         if found.task == Goal.CLASSIFICATION and (probabilities or len(found.y) <= _CALIBRATED):
             end = np.inf if max_time is None or probabilities else began + max_time
-            _calibrate(model, X, found.y, end, telling)
+            _calibrate(model, X, found.y, end, telling, belongs)
     for note in (*_left_out(model), *fit_notes(model.estimator_)):
         telling.note(note)
     if found.task == Goal.REGRESSION:
         model.left_out_errors_ = np.sort(np.abs(honest.predictions - found.y[honest.rows]))
     model.about_ = _about(table.name, found, honest, model)
+    if belongs is not None:
+        column = table.find(groups if groups is not None else times)
+        model.about_["apart"] = {"by": belongs.option, "column": column, "count": belongs.count}
     return Training(model, honest, found, X, table.name, telling.notes, now() - started)
 
 
@@ -206,6 +222,57 @@ def split(
     return X[target.rows] if len(target.rows) < table.rows else X, target
 
 
+def _without(
+    table: Table,
+    drop: Sequence[str | int],
+    keep: Sequence[str | int],
+    groups: str | int | None,
+    times: str | int | None,
+) -> list[str | int]:
+    """The columns that are no features: those to drop, that of the groups, and that of the times."""
+    found = list(drop)
+    if groups is not None:
+        if table.find(groups) in map(table.find, keep):
+            raise InputError(
+                f"{table.find(groups)!r} is to be kept, and is the column of the groups: a new group has a "
+                "new value, of which nothing was learned; leave one of the two out"
+            )
+        found.append(groups)
+    if times is not None and table.find(times) not in map(table.find, keep):
+        found.append(times)
+    return list(dict.fromkeys(map(table.find, found)))
+
+
+def _apart(table: Table, target: Target, groups: str | int | None, times: str | int | None) -> Apart | None:
+    """What the rows with a target belong to."""
+    if groups is None and times is None:
+        return None
+    if groups is not None and times is not None:
+        raise InputError(
+            "groups=… and times=… are both given, and folds are by one of them: groups=… is for an error of "
+            "new groups, times=… for that of the future"
+        )
+    column = table.find(groups if groups is not None else times)  # type: ignore[arg-type]
+    if table.frame is None:
+        raise InputError(f"{table.name} has too many columns to take {column!r} for groups or times")
+    if column == target.name:
+        raise InputError(f"{column!r} is the target: name another column for groups or times")
+    cells = values(table.frame, table.columns.index(column))
+    is_gap = gaps(cells)[target.rows]
+    if is_gap.any():
+        row = int(target.rows[np.argmax(is_gap)]) + 1
+        raise InputError(
+            f"column {column!r} is missing in {is_gap.sum():,} rows, the first is row {row}: fill it in, "
+            "or leave these rows out"
+        )
+    if groups is None and (order := table.dates.get(column)):
+        cells = to_moments(cells, order, column)
+    cells, name = cells[target.rows], f"column {column!r}"
+    if groups is None:
+        return Times.of(cells, len(cells), name)
+    return Groups.of(cells, len(cells), name)
+
+
 def _room(X: Any, target: Target, learner: str, max_time: float | None) -> tuple[int, str]:
     """How many rows are taken unasked, and why no more; a last fit on landmarks takes all there are."""
     if learner not in ("auto", "svm" if target.task == Goal.CLASSIFICATION else "ridge"):
@@ -256,10 +323,22 @@ def _fit(fitting: Fitting, asked: int | None, task: Goal) -> tuple[TableModel, H
     y = fitting.y
     if asked in (0, 1) or (asked is None and len(y) > _HELD_OUT_FROM):
         return fitting.by_held_out()
+    if fitting.apart is not None:
+        return fitting.by_folds(_parts_apart(asked, fitting.apart))
     parts = _parts(asked or min(_FOLDS, len(y)), y, task)
     if asked and parts < asked:
         fitting.telling.note(f"{parts} folds instead of {asked}: the smallest class has no more rows")
     return fitting.by_folds(parts)
+
+
+def _parts_apart(asked: int | None, apart: Apart) -> int:
+    """As many folds as are asked for; each must leave enough for a search."""
+    apart.require(LEAST + 1, "a search in folds takes")
+    if asked is not None and asked > apart.count:
+        raise InputError(
+            f"{asked} folds of {apart.count} {apart.word}s cannot be made: pass a smaller number of folds"
+        )
+    return asked or min(_FOLDS, apart.count)
 
 
 def _parts(asked: int, y: np.ndarray, task: Goal) -> int:
@@ -276,18 +355,34 @@ def _parts(asked: int, y: np.ndarray, task: Goal) -> int:
     return asked
 
 
-def _calibrate(model: TableModel, X: Points, y: np.ndarray, end: float, telling: Telling) -> None:
-    """Let a support vector machine say probabilities too, if that does not take until after the end."""
+def _calibrate(
+    model: TableModel, X: Points, y: np.ndarray, end: float, telling: Telling, apart: Apart | None
+) -> None:
+    """Let a support vector machine say probabilities too, if that does not take until after the end.
+
+    They are learned from values left out: of single rows in closed form, else in folds that keep rows apart.
+    """
     inner: Any = getattr(model.estimator_, "model_", None)
     if "probability" not in getattr(inner, "get_params", dict)():
         return
-    if now() + _LONGER * inner.report_.time * (len(y) / fitted_points(model, len(y))) ** 2.2 > end:
+    longer = _LONGER if apart is None else _LONGER + _FOLDS
+    if now() + longer * inner.report_.time * (len(y) / fitted_points(model, len(y))) ** 2.2 > end:
         telling.note("no time is left to learn probabilities: probabilities=True learns them all the same")
         return
     try:
-        calibrated = clone(inner).set_params(probability=True).fit(model.transform(X), y)
+        Z = model.transform(X)
+        calibrated = clone(inner).set_params(probability=True).fit(Z, y)
     except InputError:  # too few of a class for the folds of a calibration
         return
+    if apart is not None:
+        slopes = slopes_apart(calibrated, Z, y, apart.folds(min(_FOLDS, apart.count), 0, y))
+        if slopes is None:
+            telling.note(
+                f"no probabilities were learned: folds that keep each {apart.word} apart do not tell of both "
+                "sides of some pair of classes"
+            )
+            return
+        calibrated.slopes_ = slopes
     model.estimator_.model_ = calibrated
     model.estimator_.expansion_ = calibrated.expansion_
 

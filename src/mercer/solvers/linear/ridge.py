@@ -185,21 +185,35 @@ def ridge_valley(
     True
     """
     centred = _Centred(K, Y, np.ones(len(K)), fit_intercept=True)
-    errors = np.full(len(alphas), np.nan)
 
-    def score(i: int) -> None:
+    def score(i: int) -> float:
         solved = centred.solve(alphas[i])
-        error = np.inf if solved is None else np.mean(centred.point(alphas[i], *solved).errors ** 2)
+        return np.inf if solved is None else float(np.mean(centred.point(alphas[i], *solved).errors ** 2))
+
+    best, error = downhill(score, len(alphas), start)
+    return float(alphas[best]), error
+
+
+def downhill(score: Callable[[int], float], count: int, start: int) -> tuple[int, float]:
+    """The number of the least of so many scores, downhill from the start, and this score.
+
+    >>> downhill(lambda i: abs(i - 5), 8, 2)
+    (5, 0.0)
+    """
+    errors = np.full(count, np.nan)
+
+    def fill(i: int) -> None:
+        error = score(i)
         errors[i] = error if np.isfinite(error) else np.inf
 
-    run(score, range(max(start - 1, 0), min(start + 2, len(alphas))))
+    run(fill, range(max(start - 1, 0), min(start + 2, count)))
     while True:
         is_known = np.flatnonzero(~np.isnan(errors))  # Where K + αI is singular throughout, α is too small.
         best = int(np.nanargmin(errors)) if np.isfinite(errors[is_known]).any() else int(is_known[-1])
-        ahead = [i for i in (best - 1, best + 1) if 0 <= i < len(alphas) and np.isnan(errors[i])]
+        ahead = [i for i in (best - 1, best + 1) if 0 <= i < count and np.isnan(errors[i])]
         if not ahead:
-            return float(alphas[best]), float(errors[best])
-        run(score, ahead)
+            return best, float(errors[best])
+        run(fill, ahead)
 
 
 class _Centred:

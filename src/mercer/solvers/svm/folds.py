@@ -119,6 +119,8 @@ def _mistakes(
 ) -> np.ndarray:  # (m,)
     """How many test points are put into a wrong class, by the votes of the machines of a fold."""
     votes = [np.zeros((m, len(test), classes), np.int64) for _, test in folds]
+    for (train, _), mine in zip(folds, votes, strict=True):
+        mine[..., np.unique(labels[train])] = 1  # A class that is not there wins no tie.
     for machine in machines:
         mine, (a, b) = votes[machine.fold], machine.classes
         mine[..., a] += machine.values > 0
