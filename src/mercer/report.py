@@ -18,7 +18,7 @@ from mercer.runtime.config import format_bytes, memory_budget, settings, thread_
 from mercer.solvers.result import Stop
 
 #: Additions and multiplications per second and thread of a matrix product, about: for estimates of time only.
-_RATE = {"float64": 4e10, "float32": 8e10}
+RATE = {"float64": 4e10, "float32": 8e10}
 #: The same number for a device.
 _DEVICE_RATE = 4e13
 #: A part of k(x, x) that is less than this may be the rounding of some hundred differences.
@@ -107,6 +107,8 @@ class Plan(Shown):
     rank: int = 0
     #: how many landmarks f is restricted to; 0 where it is not
     landmarks: int = 0
+    #: How many values of K are computed on landmarks, about; 0 where that is not counted.
+    kernel_values: float = 0.0
     #: what landmarks leave of K, as many as planned or fewer: ``plan(X)`` estimates it, and a fit does not
     trace_error: TraceError | None = None
     #: bytes on the device, where the solver lives there; ``memory`` is that of the host
@@ -127,7 +129,7 @@ class Plan(Shown):
     @property
     def seconds(self) -> float:
         """The expected time, within a factor of a few."""
-        rate = _DEVICE_RATE if self.device_memory else _RATE[self.dtype] * self.threads
+        rate = _DEVICE_RATE if self.device_memory else RATE[self.dtype] * self.threads
         return self.flops / rate
 
     def require_memory(self, remedy: str) -> None:

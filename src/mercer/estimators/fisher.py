@@ -194,10 +194,9 @@ class KernelFisherDiscriminant(
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
         problem = Restricted(self.kernel_, X, Z, fit_intercept=True)
         size = float(problem.diagonal.max())
-        classes = len(self.classes_)
-        result, minimum = restricted_fisher(
-            problem.features, codes, classes, weight, copies, size, alpha=alpha, accuracy=problem.accuracy
-        )
+        given = problem.features, codes, len(self.classes_), weight, copies, size
+        with problem.telling("Fisher's discriminant on landmarks", passes=5 if alpha is None else 4):
+            result, minimum = restricted_fisher(*given, alpha=alpha, accuracy=problem.accuracy)
         bound = problem.bound(minimum, 2 * float(weight.sum()) * result.alpha)
         facts = {"objective": minimum.objective, "gap": minimum.gap, "bound": bound}
         return problem.points, None, result, facts

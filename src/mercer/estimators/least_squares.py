@@ -108,7 +108,8 @@ class KernelLeastSquares(
         self._require_definite(Z, self.fit_intercept)
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
         problem = Restricted(self.kernel_, X, Z, self.fit_intercept)
-        path = RestrictedPath(problem.features, y.astype(np.float64).reshape(len(y), -1), weight)
+        with problem.telling("least squares on landmarks", passes=2):
+            path = RestrictedPath(problem.features, y.astype(np.float64).reshape(len(y), -1), weight)
         coef, intercept, self.rank_ = path.minimum_norm(self.rcond)
         self._keep(problem.points, coef, intercept, y.ndim == 1, None)
         self.report_ = journal.report(plan)

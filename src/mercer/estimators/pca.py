@@ -215,18 +215,19 @@ class KernelPCA(
         self._require_definite(Z, centred=True)
         warn_if_lost(journal, self.kernel_, Z, type(self).__name__)
         problem = Restricted(self.kernel_, X, Z, fit_intercept=True)
-        found = RestrictedComponents(problem.features, weight)
-        total = problem.variance(weight, found.mean)
-        count = self._count(len(found.values))
+        with problem.telling("kernel PCA on landmarks", passes=2):
+            found = RestrictedComponents(problem.features, weight)
+            total = problem.variance(weight, found.mean)
+            count = self._count(len(found.values))
+            kept = self._select(found.values[:count], found.zero, total)
+            coef, intercept = found.functions(kept)
         if isinstance(self.n_components, Integral) and count < int(self.n_components):
             journal.warn(
                 f"{count:,} components are all that these landmarks have, n_components={self.n_components!r} "
                 "were asked for: take more landmarks"
             )
-        kept = self._select(found.values[:count], found.zero, total)
         if not found.values[0] > 0:
             journal.warn(_NOTHING_VARIES)
-        coef, intercept = found.functions(kept)
         self.residuals_ = found.residuals[:kept]
         self._keep_values(found.values[:kept], total, found.zero, weight)
         self._mean_coef = found.mean_coef

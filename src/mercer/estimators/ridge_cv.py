@@ -138,6 +138,7 @@ class KernelRidgeCV(
         )
         search = _Search(Y, problem.alphas, weight, self.fit_intercept, self.scoring, self.alpha_per_target)
         control = self._control("kernels", len(kernels), points, Y, weight, kernels)
+        search.follow = control.show
         with control:
             stopped = search.run(len(kernels), lambda i: problem.trial(search, i), control)
         self._warn_if_stopped(journal, stopped, search.done, f"of {len(kernels)} kernels")
@@ -213,6 +214,7 @@ class KernelRidgeCV(
 
         def trial(search: _Search, i: int) -> _Trial:
             mine = first.pop() if i == 0 else Restricted(kernels[i], points, Z, self.fit_intercept)
+            mine.features.follow = search.follow
             return search.restricted(mine)
 
         return _Problem([Z] * len(kernels), [None] * len(kernels), self._path(weight, trace), trial, True)
@@ -321,6 +323,8 @@ class _Search:
         self.scores = np.empty((0, len(alphas), Y.shape[1]))
         self.objective = self.gap = self.bound = np.nan
         self.sketch: dict[str, Any] = {}
+        #: hears of every pass over the rows, on landmarks
+        self.follow: Callable[..., object] | None = None
 
     def run(self, count: int, trial: Callable[[int], _Trial], control: Control) -> Stop:
         """Try the kernels one by one; it has converged when all were."""

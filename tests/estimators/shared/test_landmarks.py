@@ -305,7 +305,6 @@ def test_the_bound_is_for_few_objects(rng, monkeypatch):
     for some, is_known in ((10, True), (12, False)):
         model = KernelRidge(kernel=Spectrum(1), landmarks=3).fit(words[:some], y[:some])
         assert (model.report_.bound is not None) == is_known
-    assert "comparing two objects" in str(model.plan(words))
     assert KernelRidge(landmarks=3).fit(rng.normal(size=(12, 2)), y).report_.bound is not None
 
 

@@ -237,7 +237,7 @@ class KernelMixin:
         probe, journal = clone(self), Journal()
         X = probe._validate_fit(X)
         n_outputs = 1 if y is None else probe._count_outputs(np.asarray(y))
-        plan = probe._plan(X, n_outputs)
+        plan = probe._measured(X, probe._plan(X, n_outputs))
         return journal.noted(replace(plan, trace_error=probe._trace_error(X, plan)))
 
     def _count_outputs(self, y: np.ndarray) -> int:
@@ -250,6 +250,10 @@ class KernelMixin:
     def _plan(self, X: Points, n_outputs: int) -> Plan:
         """The plan for these validated points; ``fit`` follows it."""
         raise NotImplementedError
+
+    def _measured(self, X: Points, plan: Plan) -> Plan:
+        """The plan with the time of a few values of K, where nothing else tells how long they take."""
+        return plan
 
     def _trace_error(self, X: Points, plan: Plan) -> TraceError | None:
         """What is left of K, where the plan is to approximate it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -9,15 +11,20 @@ import numpy as np
 from mercer.cluster import DaskRows
 from mercer.data import points as data
 from mercer.data.types import Points
-from mercer.gram.blocks import BLOCK_BYTES, groups_of
+from mercer.gram.blocks import BLOCK_BYTES, RowBlocks, groups_of
 from mercer.gram.device import is_used
-from mercer.report import Method, Plan
-from mercer.runtime.config import format_bytes, settings, thread_count
+from mercer.kernels.base import Kernel
+from mercer.report import RATE, Method, Plan
+from mercer.runtime.config import config, format_bytes, settings, thread_count
 from mercer.solvers.landmarks.features import sample_size
 
 #: Operations of a value of K in a pass beside those of ⟨x, z⟩: with 3 columns it takes about 1 ns of a
 #: core in float32 and 2 in float64, as long as 80 of a matrix product.
 _WORK_OF_A_VALUE = 80
+_WIDTH_OF_OBJECTS = 20  # columns that objects are counted as, where nothing was measured
+_LIKE_VECTORS = "the time is that of vectors: comparing two objects may take a hundred times as long"
+#: Objects that are compared with as many others, and seconds from which this is done once only.
+_TIMED, _LONG = 100, 0.05
 #: Bytes that a task's messages take beside its sums, as measured on two workers.
 _MESSAGES = 6_000
 #: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
@@ -27,7 +34,7 @@ MATRICES, MATRICES_SQUARED = 3, 6
 def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
     """What it takes to learn on M landmarks."""
     n, threads = data.n_points(X), thread_count()
-    width = data.n_columns(X) or 20
+    width = data.n_columns(X) or _WIDTH_OF_OBJECTS
     item = np.dtype(settings().dtype).itemsize
     matrices, block = MATRICES_SQUARED if squares else MATRICES, min(BLOCK_BYTES, 8 * n * M)
     memory = (
@@ -36,7 +43,8 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
         + 8 * n * (3 + 8 * n_outputs)
         + 64 * 8 * M * n_outputs
     )
-    flops = passes * n * M * (2.0 * width + _WORK_OF_A_VALUE + 4 * n_outputs) + 20.0 * float(M) ** 3
+    values = (passes * n + M + (0 if squares else sample_size(n, M))) * M
+    flops = values * (2.0 * width + _WORK_OF_A_VALUE) + passes * n * M * 4 * n_outputs + 20.0 * float(M) ** 3
     why_so = [why]
     if not squares:
         rows = sample_size(n, M)
@@ -50,7 +58,7 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
     how = "eigenvalues of the features" if squares else "conjugate gradients"
     why_so.append(f"about {passes:.0f} passes over the rows of K(X, Z), which is never stored")
     if data.n_columns(X) is None:
-        why_so.append("the time is that of vectors: comparing two objects may take a hundred times as long")
+        why_so.append(_LIKE_VECTORS)
     elsewhere = on_cluster(X, M, n_outputs)
     return Plan(
         f"{how} on {M:,} landmarks",
@@ -61,7 +69,45 @@ def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, sq
         iterative=not squares,
         method=Method.LANDMARKS,
         landmarks=M,
+        kernel_values=values,
     )
+
+
+def with_time_of_objects(plan: Plan, kernel: Kernel, X: Points) -> Plan:
+    """The plan with the time that values of K take, of which some are computed.
+
+    What a row costs by itself (to encode an object) and what each of its values costs are told apart by few
+    landmarks and more of them.
+    """
+    rng, n = np.random.default_rng(0), data.n_points(X)
+    rows, Z = (data.take(X, rng.choice(n, min(n, _TIMED), replace=False)) for _ in range(2))
+    count, few = data.n_points(rows), -(-data.n_points(rows) // 4)
+    with config(threads=1):
+        by_few, by_all = (
+            _seconds(RowBlocks(kernel, rows, data.take(Z, slice(0, m)), spread=None)) for m in (few, count)
+        )
+    value = max(by_all - by_few, 0.0) / (count * max(count - few, 1))
+    row = max(by_few / count - few * value, 0.0)
+    seconds = value + row / plan.landmarks
+    known = 2.0 * _WIDTH_OF_OBJECTS + _WORK_OF_A_VALUE
+    why = f"a value of K takes about {seconds * 1e6:.2g} µs of a core, by {count:,} of the objects"
+    return replace(
+        plan,
+        flops=max(plan.flops + plan.kernel_values * (seconds * RATE[plan.dtype] - known), 0.0),
+        why=tuple(why if one == _LIKE_VECTORS else one for one in plan.why),
+    )
+
+
+def _seconds(K: RowBlocks) -> float:
+    """What a pass takes of a core, when all that it needs is compiled."""
+    V = np.zeros((K.shape[1], 1))
+    K.some(np.arange(1)).values(V)
+    taken: list[float] = []
+    while len(taken) < 3 and sum(taken) < _LONG:
+        began = thread_time()
+        K.values(V)
+        taken.append(thread_time() - began)
+    return min(taken)
 
 
 def lives_on_device(X: Any) -> bool:

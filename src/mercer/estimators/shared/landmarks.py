@@ -16,7 +16,8 @@ minimum, ``report_.bound`` that to the minimum without landmarks, where it is af
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -34,6 +35,7 @@ from mercer.estimators.shared.landmark_plans import (
     landmark_plan,
     lives_on_device,
     on_cluster,
+    with_time_of_objects,
 )
 from mercer.estimators.shared.origin import rounding_of
 from mercer.expansion import Expansion
@@ -46,6 +48,7 @@ from mercer.kernels.domain import Domain
 from mercer.kernels.parameters import fixed
 from mercer.report import Method, Plan, TraceError, note
 from mercer.runtime.config import config, memory_budget, settings
+from mercer.runtime.progress import progress
 from mercer.runtime.seeds import seed_of
 from mercer.solvers.landmarks.basis import independent
 from mercer.solvers.landmarks.certificate import Accuracy, RestrictedMinimum
@@ -181,6 +184,12 @@ class LandmarkMixin:
             why = slow if exact.memory <= memory_budget() else "does not fit the memory budget"
             return plan(_automatic(n, squares > 0), f"the exact solution {why}")
         return plan(_number_of(self.landmarks, n), "landmarks are asked for")
+
+    def _measured(self, X: Points, plan: Plan) -> Plan:
+        """The time of objects is known from a few of them."""
+        if plan.method is not Method.LANDMARKS or data.n_columns(X) is not None:
+            return plan
+        return with_time_of_objects(plan, self.kernel_, X)
 
     def _trace_error(self, X: Points, plan: Plan) -> TraceError | None:
         """τ of the landmarks planned, or of a few hundred where these are more, on as many rows."""
@@ -342,6 +351,21 @@ class Restricted:
         self.points = data.take(Z, kept)
         self.rows = RowBlocks(kernel, X, self.points)
         self.features = Features(self.rows, basis, fit_intercept)
+
+    @contextmanager
+    def telling(self, label: str, passes: int) -> Iterator[None]:
+        """A bar of so many passes over the rows, for solvers without a `Control`."""
+        with progress(passes, label) as bar:
+
+            def follow(passes: int, **facts: Any) -> None:
+                bar.total = max(passes, bar.total or 0)  # A sample of all rows takes passes, too.
+                bar.advance(passes - bar.done, **facts)
+
+            self.features.follow = follow
+            try:
+                yield
+            finally:
+                self.features.follow = None
 
     def spread(self, coef: np.ndarray) -> np.ndarray:  # (used, m) → (landmarks, m)
         """Coefficients of all landmarks, 0 of those that are not used."""

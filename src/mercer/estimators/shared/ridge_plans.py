@@ -67,7 +67,12 @@ def lazy_plan(n: int, memory: int, product: float, chosen_rank: Any, penalties: 
     else:
         rank = min(int(chosen_rank), n)
     more = math.sqrt(min(max(1.0, usual_rank(n, sys.maxsize, item) / max(rank, 1)), _MOST_MORE))
-    why, flops = ["K is computed anew in each iteration"], more * _TYPICAL_PRODUCTS * product
+    products = more * _TYPICAL_PRODUCTS
+    why = [
+        "K is computed anew in each iteration",
+        f"the time is that of {products:.0f} products with K; α and the targets decide how many it takes",
+    ]
+    flops = products * product
     if rank:
         memory += factor_memory(n, rank, item, systems=penalties)
         flops += (1.0 + penalties) * n * rank**2 + penalties / 3 * float(rank) ** 3

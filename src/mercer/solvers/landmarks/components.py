@@ -74,8 +74,8 @@ class RestrictedComponents:
         def each(rows: slice, found: tuple[np.ndarray, np.ndarray]) -> None:
             largest[rows.start] = found
 
-        self._features.passes += 1
-        self._features.K.pass_over(coef, Largest(self._weight, intercept, _TIE), width=0, each=each)
+        with self._features.passing():
+            self._features.K.pass_over(coef, Largest(self._weight, intercept, _TIE), width=0, each=each)
         sizes, scores = (np.stack([largest[start][i] for start in sorted(largest)]) for i in range(2))
         first = (sizes >= (1 - _TIE) * sizes.max(axis=0)).argmax(axis=0)
         return np.where(scores[first, np.arange(scores.shape[1])] < 0, -1.0, 1.0)

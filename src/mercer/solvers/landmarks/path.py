@@ -63,8 +63,9 @@ class RestrictedPath:
         #: ȳ of every target
         self.centre = weight @ Y / self.total if features.fit_intercept else np.zeros(Y.shape[1])
         self.Y = Y - self.centre
-        features.passes += 1
-        self.right = self.Q.T @ features.basis.features(features.K.adjoint(weight[:, None] * self.Y))
+        with features.passing():
+            moments = features.K.adjoint(weight[:, None] * self.Y)
+        self.right = self.Q.T @ features.basis.features(moments)
 
     def rotated(self, alphas: np.ndarray) -> np.ndarray:  # (t,) > 0 → (M, t)
         """QᵀTβ of every target under its own α."""
@@ -152,5 +153,5 @@ class RestrictedPath:
     def _pass(self, inner: LeftOut, numbers: int, each: Any = None) -> np.ndarray:
         """The sums of what ``inner`` gives for the rows and their Qᵀφ."""
         rotation = self.features.basis.coefficients(self.Q)
-        self.features.passes += 1
-        return self.features.K.pass_over(rotation, inner, numbers, width=0, each=each)[1]
+        with self.features.passing():
+            return self.features.K.pass_over(rotation, inner, numbers, width=0, each=each)[1]

@@ -76,8 +76,8 @@ def scatter(features: Features, weight: np.ndarray, *, centred: bool = True) -> 
     (array([[2.]]), array([1.]), array([2.]))
     """
     basis = features.basis
-    A, first = basis.square(features.K, weight)
-    features.passes += 1
+    with features.passing():
+        A, first = basis.square(features.K, weight)
     total, M = float(weight.sum()), len(A)
     largest = float(A.diagonal().max())
     mean = basis.host(first) / total if centred else np.zeros(M)
