@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from mercer.certify.asked import Sampled, as_asked
+from mercer.certify.certificate import Verdict
 from mercer.certify.rounding import gram_with_error
 from mercer.errors import InputError
 from mercer.kernels.base import Kernel
@@ -63,7 +64,7 @@ _CHANGE = {
 class Invariance:
     """A verdict on whether a kernel changes, with what it rests on; print it to read it."""
 
-    verdict: Literal["proved", "refuted", "unknown"]
+    verdict: Verdict
     reason: str
     kernel: Kernel = field(repr=False)
     #: "translation" or "rotation"

@@ -105,8 +105,9 @@ def _beside_origin(leaf: Expression) -> Expression | None:
         return ZERO
     if isinstance(leaf, Quantity):
         term = substitute(leaf.term, lambda symbol: ZERO if symbol == B else None)
-        kind = "product" if leaf.kind == "product" else "sum"
-        return ZERO if term == ZERO else PointSum(0, kind, leaf.view, term)
+        if term == ZERO:
+            return ZERO
+        return PointSum(0, "product" if leaf.kind == "product" else "sum", leaf.view, term)
     return _at_origin(leaf) if isinstance(leaf, PointSum) and leaf.side == 1 else None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,8 +34,8 @@ _ID_NAME = re.compile(
 class Kind:
     """What a column is, and why where that is not obvious."""
 
-    #: "number", "category", "date", "text", "string" or "set"; or, left out, "id", "constant" or "empty"
-    kind: str
+    #: what it is used as; columns of the last three kinds are left out
+    kind: Literal["number", "category", "date", "text", "string", "set", "id", "constant", "empty"]
     why: str = ""
 
 
@@ -96,7 +96,9 @@ def _kind_of(column: np.ndarray, name: Any, categorical: bool) -> Kind:
         return Kind("category") if has_gaps else _constant(present)
     if is_text and content is not Content.TEXT and _are_codes(present.tolist(), name):
         return Kind("id", _OWN)
-    return Kind("category" if content is Content.LABEL else str(content))
+    if content is Content.LABEL:
+        return Kind("category")
+    return Kind("text" if content is Content.TEXT else "string")
 
 
 def _varies(present: np.ndarray) -> bool:

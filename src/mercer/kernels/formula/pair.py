@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -158,7 +158,7 @@ class ParameterLeaf(Expression):
 class Quantity(Expression):
     """A number for every pair of points: Σₖ or Πₖ of ``term(xₖ, x'ₖ)`` over a view's columns."""
 
-    kind: str  # "dot", "sqdist", "sum", "product"
+    kind: Literal["dot", "sqdist", "sum", "product"]
     view: View
     term: Expression
 
@@ -170,7 +170,7 @@ class Quantity(Expression):
 class External(Expression):
     """A number for every pair of objects that only ``source.pairs(X, Y)`` can compute."""
 
-    kind: ClassVar[str] = "external"
+    kind: ClassVar[Literal["external"]] = "external"
     view: View
     source: Any
 
@@ -183,7 +183,7 @@ class PointSum(Expression):
     """A number for every point: Σₖ or Πₖ of ``term(xₖ)``. side 0 is x, side 1 is x'."""
 
     side: int
-    kind: str  # "sum" or "product"
+    kind: Literal["sum", "product"]
     view: View
     term: Expression
 

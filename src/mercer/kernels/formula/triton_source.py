@@ -10,7 +10,7 @@ flagged and left out; the same program, printed with differences alone and ``aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
 from typing import NamedTuple
@@ -256,7 +256,7 @@ def _add_view(parts: _Parts, program: Program, v: int, how: Reading, real: str, 
 
 
 def _add_products(
-    parts: _Parts, program: Program, v: int, how: Reading, kinds: dict[int, str], repair: float
+    parts: _Parts, program: Program, v: int, how: Reading, kinds: Mapping[int, str], repair: float
 ) -> None:
     if how.access is Access.PRODUCTS:
         parts.pointers += [f"g{v}", f"g{v}_step"]

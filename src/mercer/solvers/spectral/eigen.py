@@ -35,7 +35,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import blas, eigh, qr
@@ -92,8 +92,7 @@ class Store(StrEnum):
 class Scheme:
     """How the eigenpairs will be computed."""
 
-    #: "dense", "lanczos" or "randomized"
-    solver: str
+    solver: Literal["dense", "lanczos", "randomized"]
     store: Store
     block: int  # vectors
     basis: int  # vectors at most
@@ -123,9 +122,9 @@ def scheme(
     full, half = itemsize * n * n, 2 * n * (n + _STRIP)
     # Memory is for Q, its successor at a restart, a block and its image in several copies, and the result.
     vectors = 8 * n * (basis + block + basis // 2 + 6 * block + 3 * (k + _GUARD + 1))
-    if solver == "auto":
-        solver = "dense" if n <= _DENSE or basis > n // 2 else "lanczos"
-    if solver == "dense" or k >= n - 1:  # a Krylov space has n - 1 dimensions when A is centred
+    is_small = n <= _DENSE or basis > n // 2
+    # A Krylov space has n - 1 dimensions when A is centred.
+    if solver == "dense" or (solver == "auto" and is_small) or k >= n - 1:
         # A is held with all vectors; later with those wanted, their images, and two arrays for residuals.
         memory = 8 * n * (max(2 * n + k, n + 4 * k) + 40)
         return Scheme("dense", Store.DENSE, 0, 0, 0.0 if tol is None else tol, memory)
@@ -133,7 +132,8 @@ def scheme(
     options += [(Store.HALF, half + vectors + 3 * itemsize * _STRIP * n), (Store.NOTHING, vectors)]
     store, memory = next((option for option in options if option[1] <= budget), options[-1])
     usual = 1e-8 if store == Store.DENSE else 1e-6
-    return Scheme(solver, store, block, basis, usual if tol is None else tol, memory)
+    how: Literal["randomized", "lanczos"] = "randomized" if solver == "randomized" else "lanczos"
+    return Scheme(how, store, block, basis, usual if tol is None else tol, memory)
 
 
 def leading_eigenpairs(
