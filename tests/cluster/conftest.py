@@ -78,6 +78,35 @@ def data():
     return X, np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.normal(size=len(X))
 
 
+@pytest.fixture
+def sent(client):
+    """``sent(work)``: the bytes of all messages that client, scheduler and workers write meanwhile."""
+
+    def count():
+        from distributed.comm import tcp
+
+        if not hasattr(tcp, "written"):
+            tcp.written, write = 0, tcp.TCP.write
+
+            async def counted(*args, **options):
+                n = await write(*args, **options)
+                tcp.written += n
+                return n
+
+            tcp.TCP.write = counted
+        return tcp.written
+
+    def everybody():
+        return count() + sum(client.run(count).values())
+
+    def find(work):
+        before = everybody()
+        work()
+        return everybody() - before
+
+    return find
+
+
 def kill(nanny):
     os.kill(nanny.pid, signal.SIGKILL)
 

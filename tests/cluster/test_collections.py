@@ -20,8 +20,10 @@ from mercer import (
     config,
 )
 from mercer.errors import InputError, InputTypeError, MemoryBudgetError
-from mercer.gram.blocks import groups_of
+from mercer.estimators.shared.landmark_plans import bytes_of_pass
+from mercer.gram.blocks import RowBlocks, groups_of
 from mercer.runtime.config import format_bytes
+from mercer.solvers.landmarks.inner import Weighted
 
 
 def model(**options):
@@ -236,5 +238,18 @@ def test_the_plan_says_what_a_cluster_holds_and_sends(client, few):
     X, _ = few
     text = str(KernelRidge(landmarks=Landmarks(50)).plan(da.from_array(X, chunks=(500, 4))))
     assert "a worker holds" in text and "a pass sends" in text
-    sent = len(groups_of(len(X), 50)) * (2 * 8 * 50 + 6000)  # Sums go to the scheduler and on to the client.
+    sent = bytes_of_pass(len(X), 50, 1)
     assert f"about {format_bytes(sent)} in all" in " ".join(text.split())
+
+
+def test_a_pass_sends_what_the_plan_says(client, rng, sent):
+    """Rows stay where they are, but for those of a task that an idle worker takes from a busy one."""
+    X, m = rng.normal(size=(200_000, 6)), 500
+    V, inner = rng.normal(size=(m, 1)), Weighted(np.ones((1, 1)))
+    with config(cluster=client):
+        K = RowBlocks(Gaussian(2.0), X, X[:m])
+        assert sent(K.diag) > X.nbytes
+        found = min(sent(lambda: K.pass_over(V, inner)) for _ in range(5))
+    tasks = len(groups_of(len(X), m))
+    assert found > 8 * m * (len(client.nthreads()) + 2 * tasks)
+    assert found == pytest.approx(bytes_of_pass(len(X), m, 1), rel=0.15)

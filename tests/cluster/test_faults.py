@@ -1,6 +1,7 @@
 """Workers die, blocks fail, the scheduler goes, Ctrl-C comes: the same bits, or a sentence."""
 
 import asyncio
+import gc
 import importlib
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import suppress
 
 import dask
@@ -59,6 +61,15 @@ def test_all_workers_but_one_die_in_a_pass(client, killing, data, alone):
     with killing("mercer-pass", 2) as dead:
         found = model().fit(da.from_array(X, chunks=(1000, 4)), y)
     assert len(dead) == 2
+    same(alone, found)
+
+
+def test_all_workers_die_in_a_pass_and_others_come(client, killing, data, alone):
+    """Dask alone gives tasks that prefer a worker to none that comes after the last one went."""
+    X, y = data
+    with config(cluster=client), killing("mercer-pass", 3) as dead:
+        found = model().fit(X, y)
+    assert len(dead) == 3
     same(alone, found)
 
 
@@ -255,6 +266,18 @@ def test_what_is_cancelled_by_others_is_not_sent_for_ever(client):
     run = Run(client, submit, lambda g: "the nap", lambda g, found: None)
     with dask.config.set({"mercer.sendings": 1}), pytest.raises(ClusterError, match=words):
         run.go(in_turn(1))
+
+
+def test_nothing_that_was_sent_stays_on_the_client(client, rng):
+    """Dask's own list of messages had the rows of the last fits."""
+    X = rng.normal(size=(9000, 3))
+    with config(cluster=client):
+        K = RowBlocks(Gaussian(1.0), X, X[:50].copy())
+        K.values(np.ones((50, 1)))
+    alive = weakref.ref(X)
+    del K, X
+    gc.collect()
+    assert alive() is None
 
 
 def test_a_client_that_does_not_wait_is_refused(three, data):

@@ -12,7 +12,7 @@ What may fail, and what is done about it (``dask.config`` has the numbers, under
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any
 
@@ -66,6 +66,20 @@ def connected(address: str) -> Any:
 def is_alive(client: Any) -> bool:
     """Whether the client is connected to its scheduler."""
     return client.status == "running" and client.scheduler_comm is not None
+
+
+def threads_of(client: Any) -> dict[str, int]:
+    """The workers there are now, and the threads of each; none where nobody answers."""
+    with suppress(OSError, TimeoutError):
+        return dict(client.nthreads())
+    return {}
+
+
+def forget_messages(client: Any) -> None:
+    """Let go of what was sent: Dask keeps a client's last 1,000 messages below 1 MB, with their arrays."""
+    log = getattr(client.scheduler_comm, "recent_message_log", None)
+    if log is not None:
+        log.clear()
 
 
 def lost_scheduler(client: Any) -> ClusterError:

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
-from mercer.cluster.client import is_alive, limit, lost_scheduler
+from mercer.cluster.client import is_alive, limit, lost_scheduler, threads_of
 from mercer.errors import ClusterError, InputError
 
 #: Seconds between two looks at the cluster while nothing comes.
@@ -40,7 +40,7 @@ class Run:
 
     ``submit(numbers)`` sends some of them and returns their futures, ``where(g)`` names one in an error, and
     ``receive(g, found)`` takes what it found. ``ahead``: how many are under way for each thread of the
-    cluster; all of them by default.
+    cluster; all of them by default. ``stranded(numbers)``: those of them that nobody will do.
     """
 
     def __init__(
@@ -50,9 +50,10 @@ class Run:
         where: Callable[[int], str],
         receive: Callable[[int, Any], None],
         ahead: int | None = None,
+        stranded: Callable[[Sequence[int]], list[int]] = lambda numbers: [],
     ) -> None:
         self.client, self.submit, self.where, self.receive = client, submit, where, receive
-        self.ahead = ahead
+        self.ahead, self.stranded = ahead, stranded
         self.done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         self.under_way: dict[int, Any] = {}
         self.sendings: dict[int, int] = {}
@@ -73,6 +74,7 @@ class Run:
                     g, future = self.done.get(timeout=_LOOK)
                 except Empty:
                     self.look()
+                    self.rescue()
                     continue
                 if self.under_way.get(g) is future:
                     self.take(g, future)
@@ -135,14 +137,20 @@ class Run:
         """Whether there is still somebody to wait for."""
         if not is_alive(self.client):
             raise lost_scheduler(self.client)
-        with suppress(OSError, TimeoutError):
-            if threads := self.client.nthreads():
-                self.last_seen, self.threads = monotonic(), sum(threads.values())
+        if threads := threads_of(self.client):
+            self.last_seen, self.threads = monotonic(), sum(threads.values())
         if monotonic() - self.last_seen > limit("workers-timeout"):
             raise ClusterError(
                 f"the cluster has had no worker for {limit('workers-timeout'):.0f} s: start some, or raise "
                 "dask.config.set({'mercer.workers-timeout': …})"
             )
+
+    def rescue(self) -> None:
+        """Send again what nobody will do."""
+        with suppress(OSError, TimeoutError):
+            for g in self.stranded(list(self.under_way)):
+                self.client.cancel([self.under_way[g]])
+                self.again(g, "was left without a worker, {} times over", TimeoutError())
 
     def end(self) -> None:
         """Leave no task behind, where the run was ended."""

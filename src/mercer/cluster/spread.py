@@ -2,8 +2,8 @@ r"""Tasks over groups of rows on a cluster; what they find is received here, and
 
     X            Dask's own rows       they are read, or lie, where Dask has them, chunk by chunk in each pass
                  an array in a file    workers that see the file read their rows from it
-                 any other             sent once, in groups of rows; the scheduler keeps what it was sent, and
-                                       sends it again where a worker is lost
+                 any other             sent once, in groups of rows, and tasks go where these are (`homes`);
+                                       the scheduler keeps what it was sent, for where a worker is lost
     V, Z         sent once for all tasks, and from worker to worker
     y, weights   of a group's rows, with its task
     results      one of each task, as soon as it is there: what came is never computed again
@@ -17,7 +17,7 @@ from __future__ import annotations
 import pickle
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from mmap import ALLOCATIONGRANULARITY
 from pathlib import Path
@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer.cluster.client import dask_module, limit, require_waiting, sending
+from mercer.cluster.client import dask_module, forget_messages, limit, require_waiting, sending, threads_of
+from mercer.cluster.homes import settled
 from mercer.cluster.rows import DaskRows
 from mercer.cluster.runs import Run, in_turn
 from mercer.data import points as data
@@ -99,6 +100,13 @@ def hold(value: Any) -> Any:
     return pickle.loads(value) if isinstance(value, bytes) else value
 
 
+def preferring(homes: dict[str, str | None]) -> Any:
+    """Tasks that are sent in here go to these workers, by their keys, as long as these are there."""
+    if not all(homes.values()):
+        return nullcontext()
+    return dask_module("dask").annotate(workers=homes.__getitem__, allow_other_workers=True)
+
+
 class Spread:
     """Rows X, n of them, as tasks of a client see them."""
 
@@ -108,6 +116,8 @@ class Spread:
         self._name = uuid.uuid4().hex[:12]
         self._passes = 0
         self._sent: dict[Any, Any] = {}
+        #: where rows that are sent are to be
+        self._homes: dict[Any, str] = {}
         self._shared: dict[int, tuple[Any, Any]] = {}
         self._file = None if isinstance(X, DaskRows) else _seen_by_all(client, X)
 
@@ -131,11 +141,14 @@ class Spread:
         """
         self._passes += 1
 
+        places = [(group[0][0], group[-1][1]) if group else (0, 0) for group in groups]
+
         def arguments(g: int) -> tuple[Any, tuple[Any, ...]]:
-            start, stop = (groups[g][0][0], groups[g][-1][1]) if groups[g] else (0, 0)
+            start, stop = places[g]
             cuts = [(i - start, j - start) for i, j in groups[g]]
             return (start, stop), (cuts, *own(slice(start, stop)))
 
+        self.settle(places)
         name, ahead = f"{what}-{self._passes}-block", _LARGE_AHEAD if is_large else None
         run = self.run(name, task, shared, arguments, receive, ahead)
         self.follow(run, in_turn(len(groups)), shared[1:])
@@ -155,11 +168,12 @@ class Spread:
         def submit(numbers: Sequence[int]) -> dict[int, Any]:
             """One graph: of many, the scheduler takes several milliseconds for each."""
             common = [self.shared(value) for value in shared]
-            calls = []
+            calls, homes = [], []
             for g in numbers:
                 place, own = arguments(g)
                 calls.append((__version__, task, *common, self.rows(place), *own))
-            keys = [f"mercer-{name}-{g}-{uuid.uuid4().hex[:12]}" for g in numbers]
+                homes.append(self.home(place))
+            keys = [f"mercer-{name}-{g}-{self._name}-{uuid.uuid4().hex[:8]}" for g in numbers]
             retries = int(limit("retries"))
             with sending():
                 if isinstance(self.X, DaskRows):  # Parts of a collection; a chunk of it is read once for all.
@@ -168,7 +182,8 @@ class Spread:
                     sent = self.client.compute(made, retries=retries)
                 else:
                     given = zip(*calls, strict=True)
-                    sent = self.client.map(work, *given, key=keys, retries=retries, pure=False)
+                    with preferring(dict(zip(keys, homes, strict=True))):
+                        sent = self.client.map(work, *given, key=keys, retries=retries, pure=False)
             return dict(zip(numbers, sent, strict=True))
 
         def where(g: int) -> str:
@@ -177,7 +192,10 @@ class Spread:
             of, _, unit = name.rpartition("-")
             return f"{unit} {g}{of and ' of '}{of.replace('-', ' ')}{rows}"
 
-        return Run(self.client, submit, where, receive, ahead)
+        def stranded(numbers: Sequence[int]) -> list[int]:
+            return self.stranded({g: arguments(g)[0] for g in numbers}) if self._homes else []
+
+        return Run(self.client, submit, where, receive, ahead, stranded)
 
     def follow(self, run: Run, following: Callable[[int], list[int]], passing: tuple[Any, ...] = ()) -> None:
         """Do a run to its end; ``passing``: what is shared by its tasks, and by no later run.
@@ -189,13 +207,43 @@ class Spread:
         except BaseException:
             self._sent.clear()
             self._shared.clear()
+            self._homes.clear()
             raise
+        finally:
+            forget_messages(self.client)
         for value in passing:
             self._shared.pop(id(value), None)
 
     # --- what is sent ------------------------------------------------------------------------------------
 
-    def send(self, what: str, value: Any) -> Any:
+    def settle(self, places: Sequence[tuple[int, int]]) -> None:
+        """Choose the workers of rows that are sent, where they have none."""
+        is_sent = self._file is None and not isinstance(self.X, DaskRows)
+        if is_sent and (threads := threads_of(self.client)):
+            self._homes |= settled(self._homes, places, threads)
+
+    def home(self, place: Any) -> str | None:
+        """The worker that has the rows of a place, or is to have them; None where Dask chooses."""
+        return None if isinstance(place, list) else self._homes.get(place)
+
+    def stranded(self, places: dict[int, tuple[int, int]]) -> list[int]:
+        """Tasks that nobody will do, whose rows are then sent to another worker.
+
+        A task whose worker dies while there is no other waits for it for ever, for Dask does not give it to
+        workers that come later.
+        """
+        threads = threads_of(self.client)
+        lost = [g for g, place in places.items() if self.home(place) not in threads]
+        busy = {str(key) for keys in self.client.processing().values() for key in keys}
+        if not threads or not lost or any(self._name in key for key in busy):
+            return []
+        for g in lost:
+            if (sent := self._sent.get(places[g])) is not None and sent.status != "finished":
+                del self._sent[places[g]]
+        self.settle([*places.values()])
+        return lost
+
+    def send(self, what: str, value: Any, home: str | None = None) -> Any:
         """A value on some worker, that the scheduler can send again."""
         key = f"mercer-{what}-{self._name}-{uuid.uuid4().hex[:8]}"
         with sending():
@@ -204,7 +252,8 @@ class Spread:
                 if isinstance(value, np.ndarray)
                 else dask_module("distributed.protocol.pickle").dumps(value)
             )
-            return self.client.submit(hold, packed, key=key, pure=False)
+            with preferring({key: home}):
+                return self.client.submit(hold, packed, key=key, pure=False)
 
     def shared(self, value: Any) -> Any:
         """What all tasks take, sent once while it is the same object."""
@@ -223,7 +272,8 @@ class Spread:
             return replace(self._file, start=place[0], stop=place[1])
         found = self._sent.get(place)
         if found is None or found.status in _GONE:
-            found = self._sent[place] = self.send("rows", data.take(self.X, slice(*place)))
+            rows = data.take(self.X, slice(*place))
+            found = self._sent[place] = self.send("rows", rows, self.home(place))
         return found
 
 

@@ -147,6 +147,11 @@ def device_landmark_plan(
     )
 
 
+def bytes_of_pass(n: int, M: int, n_outputs: int) -> int:
+    """What a pass over n rows sends: the sums of a task go to the scheduler, and from there to the client."""
+    return len(groups_of(n, M)) * (2 * 8 * M * n_outputs + _MESSAGES)
+
+
 def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | None:
     """The bytes that each thread of a worker takes, and what the plan says of a cluster; None without one."""
     client = X.client if isinstance(X, DaskRows) else settings().cluster
@@ -155,9 +160,7 @@ def on_cluster(X: Any, M: int, n_outputs: int) -> tuple[int, tuple[str, ...]] | 
     n = data.n_points(X)
     row = X.shape[1] * X.dtype.itemsize if hasattr(X, "dtype") else 100
     item, tasks = np.dtype(settings().dtype).itemsize, len(groups_of(n, M))
-    sums = 8 * M * n_outputs
-    # The sums of a task go to the scheduler, and from there to the client.
-    sent = tasks * (2 * sums + _MESSAGES)
+    sums, sent = 8 * M * n_outputs, bytes_of_pass(n, M, n_outputs)
     # Landmarks as they came and centred, and four blocks of kernel values; T, its copy and the square beside.
     worker = (
         2 * M * row
