@@ -405,7 +405,7 @@ def started(folder, name):
     )
     worker = subprocess.Popen(
         [*run[:2], "distributed.cli.dask_worker", *common, "--host", "127.0.0.1", "--nthreads", "1",
-         "--no-nanny", "--death-timeout", "5"], **quiet
+         "--no-nanny", "--death-timeout", "60"], **quiet
     )  # fmt: skip
     while not place.exists():
         assert scheduler.poll() is None, "the scheduler did not start"
