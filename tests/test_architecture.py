@@ -12,26 +12,37 @@ SOURCE = Path(mercer.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
+def statements(node, top_level_only=False):
+    """The statements below a node: all, or those that importing the module runs."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+            for_types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            if not (top_level_only and (isinstance(child, ast.FunctionDef) or for_types)):
+                yield from statements(child, top_level_only)
+
+
 @cache
-def imports(path, top_level_only):
-    """The modules a file imports: at its top, or anywhere."""
+def outline(path):
+    """What a file imports at its top, what it imports anywhere, and its public classes."""
     tree = ast.parse(path.read_text("utf-8"))
-    skipped = set()
-    if top_level_only:
-        for node in ast.walk(tree):
-            inside_function = isinstance(node, ast.FunctionDef)
-            for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            if inside_function or for_types:
-                skipped.update(id(child) for child in ast.walk(node))
+    classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    return imported(statements(tree, True)), imported(statements(tree)), classes
+
+
+def imported(nodes):
     found = set()
-    for node in ast.walk(tree):
-        if id(node) in skipped:
-            continue
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
     return found
+
+
+def imports(path, top_level_only):
+    """The modules a file imports: at its top, or anywhere."""
+    return outline(path)[0 if top_level_only else 1]
 
 
 #: what the library stands on, what it is, and what is built with it; none imports from one further down
@@ -90,9 +101,8 @@ def test_every_room_has_a_layer():
 def test_public_classes_have_one_name_each():
     found = {}
     for path in FILES:
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+        for name in outline(path)[2]:
+            found.setdefault(name, []).append(str(path.relative_to(SOURCE)))
     assert {name: homes for name, homes in found.items() if len(homes) > 1} == {}
 
 

@@ -49,10 +49,18 @@ def is_declared(module, names):
     return bool(names & {name.lower().replace("_", "-") for name in distributions().get(module, [module])})
 
 
+def statements(node):
+    """The statements below a node, which are fewer than the nodes."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield child
+            yield from statements(child)
+
+
 def imported(source):
     """Top-level names of the modules that Python code imports at any depth; ``importorskip`` imports, too."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
+    found, tree = set(), ast.parse(source)
+    for node in ast.walk(tree) if "importorskip" in source else statements(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -66,16 +74,8 @@ def imported(source):
 def examples(path):
     """The code of the doctests in a page, or in the docstrings of a module."""
     text = path.read_text("utf-8")
-    if ">>>" not in text:
-        return ""
-    if path.suffix == ".py":
-        nodes = (ast.Module, ast.ClassDef, ast.FunctionDef)
-        found = [
-            ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, nodes)
-        ]
-    else:
-        found = [text]
-    return "\n".join(e.source for part in found for e in doctest.DocTestParser().get_examples(part))
+    found = doctest.DocTestParser().get_examples(text) if ">>> " in text else ()
+    return "\n".join(example.source for example in found if "import" in example.source)
 
 
 def is_apart(path, module):
