@@ -1,8 +1,12 @@
 """What all tests share: a generator of their own, the real data, and the conditions of the markers."""
 
+import gc
 import hashlib
+import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -95,6 +99,20 @@ def cpu_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def tries(request: pytest.FixtureRequest) -> Callable[[int], range]:
+    """``for _ in tries(100)`` has so many random cases with --full, and a quarter of them without."""
+    is_full = request.config.option.full
+    return lambda number: range(number if is_full else -(-number // EXAMPLES_PER_QUICK_ONE))
+
+
+@pytest.fixture
+def collect() -> Callable[[], int]:
+    """``collect()`` looks for garbage among what the test made: among all there is, it takes a second."""
+    gc.freeze()
+    return gc.collect
+
+
+@pytest.fixture
 def data_dir(request: pytest.FixtureRequest) -> Path:
     """The folder of the real data sets, for tests marked `data` (which are skipped where there is none)."""
     if request.node.get_closest_marker("data") is None:
@@ -139,3 +157,88 @@ def ctrl_c_is_heard():
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
+
+
+# --- processes of their own, which begin with mercer imported ----------------------------------------------
+
+#: Imports take longer than most fits: one process has them, and a child of it runs each script.
+PARENT = """
+import json, os, sys, traceback
+import numpy
+from mercer import *
+
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        status = 0
+        try:
+            code, sys.argv[1:] = json.loads(line)
+            print(os.getpid(), flush=True)
+            exec(code, {"__name__": "__main__"})
+        except BaseException:
+            status = 1
+            traceback.print_exc(file=sys.stdout)
+        sys.stdout.flush()
+        os._exit(status)
+    print("end", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+class Child:
+    """A process that runs a script: its lines are read as they come; it ends with a `returncode`."""
+
+    def __init__(self, parent: subprocess.Popen, code: str, *arguments: object) -> None:
+        self._parent, self.returncode = parent, None
+        print(json.dumps([code, list(map(str, arguments))]), file=parent.stdin, flush=True)
+        self._pid = int(parent.stdout.readline())
+
+    def __iter__(self):
+        for line in self._parent.stdout:
+            if line.startswith("end "):
+                self.returncode = int(line.split()[1])
+                return
+            yield line.rstrip("\n")
+
+    def said(self) -> str:
+        """What it printed, once it has ended well."""
+        text = "\n".join(self)
+        assert self.returncode == 0, text
+        return text
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="session")
+def parent():
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.fixture
+def fork(parent):
+    """``fork(code, *arguments)`` runs a script in a process of its own, one after the other."""
+    children = []
+
+    def start(code: str, *arguments: object) -> Child:
+        children.append(Child(parent, code, *arguments))
+        return children[-1]
+
+    yield start
+    for child in children:
+        if child.returncode is None:  # the test ended before it did
+            child.kill()
+            for _ in child:
+                pass
+
+
+@pytest.fixture(scope="session")
+def cached_in() -> Callable[[Path], str]:
+    """``cached_in(folder)`` begins a script for ``fork``: code that it generates is kept in the folder."""
+    return lambda folder: (
+        f"import os; os.environ['MERCER_CACHE_DIR'] = {str(folder)!r}\n"
+        "from mercer.runtime.cache_folder import cache_folder; cache_folder.cache_clear()\n"
+    )

@@ -1,6 +1,5 @@
 """Functions of the RKHS: the reproducing property and the linear structure."""
 
-import gc
 import pickle
 import weakref
 
@@ -185,14 +184,14 @@ def test_values_have_the_precision_asked_for(rng):
     assert settings().dtype == "float64"
 
 
-def test_a_copy_has_nothing_prepared_and_the_callers_points_are_not_kept(rng):
+def test_a_copy_has_nothing_prepared_and_the_callers_points_are_not_kept(rng, collect):
     f = Expansion(Gaussian(1.5), rng.normal(size=(30, 4)), rng.normal(size=30))
     Z = rng.normal(size=(7, 4))
     values, seen = f(Z), weakref.ref(Z)
     again = pickle.loads(pickle.dumps(f))
     assert again._kept is None and np.array_equal(again(Z), values)
     del Z
-    gc.collect()
+    collect()
     assert seen() is None
 
 

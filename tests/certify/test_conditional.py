@@ -54,6 +54,7 @@ def on_the_rest(K, P):
     return Q.T @ K @ Q
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CONDITIONAL)
 def test_the_order_is_found_and_right(name, rng):
     formula, order = CONDITIONAL[name]

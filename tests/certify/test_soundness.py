@@ -323,10 +323,10 @@ def random_tree(random, depth):
 
 
 @pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.full) for seed in (6, 7))])
-def test_thousands_of_proved_trees_are_not_refuted(seed):
+def test_thousands_of_proved_trees_are_not_refuted(seed, tries):
     random = np.random.default_rng(seed)
     proved = 0
-    for _ in range(1000):
+    for _ in tries(1000):
         kernel = random_tree(random, 2)
         if not isinstance(prove(kernel, Setting(dim=3)), Step):
             continue
@@ -336,4 +336,4 @@ def test_thousands_of_proved_trees_are_not_refuted(seed):
         K, E = gram_with_error(kernel.expression(), points)
         if np.isfinite(K).all():
             assert witness_at(points, K, E) is None, kernel
-    assert 333 < proved < 967  # both kinds were met
+    assert len(tries(333)) < proved < len(tries(967))  # both kinds were met

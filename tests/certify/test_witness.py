@@ -169,6 +169,7 @@ SUBTLE = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SUBTLE)
 def test_kernels_that_fail_subtly_are_refuted(name):
     function, dim = SUBTLE[name]

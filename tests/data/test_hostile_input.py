@@ -158,6 +158,7 @@ def fitted(model, X, y, **more):
         return clone(model).fit(X, y, **more)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: repr(model)[:40])
 def test_the_same_numbers_are_the_same_model(model):
     """To 1e-7: sums over columns come in another order, and solvers stop at a tolerance of their own."""

@@ -77,6 +77,7 @@ def names(model):
             yield name
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: repr(model)[:40])
 def test_extreme_parameters_are_refused_or_fitted_with(model):
     """A ValueError with a sentence, or finite predictions; nothing of Python's, NumPy's or Numba's own."""

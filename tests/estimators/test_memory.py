@@ -63,7 +63,7 @@ def measure(fork):
     return measure
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("model", "y"),
     [
@@ -89,7 +89,7 @@ def test_a_fit_takes_what_its_plan_says(measure, model, y):
     assert planned <= 3 * 8 * n * n + 2**27
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("model", "y"),
     [
@@ -106,7 +106,7 @@ def test_landmarks_take_what_their_plan_says(measure, model, y):
     assert planned <= 8 * n * 500
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("model", "y"),
     [

@@ -159,6 +159,7 @@ def by_refits(make, X, y, Z, coverage, alpha):
     return np.column_stack([low[n - k], high[k - 1]])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])
 def test_intervals_are_those_of_refits(problem, fit_intercept, coverage):
@@ -224,6 +225,7 @@ def test_they_cover_where_the_process_is_wrong(rng):
     assert covered(model, X[200:], y[200:]) == pytest.approx(0.9, abs=3 * math.sqrt(0.09 / 400 + 0.09 / 200))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["abalone.arff.gz", "cal.housing.arff.gz"])
 @pytest.mark.parametrize("landmarks", [None, 200])

@@ -69,6 +69,7 @@ def estimates(kernel, X, count, runs, seed=0):
     return np.array(found)  # (runs, points)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_the_mean_is_the_kernel(kernel, rng):
     """The mean of 400 runs is within 4.5 standard errors, which happens by chance once in 150,000 times."""

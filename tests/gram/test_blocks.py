@@ -53,6 +53,7 @@ def some(X, count):
 KINDS = [vectors, sparse_rows, strings, graphs, file_on_disk]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_verb_against_the_dense_matrix(rng, tmp_path, few_rows, kind, dtype):

@@ -1,8 +1,6 @@
 """The lazy Gram matrix: its verbs, its inputs, its promises."""
 
 import pickle
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -446,7 +444,7 @@ def test_a_dense_matrix_beyond_the_budget_is_refused(rng):
 
 
 @pytest.mark.slow
-def test_peak_memory_of_a_large_product():
+def test_peak_memory_of_a_large_product(fork):
     """n = 20,000 in 200 MiB: the matrix would take 3 GB. Measured in a process of its own."""
     script = """
         import resource
@@ -464,11 +462,7 @@ def test_peak_memory_of_a_large_product():
         np.testing.assert_allclose(product[sample], np.exp(-d2 / 32) @ v, rtol=1e-8, atol=1e-8)
         print((after - before) / 1024)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 200
+    assert float(fork(textwrap.dedent(script)).said()) < 200
 
 
 def test_rows_stay_within_the_cache(rng):

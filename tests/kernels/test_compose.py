@@ -116,6 +116,7 @@ def test_normalized_is_zero_where_the_kernel_is(backend):
     close(K, [[0, 0, 0], [0, 1, np.sqrt(0.5)], [0, np.sqrt(0.5), 1]])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kernel", [g, l, p, g * l + Laplacian(), Matern(1.2), g.on(0, 2)], ids=repr)
 def test_centred_is_explicit_centring(kernel, X, Y, backend):
     reference = Y

@@ -59,6 +59,7 @@ def test_battery(kernel, backend):
     check_kernel(kernel, *few_points(kernel), backend=backend, dtype="float64")
 
 
+@pytest.mark.sample(77)
 @every_kernel
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_battery_in_single_precision(kernel, backend):
@@ -66,6 +67,7 @@ def test_battery_in_single_precision(kernel, backend):
     check_kernel(kernel, *few_points(kernel), backend=backend, dtype="float32")
 
 
+@pytest.mark.sample(39)
 @pytest.mark.filterwarnings("ignore::mercer.errors.SlowPathWarning")
 @every_kernel
 @pytest.mark.parametrize("backend", [name for name in BACKENDS if name not in ("numpy", "triton")])

@@ -84,6 +84,7 @@ def test_convex(loss, rng):
     assert (loss.curvature(y, f) >= 0).all()
 
 
+@pytest.mark.sample(2)
 @every_loss
 def test_smooth_means_no_jump_of_the_slope(loss, rng):
     y = targets(loss, rng, 200)[:, None]

@@ -91,7 +91,7 @@ def slots(tree):
     return found
 
 
-def test_schemas_made_by_an_attacker(files, path, rng):
+def test_schemas_made_by_an_attacker(files, path, rng, tries):
     """With every checksum right: it is refused, or it is a model; nothing else is raised."""
     refused = 0
 
@@ -106,13 +106,13 @@ def test_schemas_made_by_an_attacker(files, path, rng):
         return json.dumps(schema)
 
     for raw, _, _ in files:
-        for _ in range(90):
+        for _ in tries(90):
             path.write_bytes(rezip(raw, change))
             try:
                 load(path)
             except InputError:
                 refused += 1
-    assert refused > 120
+    assert refused > len(tries(120))
 
 
 def npy(shape, dtype="<f8", content=b""):

@@ -99,6 +99,7 @@ def test_every_kernel_and_what_was_learned_with_it(kernel, rng, path):
         np.testing.assert_array_equal(there_and_back(f, path)(others), f(others))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "model",
     [

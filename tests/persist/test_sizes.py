@@ -239,6 +239,7 @@ def forged(model, path, name, value):
     return path
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("name", "attribute", "change", "message"),
     [

@@ -91,6 +91,7 @@ def test_on_the_normal_plane_every_point_is_on_the_side_of_its_prediction(moons,
     np.testing.assert_array_equal(sides, (f > 0)[clear].astype(int))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 @pytest.mark.parametrize("classes", [3, 4])
 def test_several_classes(multi_class, classes, ax):

@@ -1,5 +1,4 @@
 import ast
-import gc
 import importlib
 import math
 import os
@@ -118,10 +117,10 @@ def test_a_refused_call_changes_nothing():
     assert settings() == Settings()
 
 
-def test_many_calls_do_not_pile_up():
+def test_many_calls_do_not_pile_up(collect):
     for threads in range(1, 200):
         config(threads=threads)
-    gc.collect()
+    collect()
     config(dtype="float32")
     assert len(module._layers) <= 2
     assert settings() == Settings(threads=199, dtype="float32")

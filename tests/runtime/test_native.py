@@ -2,8 +2,6 @@
 
 import gc
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -91,20 +89,23 @@ def test_read_only_points_and_vectors_need_no_code_of_their_own(precision, rng):
     assert compiled_parts() == known
 
 
-def test_code_is_kept_for_what_it_calls_too(tmp_path):
+def test_code_is_kept_for_what_it_calls_too(tmp_path, fork, cached_in):
     """A function is compiled again when the file of one that it calls changes, its own being as it was."""
     ours = "from mercer.runtime.native import njit\n"
     called = f"{ours}@njit()\ndef factor():\n    return 2\n"
     calls = f"from called import factor\n{ours}@njit(cache=True)\ndef twice(x):\n    return factor() * x\n"
     (tmp_path / "called.py").write_text(called)
     (tmp_path / "calls.py").write_text(calls)
-    script = "from calls import twice; print(twice(3), len(twice.stats.cache_hits))"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "MERCER_CACHE_DIR": str(tmp_path / "cache")}
+    script = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from calls import twice
+print(twice(3), len(twice.stats.cache_hits))
+"""
 
     def said():
-        command = [sys.executable, "-c", script]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        return fork(cached_in(tmp_path / "cache") + script).said()
 
-    assert [said(), said()] == ["6 0\n", "6 1\n"]
+    assert [said(), said()] == ["6 0", "6 1"]
     (tmp_path / "called.py").write_text(called.replace("return 2", "return 5"))
-    assert said() == "15 0\n"
+    assert said() == "15 0"

@@ -1,6 +1,5 @@
 """Memory that fits borrow: used again, never by two at once, and given to the system when it is large."""
 
-import gc
 import subprocess
 import sys
 import weakref
@@ -57,7 +56,9 @@ def test_the_larger_one_stays():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads what is resident from /proc")
-def test_what_stays_is_bounded():
+def test_what_stays_is_bounded(monkeypatch):
+    monkeypatch.setattr(scratch, "_BYTES_KEPT", 2**26)
+
     def resident():
         with open("/proc/self/statm") as numbers:
             return int(numbers.read().split()[1]) * 4096
@@ -87,13 +88,13 @@ def test_fits_one_after_the_other_are_as_in_new_memory(rng):
     np.testing.assert_array_equal(first.dual_coef_, again.dual_coef_)
 
 
-def test_a_gram_that_is_gone_leaves_nothing_behind(rng):
+def test_a_gram_that_is_gone_leaves_nothing_behind(rng, collect):
     with config(backend="numba"):
         K = Gram(Gaussian(sigma=1.0), rng.normal(size=(50, 3)))
         K.dense()
         backend = weakref.ref(K._backend)
     del K
-    gc.collect()
+    collect()
     assert backend() is None
 
 

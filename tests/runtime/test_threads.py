@@ -185,7 +185,7 @@ def test_a_child_has_threads_of_its_own():
 def test_an_interrupt_at_any_moment_leaves_the_threads_of_blas_as_they_were():
     """Alarms come inside, between, and on the way in and out; what is over no longer counts.
 
-    Coverage looks away meanwhile: it takes a lock of its own in Python, and an alarm there would leave it taken.
+    Coverage looks away meanwhile: it has a lock of its own, and an alarm there would leave it taken.
     """
     before, alarms = blas_threads(), []
 

@@ -36,6 +36,7 @@ def test_it_is_the_density_of_the_targets(problem):
     assert -density == pytest.approx(value + 15 * (1 + np.log(2 * np.pi)), rel=1e-12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("kernel", "names"),
     [

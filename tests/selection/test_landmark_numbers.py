@@ -49,6 +49,7 @@ def values(model, X):
     return model.expansion_(X)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("learner", REGRESSORS + CLASSIFIERS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("choice", ["uniform", "pivoted"])
 @pytest.mark.filterwarnings("ignore:rounding ended the fit", "ignore:the best penalty")

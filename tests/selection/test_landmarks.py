@@ -23,9 +23,11 @@ def points(rng):
 
 @pytest.fixture
 def in_little_time(monkeypatch, hand_clock):
-    """No time for more than 300 points exactly, and all the time that landmarks take."""
+    """No time for more than 150 points exactly, and all the time that landmarks take: a few."""
+    monkeypatch.setattr(landmarks, "_LANDMARKS_PER_ROOT", 5.0)
+    monkeypatch.setattr(landmarks, "_LEAST_LANDMARKS", 100)
     monkeypatch.setattr(classifier, "_growth", lambda clock, seconds: 0.0)
-    monkeypatch.setattr(classifier, "_FIRST_FIT_POINTS", 300)
+    monkeypatch.setattr(classifier, "_FIRST_FIT_POINTS", 150)
 
 
 def rival_of(X, y, points=300):
@@ -36,14 +38,14 @@ def rival_of(X, y, points=300):
 @pytest.mark.usefixtures("in_little_time")
 @pytest.mark.parametrize("cuts", [[0.0], [-0.7, 0.7]], ids=["two classes", "three classes"])
 def test_all_points_count(points, cuts):
-    """As good as the exact machine of all points, to 2 %: three standard errors of 2,000 other points."""
+    """As good as the exact machine of all points, to 2 %: three standard errors of 2,600 other points."""
     X, f = points
     names = np.array(["low", "middle", "top"])
-    y, n = names[np.digitize(f, cuts)], N // 3
+    y, n = names[np.digitize(f, cuts)], 400
     model = AutoKernelClassifier("rbf", max_time=100.0).fit(X[:n], y[:n])
     assert isinstance(model.model_, KernelLogisticRegression) and model.C_ == model.model_.C
     assert model.report_.plan.points == n and model.report_.converged
-    assert f"{len(model.expansion_)} landmarks, and from all 1,000 points" in str(model.report_)
+    assert f"{len(model.expansion_)} landmarks, and from all 400 points" in str(model.report_)
     exact = SVC(kernel=model.kernel_, C=1.0).fit(X[:n], y[:n])
     assert model.score(X[n:], y[n:]) > exact.score(X[n:], y[n:]) - 0.02
     P = model.model_.predict_proba(X[n:])
@@ -56,11 +58,11 @@ def test_all_points_count(points, cuts):
 @pytest.mark.usefixtures("in_little_time")
 def test_very_many_points_count_without_a_time_limit_too(points, monkeypatch):
     X, f = points
-    exact = AutoKernelClassifier("rbf").fit(X[:800], f[:800] > 0)
-    assert isinstance(exact.model_, SVC) and exact.report_.plan.points == 800
-    monkeypatch.setattr(classifier, "_EXACT_POINTS", 700)
-    model = AutoKernelClassifier("rbf").fit(X[:800], f[:800] > 0)
-    assert isinstance(model.model_, KernelLogisticRegression) and model.report_.plan.points == 800
+    exact = AutoKernelClassifier("rbf").fit(X[:400], f[:400] > 0)
+    assert isinstance(exact.model_, SVC) and exact.report_.plan.points == 400
+    monkeypatch.setattr(classifier, "_EXACT_POINTS", 350)
+    model = AutoKernelClassifier("rbf").fit(X[:400], f[:400] > 0)
+    assert isinstance(model.model_, KernelLogisticRegression) and model.report_.plan.points == 400
     assert model.score(X[1000:], f[1000:] > 0) > exact.score(X[1000:], f[1000:] > 0) - 0.02
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import errno
-import gc
 import os
 import subprocess
 import sys
@@ -542,7 +541,7 @@ def test_a_conversion_holds_a_batch_and_no_more(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak from /proc")
 @pytest.mark.parametrize("format_", ["parquet", "arrow", "csv"])
-def test_the_process_does_not_grow_with_the_file(tmp_path, format_):
+def test_the_process_does_not_grow_with_the_file(tmp_path, format_, fork):
     """Of 1,200,000 rows of 16 numbers, 146 MiB; a record batch of Arrow, which is read whole, has 100,000.
 
     Threads of the reader hold a batch or two each: about 60 MiB, whatever the size of the file.
@@ -581,11 +580,7 @@ def test_the_process_does_not_grow_with_the_file(tmp_path, format_):
         assert table.points.shape == (1_200_000, 16)
         print(max(peaks) - before)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 90
+    assert float(fork(textwrap.dedent(script)).said()) < 90
 
 
 # --- estimators -----------------------------------------------------------------------------------
@@ -660,7 +655,7 @@ def test_other_learners(frame, tmp_path):
     np.testing.assert_array_equal(
         KernelPCA(2, kernel="rbf").fit_transform(path), KernelPCA(2, kernel="rbf").fit_transform(X)
     )
-    found = AutoKernelRegressor(max_time=1.0).fit(path, "y")
+    found = AutoKernelRegressor("rbf", max_time=1.0).fit(path, "y")
     assert found.predict(path).shape == (N,) and found.n_features_in_ == 5
 
 
@@ -713,7 +708,7 @@ def test_columns_of_frames_by_name(frame, library):
         KernelRidge().fit(table, "z")
 
 
-def test_a_model_outlives_the_files(frame, tmp_path):
+def test_a_model_outlives_the_files(frame, tmp_path, collect):
     import pickle
 
     path = write(frame.drop("label"), tmp_path, "parquet")
@@ -721,7 +716,7 @@ def test_a_model_outlives_the_files(frame, tmp_path):
     expected = model.predict(path)
     for place in (tmp_path / "cache").iterdir():
         place.unlink()
-    gc.collect()
+    collect()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(path), expected)
     mercer.save(model, tmp_path / "m.mercer")
     np.testing.assert_array_equal(mercer.load(tmp_path / "m.mercer").predict(path), expected)

@@ -55,7 +55,7 @@ def outputs(model, X):
     return [getattr(model, method)(X) for method in methods if hasattr(model, method)]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(7)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", list(estimators()))
@@ -119,6 +119,7 @@ def clouds():
     return [np.arange(6.0).reshape(3, 2) + i for i in range(6)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "kind", [mercer.KernelPCA, mercer.KernelLogisticRegression, mercer.SVC, mercer.ParzenClassifier]
 )

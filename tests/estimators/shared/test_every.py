@@ -122,6 +122,7 @@ def test_the_expansion_is_what_was_learned(kind, X, rng):
         assert values == pytest.approx(model.decision_function(new), abs=1e-10)
 
 
+@pytest.mark.sample(3)
 @by_name(ESTIMATORS)
 def test_containers_agree(kind, X):
     y = targets(kind, X)
@@ -198,6 +199,7 @@ def test_a_fit_is_repeatable_and_travels(kind, X):
     assert np.array_equal(outputs(fit(model, X, y), X), first)
 
 
+@pytest.mark.sample(3)
 @by_name(ESTIMATORS)
 def test_single_precision_and_one_thread(kind, X):
     y = targets(kind, X)

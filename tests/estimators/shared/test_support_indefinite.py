@@ -159,6 +159,7 @@ def test_a_matrix_of_float32_is_judged_by_its_own_rounding(rng):
     assert np.isfinite(model.dual_gap_)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "learner",
     [OneClassSVM, SVR, KernelPCA, KernelFisherDiscriminant, KernelRidge, KernelLogisticRegression],

@@ -31,6 +31,7 @@ def moons():
     return X + 0.7, np.where(y == 1, 1.0, -1.0)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("C", [0.1, 10.0])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 def test_classification_solves_its_dual(moons, kernel, C):

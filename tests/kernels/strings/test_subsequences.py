@@ -133,6 +133,7 @@ def cuts(n):
     return list(combinations(range(n + 1), 2))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("scores", [(1.0, 1.0, 1.0), (2.0, 0.5, 0.25), (1.0, 0.0, 3.0), (3.0, 2.0, 0.0)])
 @pytest.mark.parametrize("X", [["abcab", "", "bcb", "xabyca", "αβ"], NOTES], ids=["texts", "notes"])
 def test_local_alignment(X, scores):

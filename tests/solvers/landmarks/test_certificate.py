@@ -108,7 +108,7 @@ class Problem:
         return on, min(on, out)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(25)
 @pytest.mark.parametrize("seed", range(200))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_true_gap_lies_below_the_stated_one(seed):
@@ -150,7 +150,7 @@ def test_in_float32_too(seed):
     assert np.isfinite(result.coef).all() and np.isfinite(result.gap)
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(23)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(405, 1205, 8))  # whose loss is the squared one
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -194,7 +194,7 @@ def test_ridge_cv_says_how_far_it_is(rng):
     assert (each.report_.gap is None) == (np.ptp(each.alpha_) > 0)
 
 
-@pytest.mark.sample(9)
+@pytest.mark.sample(41)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(100))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

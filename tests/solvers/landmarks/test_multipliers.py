@@ -26,7 +26,7 @@ def targets(loss, y):
 @pytest.mark.parametrize("M", [1, 12, 150])
 @pytest.mark.parametrize("penalty", [1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("loss", KINKS)
-@pytest.mark.sample(3)
+@pytest.mark.sample(11)
 def test_losses_with_kinks(rng, data, features_of, gaussian, loss, penalty, M, fit_intercept):
     """Objectives that are both certified to 1e-7 differ by that at most."""
     X, y = data

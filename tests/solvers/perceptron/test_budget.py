@@ -68,7 +68,7 @@ def reference(K, Y, size, strategy, residual, epochs, boundary):
     return stored, coef
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("functions", [1, 3])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -166,6 +166,7 @@ def test_tiny_budgets_and_duplicates(rng, strategy, size):
     assert result.stopped == "max_iter" and np.isnan(result.margin).all()
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("after", [1, 64, 500, 900])
 def test_an_interrupted_run_goes_on(rng, tmp_path, strategy, after):

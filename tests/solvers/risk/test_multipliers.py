@@ -90,6 +90,7 @@ def test_every_loss_against_cvxpy(name, fit_intercept, weighted, penalty, rng):
     assert fit_intercept or result.intercept == 0.0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", KINKED)
 @pytest.mark.parametrize("penalty", [1e-6, 1e6])
 def test_extreme_penalties(name, penalty, rng):

@@ -117,7 +117,7 @@ def test_squares_are_ridge_regression(problem, rng, penalty, lazy):
     assert result.intercept == pytest.approx(exact[-1], abs=1e-6)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("penalty", [1e-4, 1e-2, 1.0, 1e2])
 @pytest.mark.parametrize(

@@ -264,13 +264,13 @@ def small_sets(monkeypatch):
 
 
 def test_shrinking_changes_nothing_but_time(small_sets, rng):
-    K, program = easy(rng, 400)
+    K, program = easy(rng, 200)
     whole = run(program, K, tol=1e-4, shrinking=False)
     check(K, program, whole, 1e-4)
     assert not small_sets
     solution = run(program, K, tol=1e-4)
     check(K, program, solution, 1e-4)
-    assert small_sets and max(small_sets) < 200
+    assert small_sets and max(small_sets) < 100
     # each within its gap of the minimum
     assert abs(solution.objective - whole.objective) <= max(solution.gap, whole.gap)
 

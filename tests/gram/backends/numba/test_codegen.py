@@ -41,21 +41,31 @@ USE = """
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A cache that was made by one process."""
-    folder = tmp_path_factory.mktemp("cache") / "new"
-    assert run(USE.format(sigma=1.0), folder) == "0.606531"
-    return folder
+    """The place of a cache that the first test makes."""
+    return tmp_path_factory.mktemp("cache") / "new"
 
 
-def test_a_new_parameter_value_makes_no_new_file(folder):
+@pytest.fixture
+def use(fork, cached_in, folder):
+    """What a process of its own prints that computes a Gram matrix with that cache."""
+
+    def use(sigma, more=""):
+        return fork(cached_in(folder) + textwrap.dedent(USE.format(sigma=sigma) + more)).said()
+
+    return use
+
+
+def test_a_new_parameter_value_makes_no_new_file(use, folder):
+    assert use(1.0) == "0.606531"
     files = sorted(folder.rglob("*"))
     assert any(path.suffix == ".py" for path in files)
-    found = run(USE.format(sigma=2.0) + "    print(K._backend.tile.cache_hits)", folder)
+    found = use(2.0, "    print(K._backend.tile.cache_hits)")
     assert found.split() == ["0.882497", "1"]  # what Numba compiled for the first process is there
     assert sorted(folder.rglob("*")) == files
 
 
-def test_files_are_for_the_user_alone(folder):
+def test_files_are_for_the_user_alone(use, folder):
+    assert use(1.0) == "0.606531"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not list(folder.glob("*.tmp"))
 
@@ -84,7 +94,7 @@ def test_import_is_light():
     assert run(script, "unused-cache-folder") == "[]"
 
 
-def test_threads_wait_for_each_other(tmp_path):
+def test_threads_wait_for_each_other(tmp_path, fork, cached_in):
     """A module is in sys.modules before it is complete: a second thread must not take it then."""
     script = """
         from concurrent.futures import ThreadPoolExecutor
@@ -100,7 +110,7 @@ def test_threads_wait_for_each_other(tmp_path):
         with ThreadPoolExecutor(4) as pool:
             print(len(set(pool.map(value, range(4)))))
     """
-    assert run(script, tmp_path) == "1"
+    assert fork(cached_in(tmp_path / "new") + textwrap.dedent(script)).said() == "1"
 
 
 def test_environment_variables_are_documented():
