@@ -28,6 +28,7 @@ from mercer.cli.options import (
     NoReport,
     Output,
     Proba,
+    Query,
     Quiet,
     ReportFile,
     Rows,
@@ -157,12 +158,14 @@ def _main(
         'mercer train a9a.libsvm --kernel "gaussian(sigma=median)" --learner logistic',
         "mercer train visits.csv -t pressure --group patient",
         "mercer train rides/*.parquet -t duration --cluster tcp://scheduler:8786",
+        'mercer train sqlite:///rides.db -t duration --query "select * from rides where km > 1"',
         "zcat big.csv.gz | mercer train - -t label --rows 20000 --json",
     ),
 )
 def _train(
     files: Files,
     target: Target = None,
+    query: Query = None,
     task: Task = None,
     kernel: KernelText = None,
     learner: Learner = "auto",
@@ -187,12 +190,14 @@ def _train(
     quiet: Quiet = False,
 ) -> Work:
     """Choose, fit and check a kernel machine for a table; write MODEL.mercer and a report."""
-    wishes = {name: value for name, value in locals().items() if name not in ("json", "quiet")}
+    wishes = {name: value for name, value in locals().items() if name not in ("json", "quiet", "query")}
 
     def action() -> int:
+        from mercer.cli.files import with_query
         from mercer.cli.train import Wishes, train
 
-        return train(Wishes(**wishes), Screen(quiet, json))
+        asked = wishes | {"files": with_query(files, query)}
+        return train(Wishes(**asked), Screen(quiet, json))
 
     return _learning(action, quiet)
 
@@ -213,6 +218,7 @@ def _predict(
         typer.Option("--output", "-o", parser=path, help="Write here instead of standard output."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")] = False,
+    query: Query = None,
     interval: Annotated[
         float | None,
         typer.Option(
@@ -227,11 +233,12 @@ def _predict(
     """Print the table as CSV with the prediction in its last column."""
 
     def action() -> int:
+        from mercer.cli.files import with_query
         from mercer.cli.predict import predict
 
         return predict(
             model,
-            files,
+            with_query(files, query),
             output=output,
             proba=proba,
             interval=interval,
@@ -254,6 +261,7 @@ def _report(
             "--output", "-o", parser=path, help="The report; the model's name with .html by default."
         ),
     ] = None,
+    query: Query = None,
     missing: Missing = None,
     header: Header = None,
     quiet: Quiet = False,
@@ -261,10 +269,13 @@ def _report(
     """Write a report (HTML) of a model on a table that has the target, and print its path."""
 
     def action() -> int:
+        from mercer.cli.files import with_query
         from mercer.cli.predict import report
 
         gaps = tuple(missing or ())
-        return report(model, files, output=output, missing=gaps, header=header, screen=Screen(quiet))
+        return report(
+            model, with_query(files, query), output=output, missing=gaps, header=header, screen=Screen(quiet)
+        )
 
     return _learning(action, quiet)
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
+from mercer.data.sources.database import Database, is_database
 from mercer.errors import InputError
 from mercer.runtime.files import aside, is_device
 from mercer.tables.parts import parts_of
@@ -23,6 +25,8 @@ _TABLES = {
 def tables(files: Sequence[str]) -> dict[str, str]:
     """The files of a table, as refusals call them."""
     parts = parts_of(files)
+    if is_database(parts[0]):
+        return {"the database": Database.of(parts[0]).path}
     return {"the table" if len(parts) == 1 else f"{part} of the table": str(part) for part in parts}
 
 
@@ -31,6 +35,8 @@ def stem(files: Sequence[str]) -> str:
 
     >>> stem(["data/sales.2023.csv.gz"]), stem(["sales.2024"]), stem(["-"])
     ('sales.2023', 'sales.2024', 'model')
+    >>> stem(["sqlite:///data/city.db?table=rides"]), stem(["sqlite:///data/city.db?query=select 1"])
+    ('rides', 'city')
     >>> stem(["data/rides/a.csv", "data/rides/b.csv"]), stem(["data/rides/"]), stem(["a.csv", "b.csv"])
     ('rides', 'rides', 'a')
     """
@@ -39,11 +45,31 @@ def stem(files: Sequence[str]) -> str:
         file = folder
     if file == STANDARD_INPUT:
         return "model"
+    if is_database(file):
+        address, _, asked = file.partition("?")
+        return asked.removeprefix("table=") if asked.startswith("table=") else Path(address).stem
     name = Path(file).name
     while (shorter := without_packing(name)) != name:
         name = shorter
     suffix = Path(name).suffix
     return (name.removesuffix(suffix) if suffix.lower() in _TABLES else name) or "model"
+
+
+def with_query(files: Sequence[str], query: str | None) -> list[str]:
+    """The files; of a database with what --query asks of it.
+
+    >>> with_query(["sqlite:///city.db"], "select km % 10 from rides")
+    ['sqlite:///city.db?query=select%20km%20%25%2010%20from%20rides']
+    """
+    if query is None:
+        return list(files)
+    if len(files) != 1 or not is_database(files[0]):
+        raise InputError(
+            f"--query asks one database, got {', '.join(map(repr, files))}: name it as sqlite:///PATH"
+        )
+    if "?" in files[0]:
+        raise InputError(f"{files[0]!r} says already what to read: leave out --query, or all from ? on")
+    return [f"{files[0]}?query={quote(query)}"]
 
 
 def report_beside(model: Path) -> Path:

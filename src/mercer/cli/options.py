@@ -37,8 +37,11 @@ Files = Annotated[
         parser=text,
         metavar="FILE...",
         help="CSV, TSV, Parquet, Arrow, LIBSVM, ARFF, .npy or .npz, packed or not; several files, "
-        "or a folder of them, are one table; - reads standard input.",
+        "or a folder of them, are one table; - reads standard input; sqlite:///PATH?table=NAME a database.",
     ),
+]
+Query = Annotated[
+    str | None, typer.Option("--query", help='One SELECT, of a database: "select km, city from rides".')
 ]
 Model = Annotated[Path, typer.Argument(parser=path, help="A file that 'mercer train' wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Results as JSON.")]

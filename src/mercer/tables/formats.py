@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.data.sources.database import is_database
 from mercer.data.sources.files import stamps_of
 from mercer.errors import InputError
 from mercer.tables import frames
 from mercer.tables.arff import is_arff, read_arff
 from mercer.tables.arrays import columns_of
+from mercer.tables.databases import read_database
 from mercer.tables.delimited import decode, read_delimited
 from mercer.tables.intake import fewer_lines, require_room
 from mercer.tables.parts import joined, name_of, parts_of
@@ -42,7 +44,7 @@ _FOREIGN = {
     b"\x80\x04": _PICKLE,
     b"\x80\x05": _PICKLE,
     b"%PDF": "is a PDF: save the table as CSV",
-    b"SQLite format 3": "is a database: write the table out as CSV",
+    b"SQLite format 3": "is a database: name one of its tables, sqlite:///PATH?table=NAME",
 }
 
 
@@ -61,7 +63,8 @@ def read_table(
     ----------
     path : CSV, TSV or other delimited text, Parquet, Arrow (Feather), LIBSVM (svmlight), ARFF, .npy, .npz;
         also packed by gzip, bzip2, xz, zstd or zip. A folder, a pattern (``rides/*.parquet``) and a list of
-        paths are the parts of one table: of one format, with the same columns in any order
+        paths are the parts of one table: of one format, with the same columns in any order. Or a database,
+        ``sqlite:///PATH?table=NAME`` or ``?query=SELECT …``; ``duckdb:///…`` where duckdb is installed
     header : whether the first line of a text file names its columns; None looks
     missing : texts that stand for a missing value, beside the usual ones (nothing, NA, NaN, null, ?)
     rows : so many rows, or somewhat fewer, at equal distances. Then a file may be larger than memory, if it
@@ -114,8 +117,10 @@ def _joined(parts: Sequence[Any], asked: _Asked) -> Table:
 
 
 def _read(path: Any, asked: _Asked) -> Table:
-    """The table of one file."""
+    """The table of one file, or of a database."""
     rows, most = asked.rows, asked.most
+    if is_database(path):
+        return read_database(path, asked.missing, rows, most)
     if rows is not None and path != STANDARD_INPUT and (table := _of_columns(path, rows)) is not None:
         return table
     source = read_bytes(path, rows)

@@ -129,6 +129,34 @@ def _with_commas(frame: Frame, source: str) -> tuple[Any, list[str]]:
     return frame, notes
 
 
+def of_rows(names: list[str], rows: list[tuple[Any, ...]], kinds: list[str], source: str) -> Any:
+    """The frame of some rows of a database; what no column of a table holds is refused."""
+    pl = load_polars()
+    for name, kind in zip(names, kinds, strict=True):
+        if kind in ("bytes", "UUID", "dict", "memoryview"):
+            raise InputError(
+                f"column {name!r} of {source} holds {kind}, which no kernel of a table takes: leave it out "
+                "in a query, --query 'select …'"
+            )
+    try:
+        return pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+    except (pl.exceptions.PolarsError, TypeError, OverflowError) as error:
+        raise InputError(f"{source} cannot be read as a table: {first_line(error)}") from None
+
+
+def of_parts(parts: list[Any], kinds: list[str], missing: Sequence[str]) -> tuple[Any, dict[str, list[str]]]:
+    """The rows of all parts, and the orders of day and month that fit columns of texts."""
+    pl = load_polars()
+    whole = parts[0].columns
+    types = {name: pl.Float64 for name, kind in zip(whole, kinds, strict=True) if kind == "numbers"}
+    frame = pl.concat([part.cast(types) for part in parts], how="vertical_relaxed")
+    texts = texts_of(frame)
+    if missing and texts:
+        is_gap = pl.col(texts).is_in(list(missing))
+        frame = frame.with_columns(pl.when(is_gap).then(None).otherwise(pl.col(texts)).name.keep())
+    return _with_dates(frame)
+
+
 def _with_dates(frame: Frame) -> tuple[Any, dict[str, list[str]]]:
     """Columns of text in which everything is a date, or a time, in one of the common ways of writing them.
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from mercer.data.sources.database import is_database
 from mercer.data.sources.files import find_files
 from mercer.data.types import Frame
 from mercer.errors import InputError
@@ -32,6 +33,8 @@ from mercer.tables.table import Table
 def parts_of(path: Any) -> list[Any]:
     """The files of a path, or of several: a file itself, those of a folder or of a pattern by their names."""
     if not isinstance(path, list | tuple):
+        if is_database(path):
+            return [path]
         is_text = isinstance(path, str | os.PathLike)
         if is_text and (os.path.isdir(path) or (glob.has_magic(str(path)) and not os.path.exists(path))):
             return list(find_files(path))
@@ -41,6 +44,8 @@ def parts_of(path: Any) -> list[Any]:
     found = [part for one in path for part in parts_of(one)]
     if len(found) > 1 and STANDARD_INPUT in found:
         raise InputError("standard input (-) is a table by itself: name files, or - alone")
+    if len(found) > 1 and any(map(is_database, found)):
+        raise InputError("a database is a table by itself: name files, or one address of a database")
     known = set()
     for part in found:
         place = os.path.realpath(part) if isinstance(part, str | os.PathLike) else part

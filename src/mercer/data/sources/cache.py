@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.data.sources.database import is_database
 from mercer.data.sources.files import Stamp
 from mercer.errors import InputError
 from mercer.runtime.cache_folder import cache_folder
@@ -35,7 +36,7 @@ class Cache:
     def __init__(self, path: str, stamps: tuple[Stamp, ...], folder: Path | None) -> None:
         self._is_ours = folder is None
         self.folder = process_folder() if folder is None else folder
-        self._table = _digest(os.path.abspath(path))
+        self._table = _digest(path if is_database(path) else os.path.abspath(path))
         self._prefix = f"{self._table}-{_digest(stamps)}-"
 
     def place(self, what: Any) -> Path:

@@ -13,6 +13,7 @@ import numpy as np
 from mercer.data.column_names import find_columns
 from mercer.data.sources.arrays import ArrayFiles
 from mercer.data.sources.convert import Role, Wanted, convert, require_finite, require_same
+from mercer.data.sources.database import Database, DatabaseRows, is_database, stamped_files
 from mercer.data.sources.delimited import DelimitedFiles
 from mercer.data.sources.files import Stamp, find_files, format_of, stamps_of
 from mercer.data.sources.frames import ArrowFiles, ParquetFiles
@@ -49,7 +50,8 @@ class DataSource:
     Parameters
     ----------
     path : a file, a folder whose files are the parts of one table, in the order of their names, or a pattern
-        such as ``"rides/*.parquet"``. Files are .npy, Parquet, Arrow (Feather 2) or CSV
+        such as ``"rides/*.parquet"``. Files are .npy, Parquet, Arrow (Feather 2) or CSV. Or a database,
+        ``"sqlite:///rides.db?table=rides"``: see `mercer.data.sources.database`
     columns : the names (or positions) of the columns of X, in this order; by default all of them but those
         of y and of the weights
     folder : where the converted table is kept for the next process, too; by default it goes with this one
@@ -102,8 +104,7 @@ class DataSource:
         columns : the names of the columns of X, in place of ``DataSource.columns``, where the table has names
         """
         stamps = self._look()  # before the files are opened
-        files = find_files(self.path)
-        reader = _READERS[format_of(files)](files)
+        reader = self._reader()
         if reader.names is None:
             columns = None
         own = [name for name in (target, weight) if name is not None]
@@ -130,7 +131,15 @@ class DataSource:
 
     def _look(self) -> tuple[Stamp, ...]:
         """What the files look like now."""
+        if is_database(self.path):
+            return stamps_of(stamped_files(Database.of(str(self.path))))
         return stamps_of(find_files(self.path))
+
+    def _reader(self) -> Reader:
+        if is_database(self.path):
+            return DatabaseRows(Database.of(str(self.path)))
+        files = find_files(self.path)
+        return _READERS[format_of(files)](files)
 
     def _checked(self, array: np.ndarray, labels: tuple[str, ...], stamps: tuple[Stamp, ...]) -> np.ndarray:
         """An array that needs no conversion, once all of its values were looked at."""
