@@ -172,7 +172,7 @@ def test_series_are_one_dimensional(frames):
 def test_a_lazy_frame_is_not_a_table():
     polars = pytest.importorskip("polars")
     text = refusal(as_vectors, polars.DataFrame({"a": [1.0]}).lazy())
-    assert text.startswith("X must be 2-D, one row per point, got a single LazyFrame: ")
+    assert text.startswith("X is a LazyFrame of Polars")
 
 
 def test_pandas_in_particular():

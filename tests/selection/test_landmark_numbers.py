@@ -1,6 +1,7 @@
 """Paths over the number of landmarks: nested, each fit what it is alone, errors of rows held out."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -127,3 +128,13 @@ def test_what_is_refused(X, y):
         landmark_path(KernelRidge(), X, y[:10], [5])
     with pytest.raises(InputError, match="a path holds out a tenth of the rows, got 3 of them"):
         landmark_path(KernelRidge(), X[:3], y[:3], [5])
+
+
+def test_a_table_in_a_file(tmp_path, X, y):
+    """Columns keep their names, and nobody warns of rows without them."""
+    pd.DataFrame({"north": X[:, 0], "east": X[:, 1], "height": y}).to_csv(tmp_path / "hills.csv", index=False)
+    learner = KernelRidge(0.1, kernel=K)
+    found = landmark_path(learner, tmp_path / "hills.csv", "height", [10, 20])
+    given = landmark_path(learner, X, y, [10, 20])
+    np.testing.assert_allclose(found.errors, given.errors, rtol=1e-9)
+    assert found.models[1].feature_names_in_.tolist() == ["north", "east"]

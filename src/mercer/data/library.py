@@ -19,3 +19,8 @@ def library_of(X: object) -> str | None:
 def is_frame(X: object) -> TypeGuard[Frame]:
     """Whether it is a data frame of pandas or polars."""
     return library_of(X) in ("pandas", "polars") and len(getattr(X, "shape", ())) == 2
+
+
+def is_lazy(X: object) -> bool:
+    """Whether it is a query of polars, which has no rows yet."""
+    return library_of(X) == "polars" and hasattr(X, "collect")

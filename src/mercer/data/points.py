@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mercer.data.column_names import find_columns
-from mercer.data.library import is_frame, library_of
+from mercer.data.library import is_frame, is_lazy, library_of
 from mercer.data.refusals import (
     refuse_complex,
     refuse_dtype,
+    refuse_lazy,
     refuse_masked,
     refuse_ragged,
 )
@@ -66,6 +67,8 @@ def as_vectors(X: Points, name: str = "X") -> Vectors:
         return X
     if X is None:
         raise InputTypeError(f"{name} must be a table of numbers, got None: pass one row per point")
+    if is_lazy(X):
+        refuse_lazy(name)
     if isinstance(X, np.ma.MaskedArray):
         refuse_masked(X, name)
     if sparse.issparse(X):
@@ -147,6 +150,8 @@ def require_numbers(X: Points) -> None:
         raise InputTypeError(
             f"X must be a table of numbers, got the single text {shown(X, 40)}: pass one row per point"
         )
+    if is_lazy(X):
+        refuse_lazy("X")
     if isinstance(X, np.ma.MaskedArray):
         refuse_masked(X, "X")
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":

@@ -27,6 +27,14 @@ def refuse_masked(X: np.ma.MaskedArray[Any, Any], name: str) -> NoReturn:
     )
 
 
+def refuse_lazy(name: str) -> NoReturn:
+    """A query of Polars that nobody has run."""
+    raise InputTypeError(
+        f"{name} is a LazyFrame of Polars, whose rows nobody has computed: pass {name}.collect(), or "
+        f"write it to a file ({name}.sink_parquet) and pass the path"
+    )
+
+
 def refuse_dtype(dtype: np.dtype[Any], name: str) -> NoReturn:
     """Values that are no numbers."""
     raise InputTypeError(

@@ -9,14 +9,17 @@ preconditioner is nearly the inverse itself, would save one of fifteen, and begi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
 from mercer.data import points as data
+from mercer.data.sources.door import opened
+from mercer.data.sources.source import DataSource, Opened
 from mercer.data.types import Model, Points, Targets
 from mercer.errors import InputError
 from mercer.estimators.shared.landmarks import LandmarkMixin, Landmarks
@@ -51,12 +54,18 @@ class LandmarkPath:
 
 
 def landmark_path(
-    estimator: Model, X: Points, y: Targets, numbers: Sequence[int], *, random_state: int = 0
+    estimator: Model,
+    X: Points | str | os.PathLike[str] | DataSource,
+    y: Targets,
+    numbers: Sequence[int],
+    *,
+    random_state: int = 0,
 ) -> LandmarkPath:
     """Fit clones of the estimator on each of the numbers of landmarks, in rising order.
 
     The estimator's ``landmarks`` says how they are chosen, ``Landmarks(1, "pivoted")`` for one; its number
-    does not count. The rows held out, chosen by ``random_state``, have the weight 0.
+    does not count. The rows held out, chosen by ``random_state``, have the weight 0. X may be in
+    a file, and y the name of a column, as in ``fit``.
 
     >>> from mercer import Gaussian, KernelRidge
     >>> rng = np.random.default_rng(0)
@@ -67,8 +76,10 @@ def landmark_path(
     (array([ 25,  50, 100, 200]), array([0.7, 0.3, 0.1, 0.1]))
     """
     _require_learner(estimator)
+    table, y, _ = opened(X, y)
+    points = table.points if isinstance(table, Opened) else table
     wanted, targets = _rising(numbers), np.asarray(y)
-    n = data.n_points(X)
+    n = data.n_points(points)
     if len(targets) != n:
         raise InputError(
             f"X and y must be of the same points, got {n} and {len(targets)}: pass one target for each point"
@@ -79,7 +90,7 @@ def landmark_path(
         raise InputError(f"a path holds out a tenth of the rows, got {n} of them: pass more")
     test = np.sort(np.random.default_rng(random_state).choice(n, held_out, replace=False))
     weight[test] = 0.0
-    order = _order(estimator, X, weight, int(wanted[-1]))
+    order = _order(estimator, points, weight, int(wanted[-1]))
     models: list[Any] = []
     seconds = []
     for M in np.unique(np.minimum(wanted, len(order))):
@@ -88,9 +99,10 @@ def landmark_path(
         if models and own:  # A learner that can starts from the smaller fit.
             model.set_params(warm_start=True).expansion_ = models[-1].expansion_
         began = now()
-        models.append(model.fit(X, y, sample_weight=weight).set_params(**own))
+        models.append(model.fit(table, y, sample_weight=weight).set_params(**own))
         seconds.append(now() - began)
-    new, is_class = data.take(X, test), is_classifier(estimator)
+    rows, is_class = data.take(points, test), is_classifier(estimator)
+    new: Any = replace(table, points=rows) if isinstance(table, Opened) else rows
     errors = [mistakes(model.predict(new), targets[test], is_class) for model in models]
     found = np.array([len(model.landmarks) for model in models])
     return LandmarkPath(found, np.array(errors), np.array(seconds), tuple(models), test)

@@ -726,3 +726,11 @@ def test_a_model_outlives_the_files(frame, tmp_path, collect):
 def test_the_name_of_a_column_needs_columns_with_names(learner):
     with pytest.raises(InputTypeError, match="y is the text 'fare': a column can be named where X is a file"):
         learner.fit(np.eye(3), "fare")
+
+
+def test_a_lazy_frame_is_refused_in_a_sentence():
+    query = pl.DataFrame({"a": [1.0, 2.0, 3.0]}).lazy()
+    model = KernelRidge(kernel=Gaussian(1.0)).fit([[1.0], [2.0]], [0.0, 1.0])
+    for refused in (lambda: clone(model).fit(query, [1.0, 2.0, 3.0]), lambda: model.predict(query)):
+        with pytest.raises(InputTypeError, match=r"LazyFrame of Polars.*X\.collect\(\)"):
+            refused()

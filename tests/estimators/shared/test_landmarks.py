@@ -29,6 +29,7 @@ from mercer import (
     KernelRidgeCV,
     Linear,
     ShortestPath,
+    Sigmoid,
     Spectrum,
     config,
 )
@@ -509,3 +510,9 @@ def test_ways_of_the_exact_problem_are_refused(model, words):
     X = np.arange(20.0)[:, None]
     with pytest.raises(InputError, match=words):
         model.fit(X, np.arange(20) % 2)
+
+
+def test_what_is_said_of_indefinite_kernels_goes_with_landmarks(data):
+    """Clipped eigenvalues are for the exact problem, and advice that would be refused is none."""
+    with pytest.raises(InputError, match=r"or without landmarks, pass indefinite=\"clip\""):
+        ridge(kernel=Sigmoid(1.0, -1.0), landmarks=10).fit(*data)

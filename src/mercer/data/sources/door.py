@@ -10,7 +10,8 @@ from typing import Any, TypeGuard, TypeVar
 
 from mercer.cluster.rows import is_collection
 from mercer.cluster.rows import opened as opened_collections
-from mercer.data.library import is_frame, library_of
+from mercer.data.library import is_frame, is_lazy, library_of
+from mercer.data.refusals import refuse_lazy
 from mercer.data.sources.frames import load_polars
 from mercer.data.sources.source import DataSource
 from mercer.data.types import Points, Targets, Weights
@@ -66,6 +67,8 @@ def _are_to_be_opened(X: Any, y: Any, sample_weight: Any) -> bool:
 
 
 def _refuse_if_unread(X: Any, y: Any) -> None:
+    if is_lazy(X):
+        refuse_lazy("X")
     if isinstance(y, str) and y != "no_validation":  # scikit-learn's word for no targets at all
         raise InputTypeError(
             f"y is the text {shown(y)}: a column can be named where X is a file or a data frame, and is "

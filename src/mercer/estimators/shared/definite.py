@@ -75,6 +75,8 @@ class DefiniteMixin:
             if "indefinite" in declared
             else 'repair the matrix (mercer.repair) and pass it with kernel="precomputed"'
         )
+        if getattr(self, "landmarks", None) is not None:
+            instead = f"without landmarks, {instead}"
         if is_conditional:
             instead = "centre it (kernel.centered()), for it is conditionally positive definite here"
         return IndefiniteError(
