@@ -95,7 +95,7 @@ def require(module: str, extra: str) -> ModuleType:
 
 
 def require_installed(module: str, extra: str) -> None:
-    """The same of a library that is needed later: nothing is imported.
+    """Refuse to go on without a library that is needed later; nothing is imported.
 
     >>> require_installed("a_library_nobody_has", extra="models")
     Traceback (most recent call last):

@@ -37,7 +37,7 @@ class Space:
     seen: str = "points"
 
     def inside(self, view: View) -> Space:
-        """The same for the coordinates seen through a view: only a feature map can change signs."""
+        """The space of the coordinates that a view shows: only a feature map can change signs."""
         keeps = all(
             isinstance(step, Columns) or (isinstance(step, Scaling) and min(step.factors) >= 0)
             for step in view.steps

@@ -88,7 +88,7 @@ class Certificate(Shown):
 
 
 def _text(row: Any) -> str:
-    """One point of a witness, on a line."""
+    """A point of a witness as text on one line."""
     table = row.toarray() if hasattr(row, "toarray") else row
     table = table.to_numpy() if hasattr(table, "to_numpy") else table
     point = table[0]

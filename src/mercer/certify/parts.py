@@ -114,7 +114,7 @@ def terms(node: Expression) -> tuple[float, Coefficients]:
 
 
 def split(weights: Mapping[Expression, float]) -> tuple[Coefficients, Coefficients, Coefficients]:
-    """Those of x alone, those of x' alone, and the rest."""
+    """The parts of x alone, those of x' alone, and the rest."""
     left, right = ({t: c for t, c in weights.items() if sides(t) == side} for side in (LEFT, RIGHT))
     return left, right, {t: c for t, c in weights.items() if t not in left and t not in right}
 

@@ -112,7 +112,7 @@ def _beside_origin(leaf: Expression) -> Expression | None:
 
 
 def _at_origin(leaf: Expression) -> Expression | None:
-    """x = 0."""
+    """The formula at x = 0."""
     if leaf == A:
         return ZERO
     if isinstance(leaf, PointSum):

@@ -9,38 +9,9 @@ from typing import Annotated
 
 import typer
 
+from mercer.cli import options
 from mercer.cli.exits import BAD_INPUT, INTERRUPTED, run
-from mercer.cli.options import (
-    Cluster,
-    Drop,
-    Explain,
-    Files,
-    Folds,
-    Group,
-    Header,
-    Json,
-    Keep,
-    KernelText,
-    Learner,
-    Memory,
-    Missing,
-    Model,
-    NoReport,
-    Output,
-    Proba,
-    Query,
-    Quiet,
-    ReportFile,
-    Rows,
-    Seed,
-    Target,
-    Task,
-    Time,
-    TimeColumn,
-    kernels_beginning,
-    path,
-    text,
-)
+from mercer.cli.options import path, text
 from mercer.cli.screen import Screen
 from mercer.runtime.imports import import_sklearn
 
@@ -121,7 +92,7 @@ def _work(action: Work, quiet: bool = False) -> Work:
 
 
 def _learning(action: Work, quiet: bool = False) -> Work:
-    """The same of a command that needs scikit-learn."""
+    """The work of a command that needs scikit-learn."""
 
     def begin() -> int:
         import_sklearn()
@@ -163,31 +134,31 @@ def _main(
     ),
 )
 def _train(
-    files: Files,
-    target: Target = None,
-    query: Query = None,
-    task: Task = None,
-    kernel: KernelText = None,
-    learner: Learner = "auto",
-    time: Time = None,
-    memory: Memory = None,
-    cluster: Cluster = None,
-    seed: Seed = 0,
-    output: Output = None,
-    report: ReportFile = None,
-    folds: Folds = None,
-    rows: Rows = None,
-    missing: Missing = None,
-    header: Header = None,
-    drop: Drop = None,
-    keep: Keep = None,
-    group: Group = None,
-    time_column: TimeColumn = None,
-    no_report: NoReport = False,
-    proba: Proba = False,
-    explain: Explain = False,
-    json: Json = False,
-    quiet: Quiet = False,
+    files: options.Files,
+    target: options.Target = None,
+    query: options.Query = None,
+    task: options.Task = None,
+    kernel: options.KernelText = None,
+    learner: options.Learner = "auto",
+    time: options.Time = None,
+    memory: options.Memory = None,
+    cluster: options.Cluster = None,
+    seed: options.Seed = 0,
+    output: options.Output = None,
+    report: options.ReportFile = None,
+    folds: options.Folds = None,
+    rows: options.Rows = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    drop: options.Drop = None,
+    keep: options.Keep = None,
+    group: options.Group = None,
+    time_column: options.TimeColumn = None,
+    no_report: options.NoReport = False,
+    proba: options.Proba = False,
+    explain: options.Explain = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> Work:
     """Choose, fit and check a kernel machine for a table; write MODEL.mercer and a report."""
     wishes = {name: value for name, value in locals().items() if name not in ("json", "quiet", "query")}
@@ -211,24 +182,24 @@ def _train(
     ),
 )
 def _predict(
-    model: Model,
-    files: Files,
+    model: options.Model,
+    files: options.Files,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", parser=path, help="Write here instead of standard output."),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Probabilities of the classes too.")] = False,
-    query: Query = None,
+    query: options.Query = None,
     interval: Annotated[
         float | None,
         typer.Option(
             "--interval", help="Also where this part of targets is, such as 0.9; of classes, a set of them."
         ),
     ] = None,
-    memory: Memory = None,
-    missing: Missing = None,
-    header: Header = None,
-    quiet: Quiet = False,
+    memory: options.Memory = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    quiet: options.Quiet = False,
 ) -> Work:
     """Print the table as CSV with the prediction in its last column."""
 
@@ -253,18 +224,18 @@ def _predict(
 
 @app.command("report", epilog=_examples("mercer report iris.mercer iris.csv"))
 def _report(
-    model: Model,
-    files: Files,
+    model: options.Model,
+    files: options.Files,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output", "-o", parser=path, help="The report; the model's name with .html by default."
         ),
     ] = None,
-    query: Query = None,
-    missing: Missing = None,
-    header: Header = None,
-    quiet: Quiet = False,
+    query: options.Query = None,
+    missing: options.Missing = None,
+    header: options.Header = None,
+    quiet: options.Quiet = False,
 ) -> Work:
     """Write a report (HTML) of a model on a table that has the target, and print its path."""
 
@@ -293,11 +264,11 @@ def _certify(
         str,
         typer.Argument(
             help='A kernel, such as "gaussian(2) * linear + 1", or φ(r), such as "exp(-r)".',
-            autocompletion=kernels_beginning,
+            autocompletion=options.kernels_beginning,
         ),
     ],
     dim: Annotated[int | None, typer.Option(help="The number of columns of the points.")] = None,
-    json: Json = False,
+    json: options.Json = False,
 ) -> Work:
     """Is it a kernel? The status is 0 for proved, 1 for refuted, 3 for unknown."""
 
@@ -310,7 +281,7 @@ def _certify(
 
 
 @app.command("kernels", epilog=_examples("mercer kernels", "mercer kernels --json"))
-def _kernels(json: Json = False) -> Work:
+def _kernels(json: options.Json = False) -> Work:
     """List the kernels that --kernel and certify take, with their formulas and parameters."""
 
     def action() -> int:
@@ -336,8 +307,8 @@ def _mail_train(
     ham_loss: Annotated[float, typer.Option(help="The share of wanted mails that may be lost.")] = 0.003,
     report: Annotated[Path | None, typer.Option(parser=path, help="A report (HTML) of the filter.")] = None,
     seed: Annotated[int, typer.Option(help="Of the folds.")] = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> Work:
     """Learn to tell spam from ham."""
 
@@ -369,7 +340,7 @@ def _mail_classify(
     through: Annotated[
         bool, typer.Option("--through", help="Print the message itself, with a field X-Mercer: spam or ham.")
     ] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> Work:
     """Print label, probability of spam and name of each message. The status is 1 if any is spam."""
 
@@ -386,7 +357,7 @@ def _mail_classify(
 def _lab(
     port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 for any that is free.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> Work:
     """Open the lab in a browser: draw points, choose a kernel, and see at once what it does."""
 
@@ -401,7 +372,7 @@ def _lab(
 @app.command("demo")
 def _demo(
     folder: Annotated[Path, typer.Argument(parser=path, help="Where to write.")] = Path("mercer-demo"),
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> Work:
     """The whole way on a real table, in less than a minute; the last line is the path of the report."""
 
@@ -414,7 +385,7 @@ def _demo(
 
 
 @app.command("warm")
-def _warm(quiet: Quiet = False) -> Work:
+def _warm(quiet: options.Quiet = False) -> Work:
     """Compile what the first fits would compile; the last line is the folder it is kept in."""
 
     def action() -> int:

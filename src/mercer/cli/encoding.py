@@ -31,7 +31,7 @@ _LOWERED, _RAISED = "₀₁₂₃₄₅₆₇₈₉₊₋ₐₑₕᵢⱼₖₗ�
 
 
 def _spelled(letter: str) -> str:
-    """In ASCII."""
+    """The text in ASCII."""
     if letter in _SIGNS:
         return _SIGNS[letter]
     plain = unicodedata.normalize("NFKD", letter)

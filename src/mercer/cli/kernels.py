@@ -66,7 +66,7 @@ def _entries() -> Iterator[_Entry]:
 
 
 def _call(entry: _Entry) -> str:
-    """As it is written: a parameter that has no value of its own by its name alone.
+    """The call as it is written; of a parameter without a value of its own, the name alone.
 
     >>> _call(_Entry("matern", "", {"nu": 1.5, "length_scale": 1.0}, "numbers"))
     'matern(nu=1.5, length_scale=1.0)'

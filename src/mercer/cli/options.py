@@ -18,12 +18,12 @@ def text(name: str) -> str:
 
 
 def path(name: str) -> Path:
-    """The same as a path, of which the empty one would be this folder."""
+    """The text as a path; an empty one is refused, for it would be this folder."""
     return Path(text(name))
 
 
 def kernels_beginning(incomplete: str) -> list[tuple[str, str]]:
-    """For the shell, which asks while one types."""
+    """The names of kernels that begin so: the shell asks for them while one types."""
     from mercer.cli.kernels import complete
 
     return complete(incomplete)

@@ -23,7 +23,7 @@ _LABEL = 24  # characters of what is done now, in a bar
 
 
 class _Console(Console):
-    """One whose reader may go away: the command ends then as for everything else that it prints."""
+    """A console whose reader may go away: the command then ends as for all else that it prints."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -85,7 +85,7 @@ class Screen:
             console.print(Text(f"  {name:<{width}}  ", style="dim") + Text(value), soft_wrap=True)
 
     def grid(self, title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """A table."""
+        """Print a table."""
         grid = Grid(
             title=title, title_justify="left", box=None, pad_edge=False, title_style="bold", show_edge=False
         )
@@ -96,7 +96,7 @@ class Screen:
         self._console().print(grid)
 
     def json(self, facts: dict[str, Any]) -> None:
-        """One object, on one line; null for a number that is none, which JSON has no word for."""
+        """Print one object on one line; NaN and infinity, which JSON has no words for, are null."""
         facts = _plain(facts)
         text = json.dumps(facts, ensure_ascii=False, allow_nan=False)
         try:

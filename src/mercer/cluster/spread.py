@@ -166,7 +166,7 @@ class Spread:
         from mercer import __version__
 
         def submit(numbers: Sequence[int]) -> dict[int, Any]:
-            """One graph: of many, the scheduler takes several milliseconds for each."""
+            """Send all tasks as one graph: for each graph the scheduler takes several milliseconds."""
             common = [self.shared(value) for value in shared]
             calls, homes = [], []
             for g in numbers:

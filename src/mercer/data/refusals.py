@@ -20,7 +20,7 @@ def refuse_ragged(X: Iterable[Any], name: str) -> NoReturn:
 
 
 def refuse_masked(X: np.ma.MaskedArray[Any, Any], name: str) -> NoReturn:
-    """A masked array."""
+    """Refuse a masked array."""
     raise InputTypeError(
         f"{name} must not be a masked array, got shape {X.shape} with {np.ma.count_masked(X)} masked: "
         f"pass {name}.filled(value), or drop the rows with masked values"
@@ -51,7 +51,7 @@ def refuse_too_large(name: str = "X") -> NoReturn:
 
 
 def refuse_complex(name: str, dtype: np.dtype[Any]) -> NoReturn:
-    """Complex numbers."""
+    """Refuse complex numbers."""
     raise InputTypeError(
         f"Complex data not supported: {name} must hold real numbers, got {dtype}; "
         "pass the real and imaginary parts as columns of their own"

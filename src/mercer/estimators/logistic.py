@@ -206,7 +206,7 @@ class KernelLogisticRegression(
         return getattr(self, "expansion_", None) if self.warm_start else None
 
     def _unit(self) -> float:
-        """That of the objective as it was asked for."""
+        """The unit of the objective that was asked for."""
         return 1.0 if self.lam is None else 2.0 * self.lam
 
     def _require_two_classes(self, share: np.ndarray) -> None:

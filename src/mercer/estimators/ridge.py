@@ -367,7 +367,7 @@ class KernelRidge(
         return RidgeSolution(X, result.coef, *rest, none=none)
 
     def _warn_if_lost(self, journal: Journal, X: Points, alphas: np.ndarray, weight: np.ndarray) -> None:
-        """Of the columns that the penalty would let matter."""
+        """Warn of lost columns that the penalty would let matter."""
         least = 1e-3 * float(alphas.min()) / float(weight.sum())
         warn_if_lost(journal, self.kernel_, X, type(self).__name__, least)
 
@@ -401,7 +401,7 @@ class KernelRidge(
         weight: np.ndarray,
         journal: Journal,
     ) -> RidgeSolution:
-        """By products with K, which some factor of it makes fewer, or with its blocks."""
+        """Solve by products with K, of which a factor of it makes few enough, or by blocks of it."""
         near, rough, K = None, None, gram
         gains = plan.method is Method.LAZY and gram.dtype == np.float64 and self.kernel_.domain.is_vectors
         if gains or plan.method is Method.MIXED:

@@ -358,7 +358,7 @@ class _Search:
         self.done += 1
 
     def exact(self, K: np.ndarray) -> _Trial:
-        """One kernel, on all points: every penalty."""
+        """The trial of one kernel on all points, with every penalty."""
         scores = np.full((len(self.alphas), self.Y.shape[1]), np.inf)
         share = self.weight / self.weight.sum()
         mine = _Best(self.Y.shape, self.per_target)
@@ -371,7 +371,7 @@ class _Search:
         return _Trial(scores, mine.score, mine.alpha, mine.coef, mine.intercept, mine.errors)
 
     def restricted(self, problem: Restricted) -> _Trial:
-        """One kernel, on landmarks: every penalty; the errors only where its best beats the others."""
+        """The trial of one kernel on landmarks, with every penalty; errors only where it beats the others."""
         path = RestrictedPath(problem.features, self.Y, self.weight)
         scores = path.scores(self.alphas, self.scoring)
         scores[self.alphas < path.zero] = np.inf  # below the rounding of what α is added to

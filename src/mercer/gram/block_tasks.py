@@ -164,7 +164,7 @@ def square(
 def square_tiles(
     columns: KernelColumns, transform: Any, X: Any, cuts: Cuts, weight: np.ndarray
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """The same, of the tiles of the lower triangle alone: half of it to send."""
+    """The tiles of the lower triangle of a square alone: half of it to send."""
     total, first = square(columns, transform, X, cuts, weight)
     return [total[slice(*i), slice(*j)].copy() for i, j in tiles(len(first))], first
 

@@ -79,12 +79,12 @@ class RowBlocks:
         self._spread: Any = spread_of(X) if spread is None else spread
 
     def some(self, rows: np.ndarray) -> RowBlocks:
-        """The same for some of the rows, which are copied."""
+        """The matrix for some of the rows, which are copied."""
         taken = data.take(self.X, rows)
         return RowBlocks(self.kernel, taken, self.Z, self._spread and self._spread.beside(taken))
 
     def rough(self) -> RowBlocks | None:
-        """The same in single precision; None where kernel values are so already, or are not of vectors."""
+        """The matrix in single precision; None where kernel values are so already, or are not of vectors."""
         if self.dtype == np.float32 or not self.kernel.domain.is_vectors:
             return None
         with config(dtype="float32"):
@@ -171,7 +171,7 @@ class RowBlocks:
     def _gathered_square(
         self, groups: list[Cuts], weight: np.ndarray, transform: Any
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same from a cluster: tiles of the lower triangle, added in the order of the groups."""
+        """The square from a cluster: tiles of the lower triangle, added in the order of the groups."""
         total, first = np.zeros((self.shape[1],) * 2, order="F"), np.zeros(self.shape[1])
         early: dict[int, Any] = {}
         following = 0

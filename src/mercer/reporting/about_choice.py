@@ -126,7 +126,7 @@ def _columns_of(case: Case, key: Any) -> str:
 
 
 def _terms(case: Case, kernel: Kernel) -> list[Html]:
-    """Of a sum, what each term weighs."""
+    """What each term of a sum weighs."""
     while isinstance(kernel, Scaled):
         kernel = kernel.kernel
     columns = getattr(kernel, "columns", None)

@@ -15,7 +15,7 @@ from mercer.solvers.result import Stop
 
 
 def margin_section(case: Case) -> list[Html]:
-    """Of perceptrons and support vector machines."""
+    """The section about the margin of perceptrons and support vector machines."""
     machine = case.found.machine
     if hasattr(machine, "mistakes_"):
         return _perceptron(machine)

@@ -214,7 +214,7 @@ def _side(case: Case) -> int | None:
 
 
 def relevance_section(case: Case, pictures: Pictures) -> list[Html]:
-    """By length scales or by permutation; as an image where points are images."""
+    """The section about relevance, by length scales or by permutation; an image where points are images."""
     if data.n_columns(case.X) is None:
         return [paragraph("The points are objects, without columns whose relevance could be told apart.")]
     if case.is_pairwise:

@@ -60,7 +60,7 @@ def _as_numbers(targets: np.ndarray) -> np.ndarray:
 
 
 def _check_points(model: Model, X: Points) -> None:
-    """That the model takes such points; a few of them tell."""
+    """Refuse points that the model does not take; a few of them tell."""
     action = getattr(model, "predict", None) or getattr(model, "transform", None)
     if action is not None:
         try:

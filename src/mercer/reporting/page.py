@@ -74,7 +74,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def paragraph(*texts: Any) -> Html:
-    """Sentences."""
+    """A paragraph of sentences."""
     return Html(f"<p>{' '.join(words(text) for text in texts)}</p>")
 
 

@@ -60,7 +60,7 @@ class Settings:
     cluster: Any = None
 
     def of_values(self) -> dict[str, Any]:
-        """Those of them that kernel values depend on.
+        """The settings that kernel values depend on.
 
         >>> Settings().of_values()
         {'dtype': 'float64', 'backend': None, 'device': 'cpu', 'kernel_error': None}

@@ -185,7 +185,7 @@ def choose(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
 
 @intrinsic(lambda values: values.reshape(-1))
 def pointer(typingctx: Any, values: Any) -> Any:
-    """To the first number of a C-contiguous array; truth values are bytes."""
+    """A pointer to the first number of a C-contiguous array; truth values are bytes."""
     kind = types.CPointer(types.uint8 if values.dtype == types.boolean else values.dtype)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:

@@ -39,7 +39,7 @@ class Memory:
             self.pages = np.empty(size, np.uint8)
 
     def array(self, dtype: Any) -> np.ndarray:
-        """All of it as numbers, which begin on a page; for nobody's use once it is given back."""
+        """The whole memory as numbers, which begin on a page; nobody may use it once it is given back."""
         return np.frombuffer(self.pages, dtype, self.size // np.dtype(dtype).itemsize)
 
     def grow(self, size: int) -> bool:

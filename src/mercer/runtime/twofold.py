@@ -35,7 +35,7 @@ def _sum(a, b):  # type: ignore[no-untyped-def]
 
 @njit(**INSIDE)
 def _quick_sum(a, b):  # type: ignore[no-untyped-def]
-    """The same for |a| ≥ |b|."""
+    """The sum a + b for |a| ≥ |b|."""
     s = a + b
     return s, b - (s - a)
 

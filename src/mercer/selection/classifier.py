@@ -283,7 +283,7 @@ class AutoKernelClassifier(AutoMixin, KernelClassifierMixin, KernelMixin, BaseEs
 
     @available_if(lambda model: hasattr(getattr(model, "model_", None), "predict_proba"))
     def predict_set(self, X: Points, coverage: float = 0.9, *, held_out: Any = None) -> np.ndarray:
-        """That of ``model_``, which has it where it has probabilities (``probability=True``)."""
+        """The sets of ``model_``, which has them where it has probabilities (``probability=True``)."""
         if held_out is not None:
             held_out = (self._validate_new(held_out[0]), held_out[1])
         return np.asarray(self.model_.predict_set(self._validate_new(X), coverage, held_out=held_out))

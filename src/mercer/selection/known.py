@@ -59,7 +59,7 @@ class KnownParts:
 
     @classmethod
     def of(cls, X: Points, kernels: Sequence[Kernel]) -> Self | None:
-        """For kernels on such a table; None where none of their parts is known before."""
+        """The table for these kernels; None where none of their parts is known before."""
         if not isinstance(X, np.ndarray) or X.dtype != object or X.ndim != 2:
             return None
         numbers, objects = np.empty(X.shape), set()

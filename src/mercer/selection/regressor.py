@@ -161,7 +161,7 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
     def _fit_last(
         self, X: Points, y: np.ndarray, order: np.ndarray, clock: Clock, journal: Journal
     ) -> KernelRidge:
-        """Of all points, exactly where that is affordable, else on landmarks; or of some points.
+        """The last fit: of all points, exactly if that is affordable, else on landmarks; or of some points.
 
         Half of the points or more, exactly, are worth more than all of them on landmarks.
         """

@@ -184,7 +184,7 @@ class MachineErrors:
 def _mistakes_of_paths(
     kernel: Kernel, X: Points, y: np.ndarray, folds: Sequence[Fold], penalties: np.ndarray
 ) -> np.ndarray:  # (m,)
-    """As `mistakes_of_paths`, of folds that are too large for it: a thread for each."""
+    """What `mistakes_of_paths` gives, for folds that are too large for it: each has a thread."""
     wrong = np.zeros((len(folds), len(penalties)), np.int64)
 
     def one(number: int) -> None:

@@ -33,7 +33,7 @@ def sizes(K: Any, diag: np.ndarray) -> np.ndarray:  # (n,)
 
 
 def slope_errors(s: np.ndarray, coef: np.ndarray, tau: float, single: bool) -> np.ndarray:  # (n,)
-    """By how much Kγ may be wrong at each point; ``coef`` holds |γ| at the points.
+    """How far Kγ may be wrong at each point; ``coef`` holds |γ| at the points.
 
     >>> slope_errors(np.array([1.0, 2.0]), np.array([3.0, 1.0]), 0.1, single=False)
     array([0.5, 1. ])
@@ -77,7 +77,7 @@ def allowed(tol: float, noise: float) -> float:
 
 
 class Rounding:
-    """By how much products with K may be off, K being known to within ``tau``; see the module.
+    """How far products with K may be off, K being known to within ``tau``; see the module.
 
     With τ = 0 the matrix is taken for what it is, and nothing is asked of it.
 
@@ -107,7 +107,7 @@ class Rounding:
         return float((np.abs(coef) * self.values(coef)).sum())
 
     def blur(self, risk: Any, penalty: float, coef: np.ndarray, F: np.ndarray, s: np.ndarray) -> Blur:
-        """What it adds to the gap between α with the values F and the point s of the dual problem."""
+        """What rounding adds to the gap between α with the values F and the point s of the dual problem."""
         if not self.tau > 0:
             return Blur()
         e, r = self.values(coef), penalty * coef + s

@@ -156,7 +156,7 @@ class NumberColumn(_Encoder):
 
     @classmethod
     def learn_all(cls, block: np.ndarray, names: list[str], logarithm: bool = True) -> list[NumberColumn]:
-        """Of a block with one column per row."""
+        """Learn the encoders of a block that has one column in each row."""
         learned = LearnedScales.of(block, logarithm)
         values = (learned.medians, learned.means, learned.spreads, learned.units)
         with_gaps = np.isnan(block).any(axis=1)

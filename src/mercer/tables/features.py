@@ -153,7 +153,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             )
 
     def _encoders(self, view: TableView, kinds: list[Kind]) -> list[Any]:
-        """One for each column that becomes numbers, in the order of the table."""
+        """An encoder for each column that becomes numbers, in the order of the table."""
         of = np.array([kind.kind for kind in kinds])
         found: dict[int, Any] = {}
         for some in chunks(np.flatnonzero(of == "number"), view.rows):
@@ -215,7 +215,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             )
 
     def unseen(self, X: Points) -> dict[str, list[str]]:
-        """By column, the categories of a table that the training rows had not: they become zeros."""
+        """For each column, the categories that the training rows had not: they become zeros."""
         check_is_fitted(self)
         view = TableView.of(X)
         known = [e for e in self.encoders_ if isinstance(e, CategoryColumn) and e.name in view.place]

@@ -110,7 +110,7 @@ class Fitting:
 
     @property
     def left(self) -> float:
-        """Seconds."""
+        """The seconds that are left."""
         return max(self.end - now(), 0.0)
 
     def by_held_out(self) -> tuple[TableModel, Honest]:

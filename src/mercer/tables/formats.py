@@ -138,7 +138,7 @@ def _read(path: Any, asked: _Asked) -> Table:
 
 
 def _in_time(source: Source, most: int) -> tuple[Source, tuple[str, ...]]:
-    """So many bytes of the lines of a text, and a note that says so; all of other files."""
+    """At most so many bytes of the lines of a text, and a note that says so; other files as they are."""
     content, lines = fewer_lines(source.content, most)
     if lines is None:
         return source, ()

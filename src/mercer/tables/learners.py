@@ -119,12 +119,12 @@ class AfterSearch(BaseEstimator):
         return self
 
     def predict(self, X: Points) -> np.ndarray:  # (n,)
-        """The learner's."""
+        """The predictions of the learner."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict(X))
 
     @available_if(_has_probability)
     def predict_proba(self, X: Points) -> np.ndarray:  # (n, classes)
-        """The learner's."""
+        """The probabilities of the learner."""
         check_is_fitted(self)
         return np.asarray(self.model_.predict_proba(X))

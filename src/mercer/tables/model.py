@@ -198,7 +198,7 @@ class TableModel(BaseEstimator):
         return self.interval(self.transform(X), coverage)
 
     def interval(self, Z: Points, coverage: float, mean: np.ndarray | None = None) -> np.ndarray:  # (n, 2)
-        """The same of what ``transform`` gave, and of its predictions, where these are there."""
+        """The interval from what ``transform`` gave, and from its predictions where these are there."""
         if not hasattr(self, "left_out_errors_"):
             return np.asarray(self.estimator_.predict_interval(Z, coverage))
         half = float(quantile(self.left_out_errors_[:, None].copy(), check_coverage(coverage))[0])

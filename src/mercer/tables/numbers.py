@@ -48,7 +48,7 @@ def _spreads(block: np.ndarray, means: np.ndarray) -> np.ndarray:  # (m,) standa
 
 
 def _medians(block: np.ndarray) -> np.ndarray:  # (m,)
-    """Of the cells that are there, at least one in each row: NaN is sorted to the end."""
+    """The medians of the cells that are there, at least one in each row: NaN is sorted to the end."""
     counts, rows = _counts(block), np.arange(len(block))
     if (counts == block.shape[1]).all():
         return np.asarray(np.median(block, axis=1))

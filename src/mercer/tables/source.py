@@ -206,7 +206,7 @@ def without_packing(name: str) -> str:
 
 
 def _read(read: Callable[[int], bytes], name: str, rows: int | None) -> Source:
-    """All there is to read; a refusal as soon as it is too much, or some of its lines."""
+    """Read all there is; a refusal as soon as it is too much, or some of its lines."""
     intake = Intake(name, rows)
     while block := read(_STEP):
         intake.add(block)

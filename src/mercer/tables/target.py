@@ -87,7 +87,7 @@ def find_target(column: np.ndarray, name: str, task: str | None = None) -> Targe
 
 
 def _numbers(present: np.ndarray) -> np.ndarray | None:
-    """As floats where all of them are numbers, and not yes or no."""
+    """The values as floats where all of them are numbers, and not yes or no; None elsewhere."""
     if present.dtype.kind in "iuf":
         return present.astype(np.float64)
     if present.dtype.kind == "b" or any(isinstance(value, bool | str) for value in present.tolist()):

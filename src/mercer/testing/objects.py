@@ -11,7 +11,7 @@ _LETTERS = list("mercerkernel")
 
 
 def sequences(n: int, rng: np.random.Generator) -> list[str]:
-    """Words."""
+    """Random words."""
     return ["".join(rng.choice(_LETTERS, size=rng.integers(1, 7))) for _ in range(n)]
 
 
@@ -32,7 +32,7 @@ def vector_sets(n: int, rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def trees(n: int, rng: np.random.Generator) -> list[str]:
-    """Trees in brackets."""
+    """Random trees in brackets."""
 
     def tree(depth: int) -> str:
         label = str(rng.choice(["S", "NP", "VP"]))

@@ -174,7 +174,7 @@ class _Writer:
         self.texts.append(texts.astype(np.str_))
 
     def finish(self) -> None:
-        """All rows are there."""
+        """End the array: all rows are there."""
         if self.file is None:
             with self.place.open("wb") as stream:
                 np.save(stream, np.concatenate(self.texts))

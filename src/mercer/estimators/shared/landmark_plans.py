@@ -32,7 +32,7 @@ MATRICES, MATRICES_SQUARED = 3, 6
 
 
 def landmark_plan(X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0) -> Plan:
-    """What it takes to learn on M landmarks."""
+    """The plan of learning on M landmarks."""
     n, threads = data.n_points(X), thread_count()
     width = data.n_columns(X) or _WIDTH_OF_OBJECTS
     item = np.dtype(settings().dtype).itemsize
@@ -118,7 +118,7 @@ def lives_on_device(X: Any) -> bool:
 def device_landmark_plan(
     X: Points, M: int, passes: float, n_outputs: int, why: str, squares: float = 0.0
 ) -> Plan:
-    """What it takes to learn on M landmarks on a device."""
+    """The plan of learning on M landmarks on a device."""
     from mercer.gram.device.plans import landmark_memory
 
     n, width = data.n_points(X), data.n_columns(X) or 20

@@ -105,12 +105,12 @@ class Landmarks:
         seed_of(self.random_state)
 
     def choose(self, kernel: Kernel, X: Points, weight: np.ndarray) -> np.ndarray:  # (M,) positions
-        """Which of the points with a weight."""
+        """The positions of the landmarks among the points with a weight."""
         present = np.flatnonzero(weight)
         return present if self.number >= len(present) else np.sort(self.order(kernel, X, weight))
 
     def order(self, kernel: Kernel, X: Points, weight: np.ndarray) -> np.ndarray:  # (M,) positions
-        """The same points, one after the other as they are chosen: the first of them are fewer landmarks."""
+        """These positions in the order in which they are chosen: the first of them are fewer landmarks."""
         rng = np.random.default_rng(seed_of(self.random_state))
         present = np.flatnonzero(weight)
         number = min(self.number, len(present))
@@ -311,7 +311,7 @@ class Restricted:
         )
 
     def _place(self, own: Gram, Z: Points, fit_intercept: bool, rows: np.ndarray | None) -> None:
-        """All of it on the device."""
+        """Put everything on the device."""
         from mercer.gram.backends.torch import where_of
         from mercer.gram.device.basis import independent_on_device, square_memory
         from mercer.gram.device.memory import DeviceRoom
@@ -335,7 +335,7 @@ class Restricted:
         note(f"values of K(X, Z) are {self.rows.label}")
 
     def _prepare(self, own: np.ndarray, Z: Points, fit_intercept: bool) -> None:
-        """The same for our threads, or a cluster."""
+        """Prepare for our threads, or for a cluster."""
         kernel, X = self.kernel, self.X
         if not np.isfinite(own).all():
             raise InputError("k(z, z') is not finite for some landmarks: scale the data, or check the kernel")
@@ -399,7 +399,7 @@ class Restricted:
         return self.bounds([result], penalty)[0]
 
     def bounds(self, results: Sequence[RestrictedMinimum], penalty: float) -> list[float | None]:
-        """The same of several functions by one product with all of K, of few points."""
+        """The bounds of several functions by one product with all of K, where points are few."""
         most = _BOUND_OBJECTS if self.kernel.domain is Domain.OBJECTS else _BOUND_POINTS
         if len(self.diagonal) > most or any(one.stopped in _CUT_SHORT for one in results):
             return [None] * len(results)

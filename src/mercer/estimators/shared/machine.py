@@ -42,7 +42,7 @@ _ARRAYS_PER_POINT = 40
 
 @learner
 class MachineParameters(KernelParameters):
-    """Those that both have."""
+    """The parameters that both machines have."""
 
     _: KW_ONLY
     alpha: float = positive(1.0)
@@ -113,7 +113,7 @@ class MachineMixin(MachineParameters, IterativeMixin, DefiniteMixin, LandmarkMix
         loss: Loss,
         factor: float,
     ) -> None:
-        """The same for f restricted to landmarks, one column after the other."""
+        """Learn f restricted to landmarks, one column after the other."""
         if self.penalty is not None:
             raise InputError(
                 "landmarks go with the penalty ‖f‖² alone, got another one: leave out penalty, or landmarks"

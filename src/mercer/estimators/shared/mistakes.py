@@ -33,7 +33,7 @@ _ENTRIES = 2**21  # kernel values that are looked at together when votes are cou
 
 @learner
 class MistakeParameters:
-    """Those that both perceptrons have."""
+    """The parameters that both perceptrons have."""
 
     _: KW_ONLY
     fit_intercept: bool = flag(True)
@@ -67,7 +67,7 @@ class MistakesMixin(MistakeParameters, StreamMixin):
         return signs(codes, len(self.classes_)).reshape(len(codes), -1)
 
     def _seed(self) -> int | None:
-        """Of the orders of visit; None for 0 … n-1."""
+        """The seed of the orders of visit; None for 0 … n-1."""
         return int(check_random_state(self.random_state).randint(2**31 - 1)) if self.shuffle else None
 
     def _keep_order(self) -> int:

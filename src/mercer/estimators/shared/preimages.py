@@ -95,7 +95,7 @@ class PreimageMixin:
         self.scores_fit_ = scores
 
     def _learn_restricted_inverse(self, X: Any, weight: np.ndarray) -> None:
-        """The same map on the scores of the landmarks alone, learned from all points."""
+        """Learn the map on the scores of the landmarks alone, from all points."""
         scores, anchors = self.expansion_(X), self.expansion_(self.expansion_.anchors)
         targets = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
         problem = Restricted(self.kernel_, scores, anchors, fit_intercept=False)

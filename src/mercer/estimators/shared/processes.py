@@ -41,14 +41,14 @@ class Process(Protocol):
         """v(x)."""
 
     def covariance(self, X: Points, target: int) -> np.ndarray:  # (m, m)
-        """That of f(x) with f(x')."""
+        """The covariance of f(x) with f(x')."""
 
     def interval(self, X: Points, mean: np.ndarray, target: int, coverage: float) -> np.ndarray:  # (m, 2)
         """Ends of an interval for the target of each point, by the errors left out."""
 
 
 class ExactProcess:
-    """Of a model that has all of its points: α, weights and coefficients tell the rest."""
+    """The process of a model that has all of its points: α, weights and coefficients tell the rest."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ExactProcess:
         return Gram(self.kernel, own, cache=0).dense() - posterior.explained_pairs(k)
 
     def interval(self, X: Points, mean: np.ndarray, target: int, coverage: float) -> np.ndarray:
-        """By the jackknife+ with the scale s₋ᵢ(x) = √(α + v₋ᵢ(x)); see `solvers.conformal`."""
+        """The interval of the jackknife+ with the scale s₋ᵢ(x) = √(α + v₋ᵢ(x)); see `solvers.conformal`."""
         alpha, w = float(self.alphas[target]), self.weight
         posterior, free, out = self._posteriors[alpha], self._free[alpha], np.empty((len(mean), 2))
         share, least = 1 / np.maximum(1.0, w), np.minimum(1.0, w)
@@ -145,7 +145,7 @@ class ExactProcess:
 
 
 class SketchedProcess:
-    """Of a model on landmarks, φ(x) = T⁻ᵀk(Z, x), or of a linear kernel that has only w, φ(x) = x - m."""
+    """The process of a model on landmarks, φ(x) = T⁻ᵀk(Z, x), or of a linear kernel, φ(x) = x - m."""
 
     def __init__(
         self, kernel: Kernel, anchors: Any, sketch: dict[str, Any], alphas: np.ndarray, fit_intercept: bool
@@ -168,7 +168,7 @@ class SketchedProcess:
         return self._variance(X, target)[0]
 
     def _variance(self, X: Points, target: int) -> tuple[np.ndarray, np.ndarray]:  # (m,), (m,)
-        """v, and q."""
+        """v(x) and q(x)."""
         alpha, m = float(self.alphas[target]), data.n_points(X)
         posterior, out, spread = self._posteriors[alpha], np.empty(m), np.empty(m)
         step = max(1, min(_BLOCK_BYTES, memory_budget() // 8) // (8 * 4 * (posterior.features + 1)))
@@ -199,7 +199,7 @@ class SketchedProcess:
         return np.asarray(found)
 
     def interval(self, X: Points, mean: np.ndarray, target: int, coverage: float) -> np.ndarray:
-        """By the jackknife with the scale s(x) = √(α + v(x)); see `solvers.conformal`."""
+        """The interval of the jackknife with the scale s(x) = √(α + v(x)); see `solvers.conformal`."""
         assert self.scores is not None
         factor = float(quantile(self.scores[:, [target]].copy(), coverage, self.weight)[0])
         half = factor * np.sqrt(float(self.alphas[target]) + self.variance(X, target))

@@ -35,7 +35,7 @@ def sketched(
     weight: np.ndarray,  # (n,)
     normal: np.ndarray,
 ) -> dict[str, Any]:
-    """Of a model on landmarks."""
+    """The sketch of a model on landmarks."""
     residuals, features = Y - result.values, problem.features
     minima = weight @ residuals**2 + alphas * (features.basis.weights(result.coef) ** 2).sum(axis=0)
     kept = {"normal": normal, "alphas": alphas, "fit_intercept": features.fit_intercept}
@@ -45,7 +45,7 @@ def sketched(
 def sketch_of_linear(
     X: Points, Y: np.ndarray, result: PrimalResult, alphas: np.ndarray, weight: np.ndarray, has_b: bool
 ) -> dict[str, Any]:
-    """Of a linear kernel that was solved in its features; empty where these are too many to be kept."""
+    """The sketch of a linear kernel solved in its features; empty where these are too many to be kept."""
     if result.normal is None:
         return {}
     residuals = result.dual * alphas / weight[:, None]

@@ -48,7 +48,7 @@ COEF0["polynomial"] = COEF0["poly"]
 
 @learner
 class SupportParameters(KernelParameters):
-    """Those that all machines have."""
+    """The parameters that all machines have."""
 
     _: KW_ONLY
     kernel: KernelLike = "rbf"

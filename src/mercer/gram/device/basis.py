@@ -114,7 +114,7 @@ class DeviceBasis:
         return total, first
 
     def bordered(self, total: Any, first: Any, sum_: float) -> Any:  # (M + 1, M + 1)
-        """With a last row and column of the intercept."""
+        """The matrix with a last row and column of the intercept."""
         M = self.size
         square = total.new_zeros((M + 1, M + 1))
         square[:M, :M] = total
@@ -151,7 +151,7 @@ class DeviceBasis:
         return self.host(A[:most, :most]).T
 
     def first(self, count: int) -> DeviceBasis:
-        """That of the first landmarks alone."""
+        """The basis of the first landmarks alone."""
         return DeviceBasis(self.triangle.T[:count, :count].contiguous(), self.room)
 
     @staticmethod

@@ -62,5 +62,5 @@ class DeviceRoom:
         self.left -= n_bytes
 
     def give(self, n_bytes: int) -> None:
-        """Have it back."""
+        """Give bytes back to the budget."""
         self.left += n_bytes

@@ -24,7 +24,7 @@ class Needed(NamedTuple):
 
 
 def landmark_memory(n: int, width: int, M: int) -> Needed:
-    """Of a problem on M landmarks: two matrices and a copy, points, blocks, and K(X, Z) where it fits."""
+    """The memory of M landmarks: two matrices and a copy, points, blocks, and K(X, Z) where it fits."""
     room, item = DeviceRoom(where_of(settings().device)), np.dtype(settings().dtype).itemsize
     matrices, points, values = 8 * M * M + square_memory(M), points_memory(n, width, item), item * n * M
     now = settings()
@@ -51,7 +51,7 @@ class Exact(NamedTuple):
 
 
 def ridge_memory(n: int, width: int, item: int, matrix: int) -> Exact:
-    """Of ``matrix`` bytes with the panel of a factor, the points, and blocks."""
+    """The memory of a matrix of ``matrix`` bytes, the panel of its factor, the points, and blocks."""
     room = DeviceRoom(where_of(settings().device))
     panel = 2 * item * min(n, panel_of(n)) * n if matrix else 0
     total = matrix + panel + points_memory(n, width, item) + room.work

@@ -139,16 +139,16 @@ class DeviceBlocks:
         return "computed in each product" if self._is_fused else "computed in each pass, a block at a time"
 
     def some(self, rows: np.ndarray) -> DeviceBlocks:
-        """The same for some of the rows, which are copied."""
+        """The matrix for some of the rows, which are copied."""
         return DeviceBlocks(self.kernel, data.take(self.X, rows), self.Z, self.room, self.gram)
 
     def few(self, rows: np.ndarray, columns: int) -> DeviceBlocks:
-        """The same for some of the rows and the first columns."""
+        """The matrix for some of the rows and the first columns."""
         Z = data.take(self.Z, slice(0, columns))
         return DeviceBlocks(self.kernel, data.take(self.X, rows), Z, self.room)
 
     def rough(self) -> DeviceBlocks | None:
-        """The same in single precision; None where kernel values are so already, or are not of vectors."""
+        """The matrix in single precision; None where kernel values are so already, or are not of vectors."""
         if self.dtype == np.float32 or not self.kernel.domain.is_vectors:
             return None
         with within(**self.gram._settings), config(dtype="float32"):

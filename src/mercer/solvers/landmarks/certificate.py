@@ -78,7 +78,7 @@ class Accuracy:
         return (_EPS if self.values > 0.0 else 0.0) * np.abs(b)
 
     def of_square(self, beta: np.ndarray) -> float:
-        """By how much ‖w‖² and βᵀK_MM β may differ, summed over the functions."""
+        """How far ‖w‖² and βᵀK_MM β may differ, summed over the functions."""
         if self.values == 0.0:
             return 0.0
         sizes = np.broadcast_to(self.landmarks, len(beta))
@@ -112,7 +112,7 @@ class SquaredRisk:
         return SquaredRisk(self.Y[rows], self.weight[rows, 0])
 
     def on(self, place: Callable[[np.ndarray], Any]) -> SquaredRisk:
-        """The same of arrays on a device."""
+        """The risk of arrays on a device."""
         return SquaredRisk(place(self.Y), place(self.weight)[:, 0])
 
     def value(self, F: np.ndarray) -> float:

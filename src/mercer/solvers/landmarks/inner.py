@@ -93,7 +93,7 @@ class RiskCurvature:
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Of ψ = Qᵀφ: the fitted values ψ̃C and the errors left out, (y - ψ̃C) / (1 - h), which are kept."""
+    """The fitted values ψ̃C of ψ = Qᵀφ and the errors left out, (y - ψ̃C) / (1 - h), which are kept."""
 
     Y: np.ndarray  # (n, t)
     #: (n,) w/c, what a leverage is multiplied by

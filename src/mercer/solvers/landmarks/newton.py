@@ -196,7 +196,7 @@ class _Run:
         return G[:, None] if self.is_single else G
 
     def begin(self, tol: float) -> _Point:
-        """Where to start: at zero, or, of very many rows, at the minimum for some of them."""
+        """The point to start from: zero, or the minimum for some of the rows where these are very many."""
         features = self.features
         F = np.zeros((features.n, self.functions))
         wanted = _STARTED_WITH * features.basis.size if self.is_start else None

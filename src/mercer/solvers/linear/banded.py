@@ -168,7 +168,7 @@ def _times_lower(A: np.ndarray, E: np.ndarray) -> np.ndarray:
 
 
 def _reduce(A: np.ndarray, width: int) -> list[Factor]:
-    """To band form in place, in the lower triangle; V of each panel stays below the band."""
+    """Reduce to band form in place, in the lower triangle; V of each panel stays below the band."""
     n = A.shape[0]
     (geqrf,) = lapack.get_lapack_funcs(("geqrf",), (A,))
     factors = []

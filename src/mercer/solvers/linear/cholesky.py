@@ -71,12 +71,12 @@ def _factorise_tile(M: np.ndarray, tile: slice) -> None:
 
 
 def _scale_tile(M: np.ndarray, tile: slice, rows: slice) -> None:
-    """Lᵢₖ."""
+    """Compute the tile Lᵢₖ."""
     solve_triangle(M[tile, tile], M[rows, tile], side="right", transpose=True)
 
 
 def _update_tile(M: np.ndarray, tile: slice, pair: tuple[slice, slice]) -> None:
-    """Mᵢⱼ; the first of them is the next to be factorised."""
+    """Update the tile Mᵢⱼ; the first of them is the next to be factorised."""
     rows, columns = pair
     if rows.start > columns.start:
         subtract_product(M[rows, columns], M[rows, tile], M[columns, tile], transpose_second=True)

@@ -181,7 +181,7 @@ class _System:
         self.begun, self.begun_at = self.iterations, self.now
 
     def lengths(self, R: np.ndarray) -> np.ndarray:  # (m,)
-        """Those of other residuals."""
+        """The lengths of other residuals."""
         return self.length(R, self.preconditioned(R, np.arange(R.shape[1])))
 
     def preconditioned(self, R: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -70,7 +70,7 @@ class RidgePosterior:
         return np.asarray(found - self._open(k) ** 2 / self.total if self.fit_intercept else found)
 
     def explained_pairs(self, k: np.ndarray) -> np.ndarray:  # (m, m)
-        """The same of the covariance of f(x) with f(x')."""
+        """k(x, x') minus the covariance of f(x) with f(x')."""
         half = half_solve(self.factor, self.root[:, None] * k).astype(np.float64)
         found, rest = half.T @ half, self._open(k)
         return np.asarray(found - np.outer(rest, rest) / self.total if self.fit_intercept else found)

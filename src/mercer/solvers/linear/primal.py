@@ -52,7 +52,7 @@ def primal_ridge(
     weight: np.ndarray,  # (n,) ≥ 0
     fit_intercept: bool = True,
 ) -> PrimalResult:
-    """By the eigenvalues of the p × p matrix, which serve every α.
+    """Ridge regression by the eigenvalues of the p × p matrix, which serve every α.
 
     >>> result = primal_ridge(
     ...     np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]]), np.array([1e-9]), np.ones(3)

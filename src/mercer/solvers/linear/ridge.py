@@ -75,7 +75,7 @@ def ridge(
     *,
     clip: bool = False,
 ) -> RidgeResult:
-    """By Cholesky factorisation, one for each different α, all in the memory of one matrix.
+    """Ridge regression by Cholesky factorisation, one for each different α, all in the memory of one matrix.
 
     ``clip``: by eigenvalues, of which the negative ones count as zero. Without it a K is left as it is where
     K + αI is positive definite.
@@ -241,7 +241,7 @@ class _Centred:
         self.right = right.astype(K.dtype)
 
     def solve(self, alpha: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """As a point of `BandForm.path`, by a factor for this α."""
+        """The point of the path for α, as `BandForm.path` gives it, by a factor for this α."""
         K = self.K
         rounding = len(K) * float(np.finfo(K.dtype).eps) * float(np.abs(np.diagonal(K)).max())
         M = K.T.copy(order="F")

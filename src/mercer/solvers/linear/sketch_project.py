@@ -64,7 +64,7 @@ class Restrictable(BlockMatrix, Protocol):
 
 
 def block_size(n: int) -> int:
-    """b.
+    """b, the number of points of a block.
 
     >>> block_size(1000), block_size(10**6), block_size(10**9)
     (256, 10000, 500000)

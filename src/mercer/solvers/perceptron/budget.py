@@ -218,7 +218,7 @@ class Budget:
         self._f += self._values[:, self._columns[slot], None] * sign
 
     def _store(self, i: int, sign: np.ndarray, source: int, column: int) -> None:
-        """One more stored point."""
+        """Store one more point."""
         m = len(self.source)
         if self.strategy == "forget":
             self._matrix[m, :m] = self._matrix[:m, m] = self._values[i, self._columns]
@@ -252,7 +252,7 @@ class Budget:
         self._add(r, shrink * sign)
 
     def _shrink(self, r: int, row: np.ndarray, sign: np.ndarray) -> float:
-        """φ; keeps the account of the harm."""
+        """The factor φ that coefficients shrink by; what harm that does is added up."""
         scale = self._largest if self._largest > 0 else 1.0
         weight = np.abs(self.coef[r])
         f = (self._matrix[r] @ self.coef + row[r] * sign) / scale

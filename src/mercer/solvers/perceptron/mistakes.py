@@ -191,7 +191,7 @@ class MistakeList:
             entries.append(value)
 
     def state(self) -> dict[str, np.ndarray]:
-        """For a checkpoint."""
+        """The state for a checkpoint."""
         state = {"made_sums": self.sums, "made_late": self.late, "made_number": self.number}
         for name, entries in (self._entries or {}).items():
             state[f"made_{name}"] = np.array(entries, dtype=_TYPES[name])

@@ -39,7 +39,7 @@ class LogisticRisk:
         return self._of(self.y[rows], self.weight[rows])
 
     def on(self, place: Callable[[np.ndarray], Any]) -> LogisticRisk:
-        """The same of arrays on a device."""
+        """The risk of arrays on a device."""
         return self._of(place(self.y), place(self.weight))
 
     def _of(self, y: Any, weight: Any) -> LogisticRisk:

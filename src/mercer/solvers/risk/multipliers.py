@@ -267,7 +267,7 @@ def widths(risk: WeightedRisk, penalty: float, trace: float) -> tuple[float, flo
 
 
 def growth(steps: int) -> float:
-    """Of σ, from the Newton steps that the last one took: fast while that is easy."""
+    """The factor by which σ grows, from the Newton steps that the last one took: fast while that is easy."""
     return 10.0 if steps <= 6 else 4.0 if steps <= 20 else 2.0
 
 

@@ -390,7 +390,7 @@ class _Path:
         return math.sqrt(low * high) if found is None else found
 
     def tolerance(self, penalty: float, tol: float) -> float:
-        """For the run at this λ: the nearer its neighbours, the better it must be to differ from them."""
+        """The tolerance of the run at this λ: near its neighbours, it must be small to tell them apart."""
         steps = np.abs(np.log(np.array(self.lambdas[1:]) / penalty))
         return max(1e-13, 0.05 * tol * min(1.0, float(steps.min(initial=1.0))) ** 2)
 

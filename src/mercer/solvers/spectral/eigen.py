@@ -275,7 +275,7 @@ class _Half:
 
 
 def _dense(A: _Operator, k: int) -> EigenResult:
-    """All in one call of LAPACK, which destroys one half of A; the residuals come from the other."""
+    """All eigenpairs by one call of LAPACK, which destroys a half of A; residuals come from the other."""
     n = A.K.shape[0]
     M = A.K.dense(np.empty((n, n), A.K.dtype)).astype(np.float64, copy=False)
     h = M @ (A.root * A.unit) * A.root

@@ -165,7 +165,7 @@ class _Inverse:
 def _by_eigenvalues(
     points: _Points, Z: np.ndarray, alpha: float | None, least: float, is_destroyed: bool
 ) -> _Inverse:
-    """By the eigenvalues of M, the negative ones taken for zero; for the best α of a path if none is given.
+    """The inverse by the eigenvalues of M, negative ones taken for zero; for the best α where none is given.
 
     A factorisation that has failed has destroyed M: K is not positive semi-definite, and M is made again.
     """
@@ -260,7 +260,7 @@ def _centred(
 
 
 def _by_cholesky(points: _Points, Z: np.ndarray, alpha: float) -> _Inverse | None:
-    """By a factorisation that destroys M; None where there is none."""
+    """The inverse by a factorisation that destroys M; None where there is none."""
     M = points.M
     M.flat[:: len(M) + 1] += points.total * alpha
     try:

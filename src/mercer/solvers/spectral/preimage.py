@@ -114,7 +114,7 @@ def _advance(
     part: np.ndarray,
     least: float,
 ) -> None:
-    """One trial for each of some points."""
+    """Make one trial for each of some points."""
     Z, value, length = state["Z"], state["value"], state["length"]
     trial = Z[part] + length[part, None] * state["step"][part]
     kernel, slope = radial(trial, X)

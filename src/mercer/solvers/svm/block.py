@@ -106,7 +106,7 @@ class Block:
         return np.asarray((self.gamma > self.lo) & (self.gamma < self.hi))
 
     def newton(self) -> bool:
-        """One of Newton's steps; False where there is none to make. ``blocked`` tells whether by a bound."""
+        """Make one of Newton's steps; False where there is none. ``blocked``: whether a bound stops it."""
         self.blocked = False
         free = np.flatnonzero(self._free())
         if len(free) > _MOST_FREE:

@@ -275,7 +275,7 @@ class _Run:
         yield together
 
     def _advance(self, together: list[tuple[Iterate, np.ndarray]]) -> None:
-        """One round of some problems: working sets solved, values updated."""
+        """Make one round of some problems: solve working sets, update values."""
         threads = thread_count()
         if self.alone:  # rows are needed only of what moves: it is often half of the working set
             ((problem, chosen),) = together
@@ -305,7 +305,7 @@ class _Run:
         run(advance, together, threads if apart and largest > _ONE_THREAD_BELOW else 1)
 
     def _advance_on_device(self, together: list[tuple[Iterate, np.ndarray]]) -> None:
-        """The same, where only what moved needs rows: working sets on all threads, then all values."""
+        """Make one round where only what moved needs rows: working sets on all threads, then all values."""
         found: list[tuple[Iterate, np.ndarray, np.ndarray]] = []
 
         def advance(pair: tuple[Iterate, np.ndarray]) -> None:

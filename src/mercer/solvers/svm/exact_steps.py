@@ -122,7 +122,7 @@ def _pair(lo, hi, g, position, unit, v, start, stop):  # type: ignore[no-untyped
 
 @njit(**INSIDE)
 def _single(lo, hi, g, position, unit, v):  # type: ignore[no-untyped-def]
-    """Where no sum is fixed: the variable with the largest gain, as i where it is to rise, else as j."""
+    """The variable with the largest gain where no sum is fixed, as i where it is to rise, else as j."""
     best, i, j = 0.0, -1, -1
     for t in range(v.shape[1]):
         slope = v[0, t]
@@ -190,7 +190,7 @@ def _move_pair(high, low, c, lo, hi, g, f, position, i, j):  # type: ignore[no-u
 
 @njit(cache=True, **EXACTLY)
 def newton(high, low, c, lo, hi, g, f, position, split, balanced, A, vectors, lists):  # type: ignore[no-untyped-def]
-    """One of Newton's steps; returns whether a bound was in the way. What comes last is memory to use."""
+    """Make one of Newton's steps; returns whether a bound was in the way. The last arguments are memory."""
     q = c.shape[0]
     w, d, delta, size = vectors[0], vectors[1], vectors[2], vectors[3, 0]
     free, other, order = lists[0], lists[1], lists[2]

@@ -129,7 +129,7 @@ class _Search:
         )
 
     def machines(self) -> list[Machine]:
-        """Those that were found, each with the steps of all its stages."""
+        """The machines that were found, each with the steps of all its stages."""
         found = [(i, machine) for i, machine in enumerate(self.found) if machine is not None]
         return [replace(machine, iterations=int(self.steps[i])) for i, machine in found]
 

@@ -20,7 +20,7 @@ _FLAT = 1e-12  # a slope below this part of the largest is none
 
 @dataclass(frozen=True, eq=False)
 class Slacks:
-    """S; see the module.
+    """S(b), the cost of the slacks; see the module.
 
     >>> slacks = Slacks(np.array([1.0, 1.0, -1.0]), np.array([0.0, 0.0, -1.0]), np.array([1.0, 1.0, 0.0]))
     >>> slacks.best(5.0), slacks.cost(1.0)  # two points want b ≥ 1, one b ≤ -1

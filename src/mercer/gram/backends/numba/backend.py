@@ -107,7 +107,7 @@ class Prepared:
 
     @cached_property
     def addresses(self) -> tuple[int, int, int]:
-        """Those of flat, exact and numbers, while this object lives."""
+        """The addresses of flat, exact and numbers, which hold while this object lives."""
         flat = address(self.flat, self.flat.dtype)
         exact = flat if self.exact is self.flat else address(self.exact, self.exact.dtype)
         return flat, exact, address(self.numbers, self.flat.dtype)
@@ -223,7 +223,7 @@ class NumbaBackend(Backend[Prepared]):
         return self._flatten(self._made_dense(prepared.side.take(slice(*part))))
 
     def _made_dense(self, side: Side) -> Side:
-        """With the narrow sparse views dense."""
+        """The side with narrow sparse views made dense."""
         views = tuple(
             view._replace(matrix=view.matrix.toarray())
             if view.is_sparse and self._is_narrow(v, view)

@@ -73,7 +73,7 @@ def _temme(mu, z):  # type: ignore[no-untyped-def]
 
 @njit(**INNER)
 def _steed(mu, z):  # type: ignore[no-untyped-def]
-    """The same by Steed's continued fraction, z > 3."""
+    """The function by Steed's continued fraction, for z > 3."""
     plus = _inverse_gammas(mu)[0]
     b = 2 * (1 + z)
     d = 1 / b

@@ -42,7 +42,7 @@ class TileLoop:
         self.sweep = ctypes.CFUNCTYPE(None, *arguments)(self.address("sweep"))
 
     def compile(self) -> None:
-        """All parts, which are otherwise compiled when they are first needed."""
+        """Compile all parts now; otherwise each is compiled when it is first needed."""
         for name in _PARTS:
             self.address(name)
 
