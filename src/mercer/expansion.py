@@ -104,7 +104,7 @@ class Expansion(Shown):
         with within(**under):
             gram = Gram(self.kernel, points, self.anchors, cache=0)
         if isinstance(self.anchors, np.ndarray) and self.anchors.nbytes <= _PREPARED:
-            self._kept = gram.beside(self.anchors[:1])  # which holds no points of the caller
+            self._kept = gram.beside(self.anchors[:1])  # it holds no points of the caller
         return gram
 
     def __getstate__(self) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def _to_standard_output(content: bytes) -> None:
     else:
         sys.stdout.flush()
         left = memoryview(content)
-        while left:  # without a buffer (python -u) a part may be written at a time
+        while left:  # where nothing is buffered (python -u), a part may be written at a time
             left = left[stream.write(left) :]
     sys.stdout.flush()
 

@@ -177,7 +177,7 @@ class Case:
         """What one value of the kernel takes, about: some kernels on objects are slow."""
         taken, count = 0.0, 40
         Gram(self.found.kernel, self._points(2), cache=0).dense()  # its code is compiled by now
-        while taken < 5e-3 and count <= 160:  # of so few values one sees the call, not the kernel
+        while taken < 5e-3 and count <= 160:  # a few values tell the time of the call alone
             some = self._points(count)
             start = now()
             Gram(self.found.kernel, some, cache=0).dense()

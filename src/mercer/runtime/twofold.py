@@ -20,7 +20,7 @@ from mercer.runtime.native import njit
 UNIT = 2.0**-104
 #: the options with which functions on such numbers are compiled
 EXACTLY: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-#: the same options for functions that only compiled code calls
+#: the options of functions that only compiled code calls
 INSIDE: dict[str, Any] = {**EXACTLY, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 _SPLIT = 134217729.0  # 2²⁷ + 1 splits 53 bits into 26 and 27.

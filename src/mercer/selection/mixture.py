@@ -69,10 +69,10 @@ def left_out_loss(
 
 
 def learn_weights(
-    blocks: Sequence[tuple[Sequence[np.ndarray], np.ndarray]],  # of points: Kₐ with each other, and signs
+    blocks: Sequence[tuple[Sequence[np.ndarray], np.ndarray]],  # for each block of points: its Kₐ, and signs
     prior: np.ndarray | None = None,  # (parts,), equal weights where it is None
     *,
-    pull: float = 0.1,  # of ln w to that of the prior
+    pull: float = 0.1,  # how strongly ln w is pulled to the prior
 ) -> np.ndarray:  # (parts,)
     """The weights where the errors left out are fewest, smoothly counted; their sum is 1.
 

@@ -222,7 +222,7 @@ class Search:
     ) -> None:
         self.clock, self.apart = clock, apart
         self.order = np.random.default_rng(seed).permutation(len(Y)) if order is None else order
-        #: of points that are kept apart, which of them, in their order, are on the side that is learned on
+        #: for points that are kept apart: which of them, in their order, are on the side that is learned on
         self._is_first: np.ndarray | None = None
         if apart is not None:
             self.order, self._is_first = _by_turns(self.order, apart.sides(seed))

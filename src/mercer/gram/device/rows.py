@@ -104,7 +104,6 @@ class DeviceBlocks:
         Z: Points,
         room: DeviceRoom,
         gram: Gram | None = None,
-        keeps: bool = True,
     ) -> None:
         self.kernel, self.X, self.Z, self.room = kernel, X, Z, room
         #: K of a first point and Z: what all others are prepared beside

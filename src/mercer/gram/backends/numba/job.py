@@ -32,14 +32,14 @@ _FIELDS = (
     "planes", "n_planes",  # (planes, 4) of int64: kind, view, how it is made, whether it is shifted back
     "views", "n_views",  # (views, 4) of int64: offset in x, in y, width, whether y is needed transposed
     "x", "y",  # all points, view after view
-    "x_exact", "y_exact",  # the same for repairs, maybe in another precision
+    "x_exact", "y_exact",  # all points for repairs, maybe in another precision
     "x_norms", "y_norms", "x_shift", "y_shift",  # (views, points)
     "left", "n_left", "right", "n_right",  # (values of points, points)
     "x_points", "y_points",  # how many points the sides have
     "params", "external",  # external: (planes that were computed elsewhere, rows, columns) of the range
     # the range, its tiles, and where they go
     "i0", "i1", "j0", "j1",
-    "height", "breadth",  # of a tile
+    "height", "breadth",  # the size of a tile
     "is_direct",  # whether tiles are computed where they go, in out, else in "values"
     "streams",  # whether out is too large to stay in cache
     "out", "out_width", "oi", "oj",  # the range begins at out[oi, oj]

@@ -42,7 +42,7 @@ class Blocks:
         return table.to(self.backend.real)
 
     @cached_property
-    def coordinates(self) -> tuple[Any, ...]:  # of each view (d, n), or (2d, n) with low parts
+    def coordinates(self) -> tuple[Any, ...]:  # for each view (d, n), or (2d, n) with low parts
         return tuple(self._coordinates(v) for v in range(len(self.side.views)))
 
     def _coordinates(self, v: int) -> Any:
