@@ -3,6 +3,7 @@
 from datetime import date, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,6 +83,7 @@ def test_folds_of_groups_have_their_share_of_rows_and_classes(rng):
         [date(2026, 1, 2), date(2026, 1, 1), datetime(2026, 1, 2)],
         np.array(["2026-01-02", "2026-01-01", "2026-01-02"], dtype="datetime64[ns]"),
         [2.0, -np.inf, 2],
+        pd.Series(pd.to_datetime(["2026-01-02", "2026-01-01", "2026-01-02"])),
     ],
 )
 def test_dates_numbers_and_texts_are_times(column):

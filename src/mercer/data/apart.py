@@ -227,9 +227,16 @@ def _column(given: Any, n: int, name: str) -> list[Any]:
         )
     column = list(given if isinstance(given, list | tuple) else _as_values(np.asarray(given)))
     for row, value in enumerate(column):
-        if value is None or (not isinstance(value, str) and bool(value != value)) or str(value) == "NaT":
+        if _is_missing(value):
             raise InputError(f"{name} is missing in row {row + 1}: fill it in, or leave such rows out")
     return column
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, NaT and pandas.NA, which is not even equal or unequal to itself."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return not isinstance(value, str) and bool(value != value)
 
 
 def _as_values(given: np.ndarray) -> Any:

@@ -30,6 +30,7 @@ from mercer.solvers.result import Stop
 
 _POINTS_LEARNED_ON = 3000  # points that the parameters of the winner are learned on
 _POINTS_SCORED_ON = 6000  # points that the last penalty is chosen on
+_POINTS_APART = 3000  # the same, where what is left out are groups, or what is later: it takes n³ operations
 _PENALTY_FACTORS = 10.0 ** np.arange(-2.0, 1.1, 0.25)  # penalties that are tried, relative to λ
 _PENALTIES_TRIED = 5  # the plan expects so many: downhill from that of the search, three at least
 _SHARE_FOR_THE_PENALTY = 0.1  # a part of the time that is left
@@ -68,7 +69,7 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
     best_score_ : the root of the winner's mean squared error left out in the search, relative to the spread
         of y; not honest of the choice itself (see ``mercer.selection.nested_error``)
     left_out_errors_ : of a fit with groups or times, (m, targets): the sizes of the errors on points that
-        were left out with their group, or predicted from what is before, of up to 6,000 points
+        were left out with their group, or predicted from what is before, of up to 3,000 points
 
     Examples
     --------
@@ -115,7 +116,7 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
         self.alpha_, self.kernel_ = self._penalty(winner, search, clock), winner.shown.kernel
         if apart is not None:
             self._is_of_times = apart.is_ordered
-            self.left_out_errors_ = self._errors_apart(winner, search, _spread(targets))
+            self.left_out_errors_ = self._errors_apart(winner, search, clock, _spread(targets))
         self.model_ = self._fit_last(X, targets, search.rows, clock, journal)
         self.trials_, self.best_score_ = [trial.shown for trial in search.trials], winner.score.error
         self.kernel_, self.expansion_ = self.model_.kernel_, self.model_.expansion_
@@ -127,7 +128,8 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
     def _penalty(self, winner: Trial, search: Search, clock: Clock) -> float:
         """The best λ about that of the evidence; where one cannot afford the points, that of the search."""
         X, Z = search.bench.X, search.bench.Y
-        which = search.order[: min(_POINTS_SCORED_ON, affordable_points())]
+        most = _POINTS_SCORED_ON if search.apart is None else _POINTS_APART
+        which = search.order[: min(most, affordable_points())]
         if search.stopped == Stop.INTERRUPTED:
             return winner.score.penalty
         while _penalty_plan(len(which)).seconds > _SHARE_FOR_THE_PENALTY * clock.left:
@@ -138,9 +140,15 @@ class AutoKernelRegressor(AutoMixin, UncertainRegressorMixin, KernelMixin, BaseE
         apart = None if search.apart is None else search.apart.take(which)
         return least_left_out(winner.kernel, data.take(X, which), Z[which], penalties, near, apart)[1]
 
-    def _errors_apart(self, winner: Trial, search: Search, spread: np.ndarray) -> np.ndarray:  # (m, t)
+    def _errors_apart(
+        self, winner: Trial, search: Search, clock: Clock, spread: np.ndarray
+    ) -> np.ndarray:  # (m, t)
         """The sizes of errors left out at the penalty that was chosen, in the unit of each target."""
-        which = search.order[: min(_POINTS_SCORED_ON, affordable_points())]
+        which = search.order[: min(_POINTS_APART, affordable_points())]
+        while len(which) > _LEAST_POINTS and (
+            _penalty_plan(len(which)).seconds > _SHARE_FOR_THE_PENALTY * clock.left
+        ):
+            which = which[: len(which) * 4 // 5]
         assert search.apart is not None
         points, Z = data.take(search.bench.X, which), search.bench.Y[which]
         errors = errors_apart(winner.kernel, points, Z, self.alpha_, search.apart.take(which))
@@ -237,9 +245,9 @@ def apart_guarantee(is_of_times: bool, coverage: float, rows: int) -> str:
     """What is known of intervals that are made of errors on what was kept apart, in words."""
     if is_of_times:
         return (
-            f"{in_percent(coverage)} of {rows:,} later rows, each predicted from earlier ones, were off by "
-            "less; it is as many of the rows to come if these are like them, and nothing guarantees that: "
-            "rows in time are not exchangeable"
+            f"about {in_percent(coverage)} of {rows:,} later rows, each predicted from earlier ones, were "
+            "off by less; it is as many of the rows to come if these are like them, and nothing guarantees "
+            "that: rows in time are not exchangeable"
         )
     return (
         f"about {in_percent(coverage)} of the rows of new groups are inside, where the groups are "

@@ -125,7 +125,8 @@ class Fitting:
         """The searches of the module, over at most so many folds."""
         splits = self._splits(parts)
         parts = len(splits)  # fewer, where most rows are of one point in time
-        self.telling.step(f"searching, without fold 1 of {parts}")
+        is_latest = self.apart is not None and self.apart.is_ordered
+        self.telling.step(f"searching, without {'the latest rows' if is_latest else f'fold 1 of {parts}'}")
         first = self._searched(*splits[0])
         if not first.effort.is_whole or _ALL * first.seconds > self.left:
             return self._on_all_rows(first, splits[0][0], self._short([first], parts) + _SAME)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, lapack, solve_triangular
 
 
 def errors_left_out(
@@ -30,11 +30,12 @@ def errors_left_out(
     >>> errors_left_out(K, y, 1.0, [np.array([0, 1]), np.array([2, 3])]).T  # each is told the others' mean
     array([[-3.5, -2.5,  1.5,  4.5]])
     """
-    n = len(K)
-    P = cho_solve((_factor(K, alpha), True), np.eye(n), overwrite_b=True, check_finite=False)
+    P, _ = lapack.dpotri(_factor(K, alpha), lower=1, overwrite_c=1)
+    P = np.tril(P)
+    P += np.tril(P, -1).T
     v = P.sum(axis=1)
     P -= np.outer(v / v.sum(), v)
-    right, errors = P @ Y, np.empty((n, Y.shape[1]))
+    right, errors = P @ Y, np.empty(Y.shape)
     for rows in blocks:
         errors[rows] = np.linalg.solve(P[np.ix_(rows, rows)], right[rows])
     return errors
