@@ -148,20 +148,23 @@ class _Run:
         A stage adds its rows to C; who fails by what it leaves is not looked at by the next.
         """
         left, C = self._diagonal[points], np.empty((0, len(points)), order="F")
+        kept = np.arange(len(points))  # the columns of C that are those of the points
         for start, stop in pairwise(_stages(len(self._pivots))):
-            C, gone = self._with_rows(C, start, stop, points)
+            C, gone = self._with_rows(C, kept, start, stop, points)
             left = left - gone
             self._lower(points, left, stop)
-            lucky = luck < left
-            points, luck, left, C = points[lucky], luck[lucky], left[lucky], C.T[lucky].T
+            kept = np.flatnonzero(luck < left)
+            points, luck, left = points[kept], luck[kept], left[kept]
             if not len(points):
                 break
-        return points, luck, C
+        return points, luck, C.T[kept].T
 
     def _with_rows(
-        self, C: np.ndarray, start: int, stop: int, points: np.ndarray
+        self, C: np.ndarray, kept: np.ndarray, start: int, stop: int, points: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:  # (stop, b), (b,)
-        """C, below it the rows of more pivots up to ``stop``, and for each point the sum of their squares."""
+        """The columns of C that are kept, below them the rows of more pivots up to ``stop``, and the sums of
+        the squares of these rows.
+        """
         new = np.array(self._pivots[start:stop], dtype=np.int64)
         before, triangle = self._triangle[start:stop, :start], self._triangle[start:stop, start:stop]
         values = self._K.block(points, new)
@@ -169,7 +172,7 @@ class _Run:
 
         def task(part: slice) -> None:
             known, rows = grown[:start, part], grown[start:, part]
-            known[:], rows[:] = C[:, part], values[part].T
+            known.T[:], rows[:] = C.T[kept[part]], values[part].T
             subtract_product(rows, before, known)
             solve_triangle(triangle, rows)
             np.einsum("ij,ij->j", rows, rows, out=gone[part])

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-_PREFIX = {"float64": ("d", ctypes.c_double), "float32": ("s", ctypes.c_float)}
+#: By NumPy's letter for the type: its name would take longer to find than a small product takes.
+_PREFIX = {"d": ("d", ctypes.c_double), "f": ("s", ctypes.c_float)}
 
 
 @cache
@@ -33,7 +34,7 @@ def _function(name: str, arguments: int) -> Any:
 
 def _call(name: str, dtype: Any, *arguments: Any) -> None:
     """BLAS takes everything by reference: letters, sizes (int), factors (float), strided matrices."""
-    prefix, real = _PREFIX[np.dtype(dtype).name]
+    prefix, real = _PREFIX[np.dtype(dtype).char]
     cells: list[Any] = []
     for value in arguments:
         if isinstance(value, np.ndarray):
