@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mercer.data.folds import folds
 from mercer.runtime.clock import now
 from mercer.tables import fitting
 from mercer.tables.features import TableFeatures
@@ -96,3 +97,32 @@ def test_a_starved_fold_does_not_count(starved):
 )
 def test_a_difference_is_said(of_model, of_folds, said):
     assert difference(of_model, of_folds) == said
+
+
+def test_unasked_the_search_judges_some_rows_and_its_machine_all(starved, monkeypatch):
+    """One search more, however many folds; the error is that of all rows."""
+    monkeypatch.setattr(fitting, "_JUDGED", 20)
+    one = fitting_of()
+    one.y = one.y + 0.3 * np.random.default_rng(0).normal(size=60)
+    model, honest = one.by_folds(3, every=False)
+    assert len(starved.done) == 2 and model is starved.done[1]
+    assert len(honest.rows) == len(honest.predictions) == 20 and honest.tested is None
+    assert honest.how == (
+        "the search again for 20 rows, and its machine alone for all 60, corrected by what it hides on those"
+    )
+    alone = one._alone(model, folds(60, 3, 0))
+    cheap, judged = (alone - one.y) ** 2, (honest.predictions - one.y[honest.rows]) ** 2
+    assert honest.error**2 == pytest.approx(cheap.mean() + (judged - cheap[honest.rows]).mean(), rel=1e-9)
+    assert honest.interval[0] < honest.error < honest.interval[1]
+
+
+def test_few_rows_are_all_judged_by_searches(starved):
+    _, honest = fitting_of().by_folds(3, every=False)
+    assert len(starved.done) == 4 and honest.tested == len(honest.rows) == 60
+
+
+def test_without_time_for_the_machine_alone_the_fold_counts(starved, monkeypatch):
+    monkeypatch.setattr(fitting, "_JUDGED", 20)
+    monkeypatch.setattr(Fitting, "_alone", lambda self, model, splits: None)
+    _, honest = fitting_of().by_folds(3, every=False)
+    assert len(honest.rows) == honest.tested == 20 and honest.how.startswith("1 of 3 folds, 20 rows")

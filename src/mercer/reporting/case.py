@@ -255,7 +255,7 @@ class Case:
         known, baseline = self.given, getattr(self.error, "baseline", None)
         if baseline is None:
             baseline = constant_error(self.y, self.y, self.is_class) if known is None else known.baseline
-        count = getattr(self.error, "tested", None) if known is None else len(known.which)
+        count = getattr(self.error, "tested", None if known is None else len(known.which))
         return Verdict(self.is_class, value, limits, float(baseline), count, unit)
 
     def _stated(self) -> tuple[float, tuple[float, float] | None] | None:

@@ -5,8 +5,10 @@ most of the time if it needs it:
 
 1. A search without the first fold (of a large table: without a tenth of the rows). Its error there is honest.
 2. If it came to its end, and there is time for another one, that is the search on all rows, which makes the
-   model. The other folds follow, each with a whole search, as long as there is time: a fold that would be
-   starved is not begun, and one that was is not counted.
+   model. Other folds follow, each with a whole search, until 200 rows were judged (or all of them, where
+   folds were asked for) or the time is over: a fold that would be starved is not begun, and one that was is
+   not counted. Then the machine alone is fitted without each fold, and the error of all rows is corrected by
+   what that hides (`mercer.selection.two_phase`).
 3. If not, the kernel that was found is fitted on all rows: model and error are of the same search.
 
 Where searches differ all the same, the result says how (`mercer.tables.honest.difference`).
@@ -33,7 +35,7 @@ from mercer.errors import MemoryBudgetError, quietly
 from mercer.report import Method
 from mercer.runtime.clock import now
 from mercer.runtime.config import settings
-from mercer.tables.honest import Effort, Honest, difference, judged
+from mercer.tables.honest import Effort, Honest, corrected, difference, judged
 from mercer.tables.model import TableModel
 
 _FIRST = 0.7  # the share of the time that the first search has; the rest is for a fit on all rows
@@ -41,6 +43,7 @@ _ALL = 2.0  # times that a search on all rows takes, of one on four fifths: as t
 _TENTH = 10  # parts that rows are cut into where one of them is held out
 _SAME = "the model is of the same search"
 _LEAST_SECONDS = 1e-3  # seconds for a search, however little time is left
+_JUDGED = 200  # rows that are judged by searches, where the machine alone judges all
 _AGAIN = 1.2  # times that another fold may take, of the first
 _LONGER = 1.3  # times that the fit on all rows may take, of what is expected
 _POWERS = {"KernelRidge": 3.0}  # time of an exact fit as a power of the points; 2.2 of other machines
@@ -121,10 +124,13 @@ class Fitting:
         how = f"a tenth of the rows, {len(test):,}, {self._unseen}"
         return self._on_all_rows(found, train, how)
 
-    def by_folds(self, parts: int) -> tuple[TableModel, Honest]:
-        """The searches of the module, over at most so many folds."""
+    def by_folds(self, parts: int, *, every: bool = True) -> tuple[TableModel, Honest]:
+        """The searches of the module: of every one of so many folds, or of as many as hold enough rows."""
         splits = self._splits(parts)
         parts = len(splits)  # fewer, where most rows are of one point in time
+        # Times are no folds at random, and of groups a few are worth few rows.
+        every = every or self.apart is not None
+        wanted = parts if every else min(parts, -(-_JUDGED * parts // len(self.y)))
         is_latest = self.apart is not None and self.apart.is_ordered
         self.telling.step(f"searching, without {'the latest rows' if is_latest else f'fold 1 of {parts}'}")
         first = self._searched(*splits[0])
@@ -138,19 +144,21 @@ class Fitting:
         self._repeat(said)
         found = [first]
         is_spread = settings().cluster is not None  # where folds are searched side by side
-        for number in range(2, 3 if is_spread else parts + 1):
+        for number in range(2, min(3, wanted + 1) if is_spread else wanted + 1):
             if _AGAIN * first.seconds > min(self.left, self.patience - now()):
                 break
-            which = f"each of {parts - 1} folds" if is_spread else f"fold {number} of {parts}"
+            which = f"each of {wanted - 1} folds" if is_spread else f"fold {number} of {parts}"
             self.telling.step(f"estimating the error: the search again without {which}")
-            these = splits[1:] if is_spread else splits[number - 1 : number]
+            these = splits[1:wanted] if is_spread else splits[number - 1 : number]
             shared = (self.blank, self.X, self.y, self.apart, _FIRST * self.left)
             others = [one for one in each("fold", searched, shared, these) if one.effort.is_whole]
             found += others
             if len(others) < len(these):
                 break
         differs = difference(Effort.of(model, len(self.y)), [one.effort for one in found])
-        return model, self._judged(found, self._how(found, parts), self.y, differs)
+        honest = self._judged(found, self._how(found, parts), self.y, differs)
+        alone = None if every or len(found) == parts else self._alone(model, splits)
+        return model, honest if alone is None else corrected(self.y, honest, alone)
 
     # --- the steps -------------------------------------------------------------------------------------
 
@@ -172,6 +180,18 @@ class Fitting:
         if self.apart.is_ordered:
             return "the latest, of which the search saw none"
         return "whose groups the search did not see"
+
+    def _alone(self, model: TableModel, splits: list[Fold]) -> np.ndarray | None:  # (n,)
+        """What the machine of a model predicts for each fold that it is fitted without; None without time."""
+        machine, seconds = model.estimator_.model_, _report(model.estimator_.model_, "time", 0.0)
+        if _LONGER * len(splits) * seconds > self.left:
+            return None
+        self.telling.step("estimating the error: the machine alone, without each fold")
+        Z, told = model.transform(self.X), np.empty_like(self.y)
+        for train, test in splits:
+            one = quietly(clone(machine).fit, data.take(Z, train), self.y[train])
+            told[test] = one.predict(data.take(Z, test))
+        return told
 
     def _fit(self, train: np.ndarray, seconds: float) -> tuple[TableModel, list[str]]:
         return _fitted(self.blank, self.X, self.y, self.apart, train, seconds)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mercer.kernels.words import short_name
-from mercer.selection import nested
+from mercer.selection import nested, two_phase
 from mercer.solvers.result import Stop
 from mercer.tables.model import TableModel
 from mercer.verdict import constant_error
@@ -30,6 +30,8 @@ class Honest:
     predictions: np.ndarray
     #: (m,) which rows these are
     rows: np.ndarray
+    #: how many rows the error is of; None where it is one of all rows that was found with searches for some
+    tested: int | None = None
     #: how the searches that were judged differ from the one that made the model, in words; empty if they
     #: do not
     differs: str = ""
@@ -51,7 +53,33 @@ def judged(
     is_class = y.dtype.kind != "f"
     found = nested.judged(y, tests, predictions, is_class, clusters)
     baseline = constant_error(y[found.rows], seen, is_class)
-    return Honest(found.error, found.interval, how, baseline, found.predictions, found.rows, differs, apart)
+    return Honest(
+        found.error,
+        found.interval,
+        how,
+        baseline,
+        found.predictions,
+        found.rows,
+        len(found.rows),
+        differs,
+        apart,
+    )
+
+
+def corrected(y: np.ndarray, few: Honest, alone: np.ndarray) -> Honest:
+    """The error of all rows, from that of a few and predictions of the machine alone (`two_phase`)."""
+    is_class, rows = y.dtype.kind != "f", few.rows
+
+    def losses(told: np.ndarray, true: np.ndarray) -> np.ndarray:
+        return np.asarray((told != true) if is_class else (told - true) ** 2, dtype=np.float64)
+
+    error, interval = two_phase.error_of(losses(alone, y), losses(few.predictions, y[rows]), rows, is_class)
+    how = (
+        f"the search again for {len(rows):,} rows, and its machine alone for all {len(y):,}, "
+        "corrected by what it hides on those"
+    )
+    baseline = constant_error(y, y, is_class)
+    return replace(few, error=error, interval=interval, how=how, baseline=baseline, tested=None)
 
 
 # --- what a search has done --------------------------------------------------------------------------------

@@ -118,7 +118,9 @@ def train(
     kernel : "auto", a kernel or its text, or a list of kernels
     learner : "auto", or one of `mercer.tables.learners.LEARNERS`
     max_time : seconds for all of it, about; None for as long as it takes
-    folds : for the error; 0 holds out a tenth. None is 5, or a tenth of more than 5,000 rows
+    folds : for the error, with the search done again in each; 0 holds out a tenth, and so does None of more
+        than 5,000 rows. Of fewer None makes 5, and searches again in as many as have 200 rows: with the
+        machine alone in all of them that gives an error of all rows (`mercer.selection.two_phase`)
     rows : so many rows at most, at equal distances. None for all, within memory and time; 100,000 where the
         machine is exact: other learners than ridge regression, and classes without a max_time
     drop, keep : columns to leave out, and to keep though they look like row numbers or codes
@@ -328,7 +330,7 @@ def _fit(fitting: Fitting, asked: int | None, task: Goal) -> tuple[TableModel, H
     parts = _parts(asked or min(_FOLDS, len(y)), y, task)
     if asked and parts < asked:
         fitting.telling.note(f"{parts} folds instead of {asked}: the smallest class has no more rows")
-    return fitting.by_folds(parts)
+    return fitting.by_folds(parts, every=bool(asked))
 
 
 def _parts_apart(asked: int | None, apart: Apart) -> int:
@@ -410,7 +412,7 @@ def _about(name: str, target: Target, honest: Honest, model: TableModel) -> dict
         "interval": [float(honest.interval[0]), float(honest.interval[1])],
         "error_from": f"{honest.how}; {honest.differs}" if honest.differs else honest.how,
         "baseline": float(honest.baseline),
-        "tested": len(honest.rows),
+        "tested": honest.tested,
         "fitted": fitted_points(model, len(target.y)),
         "kernel": in_words(model.estimator_.kernel_, model.get_feature_names_out().tolist()),
     }
