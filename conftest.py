@@ -26,7 +26,7 @@ HOMES = {
 }
 
 #: So many cases of a test run without --full, unless a mark says otherwise.
-CASES = 10
+CASES = 8
 
 collect_ignore = [path for library, paths in HOMES.items() if find_spec(library) is None for path in paths]
 
@@ -53,9 +53,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Where several processes share the tests, what most of them need is compiled once, before they start."""
     is_first = not hasattr(config, "workerinput")
     if is_first and getattr(config.option, "numprocesses", None) and not config.option.collectonly:
-        subprocess.run(
-            [sys.executable, "-m", "mercer", "warm", "--quiet"], check=True, stdout=subprocess.DEVNULL
-        )
+        code = "import sys; from mercer.cli.warm import is_warm; sys.exit(not is_warm())"
+        if subprocess.run([sys.executable, "-c", code], check=False).returncode:
+            subprocess.run(
+                [sys.executable, "-m", "mercer", "warm", "--quiet"], check=True, stdout=subprocess.DEVNULL
+            )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -136,6 +136,7 @@ def test_a_flat_power_is_none_anywhere():
     assert certify(hat, dim=1).verdict == "refuted"
 
 
+@pytest.mark.full
 def test_the_cosine_of_the_distance_is_a_kernel_on_the_line_only():
     wave = Formula(lambda pair: cos(3 * sqrt(pair.sqdist)) * exp(-pair.sqdist))
     assert certify(wave, dim=1).verdict == "proved" and certify(wave, dim=3).verdict == "refuted"

@@ -239,7 +239,7 @@ def test_interrupted(tmp_path):
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     assert process.stderr.read() == b"mercer: interrupted; no file was left half written\n"
-    assert process.wait(10) == 130
+    assert process.wait(60) == 130
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
@@ -250,7 +250,7 @@ def test_unheard():
     process = start("certify", "linear()", stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert process.stderr.read() == b""
-    assert process.wait(20) == 141
+    assert process.wait(60) == 141
 
 
 def test_a_terminal_is_no_table(monkeypatch, mercer):

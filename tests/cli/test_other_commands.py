@@ -196,7 +196,9 @@ def test_percent():
 
 
 def test_what_is_compiled_is_kept(mercer, monkeypatch, tmp_path):
-    """The two halves together compile all that the examples of the library need."""
+    """The two halves together compile all that the examples of the library need, and it is known then."""
+    from mercer.cli.warm import is_warm
+
     done = []
 
     class Pool:
@@ -214,11 +216,15 @@ def test_what_is_compiled_is_kept(mercer, monkeypatch, tmp_path):
 
     monkeypatch.setattr("multiprocessing.context.SpawnContext.Pool", lambda self, n: Pool(n))
     monkeypatch.setattr("mercer.cli.warm.cache_folder", lambda: tmp_path)
+    assert not is_warm()
     status, out, err = mercer("warm")
     assert status == 0 and out.strip() == str(tmp_path) and "The tile loop of all kernels is compiled" in err
     assert done == [("_tile_loop", "float64"), ("_tile_loop", "float32")] + [
         ("_solvers_and_kernels", half) for half in (0, 1)
     ]
+    assert is_warm()
+    monkeypatch.setattr("mercer.cli.warm.version", lambda library: "another")
+    assert not is_warm()
 
 
 def test_nowhere_to_keep_it(mercer, monkeypatch):

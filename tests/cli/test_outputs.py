@@ -181,7 +181,7 @@ def test_ctrl_c_ends_the_search_and_the_command(tmp_path, sine):
     assert process.stderr.readline() == b"searching, without fold 1 of 5\n"
     process.send_signal(signal.SIGINT)
     assert process.stderr.read().splitlines()[-1] == b"mercer: interrupted; no file was left half written"
-    assert process.wait(30) == 130
+    assert process.wait(60) == 130
     assert list(tmp_path.iterdir()) == [sine]
 
 

@@ -147,6 +147,7 @@ def test_digits():
     assert model.score(Z, labels) > 0.97
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.data
 def test_usps(data_dir):

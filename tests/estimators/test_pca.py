@@ -239,6 +239,7 @@ def test_the_way_back_is_that_of_the_fit(X, Z):
         model.set_params(inverse="ridge").inverse_transform(scores)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore:.* pre-images did not converge")
 def test_pre_images_keep_to_the_budget(rng):
     import tracemalloc

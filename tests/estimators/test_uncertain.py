@@ -258,6 +258,7 @@ def test_a_search_is_as_sure_as_its_model(problem):
     assert "there is no guarantee beyond that" in on_landmarks.interval_guarantee()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["abalone.arff.gz", "cal.housing.arff.gz"])
 def test_tables_are_covered(data_dir, name):

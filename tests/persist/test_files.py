@@ -90,7 +90,7 @@ def test_a_device_is_written_to_and_never_replaced(tmp_path):
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(pipe.read_bytes)
         save(Gaussian(1.0), pipe)
-        (tmp_path / "copy").write_bytes(reading.result(timeout=10))
+        (tmp_path / "copy").write_bytes(reading.result(timeout=60))
     assert pipe.is_fifo() and load(tmp_path / "copy") == Gaussian(1.0)
     assert sorted(os.listdir(tmp_path)) == ["copy", "pipe"]
 

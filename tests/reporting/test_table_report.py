@@ -163,6 +163,7 @@ def test_without_time_a_report_says_what_it_lacks(tmp_path):
     assert "How it was computed" in said
 
 
+@pytest.mark.full
 def test_the_table_is_transformed_for_all_sections_at_once(tmp_path, monkeypatch):
     seen, transform = [], TableFeatures.transform
     table, y = mixed()

@@ -202,7 +202,7 @@ def test_time_passes_by_itself(terminal, monkeypatch):
         passed[0] = 10.0
         bar.advance(0, tried=3, best="Matern 1.5")
         waited = threading.Event()
-        for _ in range(200):
+        for _ in range(2000):
             if "best" in terminal.getvalue():
                 break
             waited.wait(0.01)

@@ -162,7 +162,7 @@ def test_data_are_let_go_when_a_run_is_over():
     alive = weakref.ref(data)
     run(lambda _, data=data: None, range(4), 2)
     del data
-    for _ in range(100):  # a helper that comes too late still holds its call for a moment
+    for _ in range(2000):  # a helper that comes too late still holds its call for a moment
         if alive() is None:
             break
         time.sleep(0.01)

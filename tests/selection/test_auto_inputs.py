@@ -54,7 +54,7 @@ def test_a_matrix_beside_one_of_its_own(points):
     np.testing.assert_array_equal(plain.matrix, K)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
 @pytest.mark.parametrize("kind", BOTH)
 def test_scikit_learn_cuts_the_matrix_on_both_sides(points, kind):
     X, _ = points

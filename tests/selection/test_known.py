@@ -66,6 +66,7 @@ def test_no_more_points_are_known_than_there_is_memory_for(table):
     assert known.affordable(kernels(), 1e-9) < 20
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [AutoKernelClassifier, AutoKernelRegressor])
 def test_a_search_reads_the_texts_once(table, kind, monkeypatch):
     """Its trials are of kernels on the table as it was given, and so is the machine."""

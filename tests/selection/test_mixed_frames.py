@@ -9,6 +9,8 @@ from mercer.selection.auto import is_mixed_frame
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
 
+pytestmark = pytest.mark.usefixtures("cpu_clock")  # a limit is of work, on a busy machine too
+
 N = 60
 
 

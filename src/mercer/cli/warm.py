@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
+import sys
 import warnings
+from importlib.metadata import version
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -11,6 +15,23 @@ from mercer.cli.screen import Screen
 from mercer.errors import InputError
 from mercer.runtime.cache_folder import cache_folder
 from mercer.runtime.native import compiles
+
+
+def is_warm() -> bool:
+    """Whether this was done already, for these sources of ours and these versions of Python and Numba."""
+    mark = _mark()
+    return mark is not None and mark.exists()
+
+
+def _mark() -> Path | None:
+    """A file that says so; None where nothing is kept."""
+    folder, package = cache_folder(), Path(__file__).parents[1]
+    if folder is None:
+        return None
+    digest = hashlib.sha256(f"{sys.version} {version('numba')} {version('llvmlite')}".encode())
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return folder / f"warmed-{digest.hexdigest()[:24]}"
 
 
 def warm(screen: Screen) -> int:
@@ -29,6 +50,8 @@ def warm(screen: Screen) -> int:
         pool.map(_tile_loop, ["float64", "float32"], chunksize=1)
         screen.step("The tile loop of all kernels is compiled.")
         pool.map(_solvers_and_kernels, [0, 1], chunksize=1)
+    if (mark := _mark()) is not None:
+        mark.touch()
     screen.step(
         f"Solvers and kernels are compiled too, {monotonic() - began:.0f} s in all. They are kept in:"
     )

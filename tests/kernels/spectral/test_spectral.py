@@ -136,7 +136,8 @@ def test_learning_and_the_algebra(rng):
         model = KernelRidge(kernel=kernel, alpha=1e-6).fit(X, y)
         assert model.score(X, y) > 0.99
         whole = (2 * kernel + Gaussian(1.0)) * kernel.normalized()
-        assert np.isfinite(whole(X)).all()
+        with config(backend="numpy"):
+            assert np.isfinite(whole(X)).all()
     again = pickle.loads(pickle.dumps(Spectral(bell)))
     np.testing.assert_array_equal(again(X), Spectral(bell)(X))
 

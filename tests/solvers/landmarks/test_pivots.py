@@ -111,6 +111,7 @@ def law(K, weight, count):
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "weight", [np.ones(5), np.array([1.0, 2.0, 0.0, 0.5, 1.0])], ids=["equal", "weighted"]
 )

@@ -18,6 +18,8 @@ from mercer.solvers.svm import program as program_module
 from mercer.solvers.svm.decomposition import QuadraticProgram, solve
 from mercer.solvers.svm.on_device import DeviceIterate
 
+pytestmark = pytest.mark.usefixtures("cpu_clock")  # a limit is of work, on a busy machine too
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 
