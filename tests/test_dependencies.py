@@ -22,6 +22,8 @@ APART = {
     "dask": ("cluster", "dask", "test-cluster"),
     "playwright": ("browser", "browser", "test-lab"),
 }
+#: What a test takes where a user has installed it, and skips without it: no extra of ours brings it.
+OF_USERS = {"duckdb"}
 
 
 @cache
@@ -79,6 +81,7 @@ def examples(path):
 
 
 def is_apart(path, module):
+    module = "dask" if module == "distributed" else module  # dask.distributed is another name of it
     return module in APART and (
         path.is_relative_to(ROOT / "tests")
         or module == path.stem
@@ -88,7 +91,8 @@ def is_apart(path, module):
 
 def undeclared(path, source, extra):
     names = declared(extra)
-    return {m for m in imported(source) if not is_declared(m, names) and not is_apart(path, m)}
+    found = {m for m in imported(source) if not is_declared(m, names) and not is_apart(path, m)}
+    return found - OF_USERS if path.is_relative_to(ROOT / "tests") else found
 
 
 def all_undeclared(paths, text, extra):
