@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from mercer import (
+    SVC,
+    SVR,
     Gaussian,
     KernelFisherDiscriminant,
     KernelLeastSquares,
@@ -80,3 +82,10 @@ def test_a_choice_of_penalties_tells_its_rows_per_second(rng):
         KernelRidgeCV(kernel=kernels, landmarks=20).fit(X, X[:, 0])
     assert [(e["label"], e["done"], e["total"]) for e in events] == [("kernels", i, 2) for i in range(3)]
     assert all(event["facts"][ROWS] > 0 and event["facts"]["passes"] >= 3 for event in events[1:])
+
+
+@pytest.mark.parametrize("learner", [SVC(), SVR()], ids=str)
+def test_plans_of_exact_machines_say_from_which_number_on_they_take_long(learner):
+    long = "from 100,000 points on the exact solution takes long"
+    assert long in str(learner.plan(np.zeros((100_000, 1))))
+    assert long not in str(learner.plan(np.zeros((99_999, 1))))
