@@ -4,6 +4,7 @@ import asyncio
 import gc
 import importlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client, LocalCluster, Security
 
 from mercer import FromFunction, Gaussian, KernelRidge, config
 from mercer.cluster import DaskRows
@@ -24,7 +25,7 @@ from mercer.cluster import client as cluster_client
 from mercer.cluster.client import quiet_graphs, require_workers
 from mercer.cluster.runs import Run, in_turn
 from mercer.cluster.trials import each
-from mercer.errors import ClusterError, InputError, InputTypeError
+from mercer.errors import ClusterError, InputError, InputTypeError, MemoryBudgetError
 from mercer.gram.block_tasks import lacks
 from mercer.gram.blocks import RowBlocks
 from mercer.solvers import control
@@ -201,6 +202,45 @@ def test_what_workers_report_of_their_devices():
         ):
             require_workers(Reporting(None, "no GPU", "none"), lacks)
     require_workers(None, lacks)  # Nobody is asked for the settings that everybody has.
+
+
+def test_a_worker_that_is_too_small_is_named_before_the_fit(client, three, data, monkeypatch):
+    X, y = data
+    address, worker = next(iter(three.scheduler.workers.items()))
+    monkeypatch.setattr(worker, "memory_limit", 20_000_000)
+    words = (
+        rf"the worker {address} has .* for 1 threads, and needs .*: take fewer landmarks, or larger workers"
+    )
+    with config(cluster=client), pytest.raises(MemoryBudgetError, match=words):
+        model().fit(X, y)
+
+
+def certificate(folder):
+    """A self-signed one, and its key."""
+    found = folder / "certificate.pem", folder / "key.pem"
+    line = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=mercer"]
+    subprocess.run([*line, "-out", found[0], "-keyout", found[1]], check=True, capture_output=True)
+    return map(str, found)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_cluster_that_speaks_tls(tmp_path, data, alone):
+    X, y = data
+    made, key = certificate(tmp_path)
+    of = {
+        f"tls_{who}_{what}": file
+        for who in ("client", "scheduler", "worker")
+        for what, file in (("cert", made), ("key", key))
+    }
+    security = Security(require_encryption=True, tls_ca_file=made, **of)
+    local = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    with (
+        LocalCluster(**local, protocol="tls://", security=security) as cluster,
+        Client(cluster, security=security, set_as_default=False) as client,
+        config(cluster=client),
+    ):
+        assert client.scheduler.address.startswith("tls://")
+        same(alone, model().fit(X, y))
 
 
 def test_a_cluster_without_workers_is_given_up(client, three, data):

@@ -2,6 +2,7 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -9,7 +10,10 @@ import mercer
 from mercer import (
     DataSource,
     Gaussian,
+    KernelFisherDiscriminant,
+    KernelLeastSquares,
     KernelLogisticRegression,
+    KernelMachineClassifier,
     KernelMachineRegressor,
     KernelPCA,
     KernelRidge,
@@ -35,14 +39,19 @@ LEARNERS = {
     "kinks": lambda: KernelMachineRegressor(loss="absolute", kernel=Gaussian(2.0), landmarks=30, tol=1e-3),
     "path": lambda: KernelRidgeCV(kernel=Gaussian("median"), landmarks=80),
     "components": lambda: KernelPCA(3, kernel=Gaussian(2.0), landmarks=80),
+    "classes": lambda: KernelMachineClassifier(kernel=Gaussian(2.0), landmarks=30, tol=1e-3),
+    "fisher": lambda: KernelFisherDiscriminant(kernel=Gaussian(2.0), landmarks=60),
+    "least squares": lambda: KernelLeastSquares(kernel=Gaussian(2.0), landmarks=60),
 }
+#: those that learn classes
+CLASSIFIERS = ("logistic", "classes", "fisher")
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_learner_on_a_dask_array_is_that_on_one_machine(client, data, name):
     """Chunks of odd sizes, of columns too, and targets chunked in another way."""
     X, y = data
-    y = np.digitize(y, [-0.5, 0.5]) if name == "logistic" else y
+    y = np.digitize(y, [-0.5, 0.5]) if name in CLASSIFIERS else y
     alone = LEARNERS[name]().fit(X, y)
     same(alone, LEARNERS[name]().fit(da.from_array(X, chunks=(1777, 3)), da.from_array(y, chunks=999)))
 
@@ -109,6 +118,23 @@ def test_workers_read_a_table_in_a_file_themselves(client, data, tmp_path):
         K = RowBlocks(Gaussian(1.0), source.open().points, X[:5])
         assert K._spread._file is not None
         same(alone, LEARNERS["ridge"]().fit(source, y))
+
+
+def test_files_of_parquet_in_a_folder_that_workers_see(client, data, tmp_path):
+    X, y = data
+    for part in range(3):
+        columns = {name: X[part::3, i] for i, name in enumerate("abcd")}
+        pd.DataFrame(columns).to_parquet(tmp_path / f"rides-{part}.parquet")
+    y = np.concatenate([y[part::3] for part in range(3)])
+
+    def source(folder):
+        return DataSource(str(tmp_path / "rides-*.parquet"), folder=tmp_path / folder)
+
+    alone = LEARNERS["ridge"]().fit(source("here"), y)
+    with config(cluster=client):
+        K = RowBlocks(Gaussian(1.0), source("there").open().points, X[:5])
+        assert K._spread._file is not None
+        same(alone, LEARNERS["ridge"]().fit(source("there"), y))
 
 
 def test_workers_read_parts_of_a_map_where_they_lie(client, rng, tmp_path):
