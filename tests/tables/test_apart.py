@@ -85,6 +85,24 @@ def test_probabilities_of_classes_and_a_report(visits, tmp_path):
     assert "folds of whole groups" in page
 
 
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"groups": "patient", "drop": ["day"]},
+            "left out with their groups; new ones of new groups are in it",
+        ),
+        ({"times": "day", "drop": ["patient"]}, "later than what was learned from; nothing guarantees that"),
+    ],
+)
+def test_a_report_says_what_its_interval_is_of(visits, tmp_path, options, said):
+    pytest.importorskip("matplotlib")
+    training = train(visits, "pressure", folds=2, **options, **QUICK)
+    page = training.write_report(tmp_path / "r.html", limit=30.0).read_text("utf-8")
+    assert said in page and "are to be kept apart" in page
+
+
 def test_thinned_rows_keep_their_groups(visits):
     training = train(visits, "pressure", groups="patient", folds=3, drop=["day"], rows=36, **QUICK)
     assert len(training.target.y) == 36 and training.model.about_["apart"]["count"] == 12

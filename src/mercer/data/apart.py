@@ -27,7 +27,7 @@ from mercer.data.folds import Fold
 from mercer.errors import InputError
 
 #: groups, or points in time, that a search cuts in halves, each of which is cut in folds
-LEAST = 4
+LEAST_GROUPS = 4
 #: parts of rows in time whose mean errors are taken for independent of each other
 _BATCHES = 20
 
@@ -66,7 +66,7 @@ class Apart(ABC):
 
     def sides(self, seed: int) -> np.ndarray:  # (n,) bool
         """Two sides of the rows, one to learn kernels on, and another one to compare them on."""
-        self.require(LEAST, "a search takes")
+        self.require(LEAST_GROUPS, "a search takes")
         return self._sides(seed)
 
     def held(self, order: np.ndarray, most: int, seed: int) -> tuple[np.ndarray, int]:

@@ -19,6 +19,12 @@ _COVERAGE = 0.9
 _LISTED = 8  # rows of each kind
 _LOOKED_AT = 500  # points whose standard deviation is computed
 _FITTED = 3000  # points of an exact model up to which K is factored again for it
+#: which new ones are inside an interval, by what the errors were kept apart by
+_OF = {
+    "": "; new ones are in it about so often, where they are like these.",
+    "groups": " with their groups; new ones of new groups are in it about so often, where groups are alike.",
+    "times": " later than what was learned from; nothing guarantees that those to come are like them.",
+}
 
 
 def certainty_section(case: Case, pictures: Pictures) -> list[Html]:
@@ -56,8 +62,8 @@ def _numbers(case: Case) -> list[Html]:
     return [
         definitions(facts),
         paragraph(
-            f"The interval is made of the errors on {len(off):,} {case.unit} left out; new ones are in it "
-            "about so often, where they are like these. mercer predict --interval writes such intervals."
+            f"The interval is made of the errors on {len(off):,} {case.unit} left out{_OF[case.apart]} "
+            "mercer predict --interval writes such intervals."
         ),
         *parts,
         table(head, rows, caption, row_heads=False),

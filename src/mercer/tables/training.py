@@ -22,7 +22,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from mercer.data import points as data
-from mercer.data.apart import LEAST, Apart, Groups, Times
+from mercer.data.apart import LEAST_GROUPS, Apart, Groups, Times
 from mercer.data.types import Points
 from mercer.errors import InputError, InputTypeError
 from mercer.kernels.columns.cells import gaps, values
@@ -335,7 +335,7 @@ def _fit(fitting: Fitting, asked: int | None, task: Goal) -> tuple[TableModel, H
 
 def _parts_apart(asked: int | None, apart: Apart) -> int:
     """As many folds as are asked for; each must leave enough for a search."""
-    apart.require(LEAST + 1, "a search in folds takes")
+    apart.require(LEAST_GROUPS + 1, "a search in folds takes")
     if asked is not None and asked > apart.count:
         raise InputError(
             f"{asked} folds of {apart.count} {apart.word}s cannot be made: pass a smaller number of folds"
