@@ -122,7 +122,7 @@ def means(found: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]
 
 
 def summary(seconds: float) -> list[Table]:
-    """A row for each table, then a row for each learner."""
+    """A row for each learner, over the tables that all of them have run; and a row for each table."""
     measured = means([line for line in lines() if line["limit"] == seconds])
     each = Table(
         f"Errors, {seconds:g} seconds each", "table", "rows × columns", "task", "splits", *LEARNERS, "best ±"
@@ -135,7 +135,7 @@ def summary(seconds: float) -> list[Table]:
         found = measured[name]
         best = min(found, key=lambda learner: found[learner]["error"])
         errors = {learner: one["error"] for learner, one in found.items()}
-        for learner, error in errors.items():
+        for learner, error in errors.items() if len(errors) == len(LEARNERS) else ():
             ranks[learner].append(
                 1 + sum(other < error for other in errors.values())
                 + 0.5 * (sum(other == error for other in errors.values()) - 1)
