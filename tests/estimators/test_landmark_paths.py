@@ -81,7 +81,7 @@ def test_the_whole_path_is_refitting_on_the_same_landmarks(rng, X, y, fit_interc
     assert len(model.expansion_) == 7 and model.report_.plan.method == "landmarks"
 
 
-@pytest.mark.parametrize("scoring", ["squared", "absolute"])
+@pytest.mark.parametrize("scoring", ["squared", "absolute", "evidence"])
 @pytest.mark.parametrize("alpha_per_target", [True, False])
 @pytest.mark.filterwarnings("ignore:the best penalty")
 def test_all_points_as_landmarks_are_the_exact_path(rng, X, y, scoring, alpha_per_target):

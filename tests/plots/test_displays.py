@@ -331,6 +331,16 @@ def test_a_path_has_its_best_where_the_model_is(waves, ax):
         PathDisplay.from_estimator(SVC(), ax=ax)
 
 
+def test_a_path_of_evidence_has_no_errors_to_show(waves, ax):
+    x, y = waves
+    model = KernelRidgeCV(kernel=[Gaussian(sigma=s) for s in (0.1, 0.5)], scoring="evidence").fit(x, y)
+    shown = PathDisplay.from_estimator(model, ax=ax)
+    assert shown.best() == (model.alpha_, repr(model.kernel_)) and shown.labels[1] == "-log evidence"
+    assert_drawn(shown, ax)
+    with pytest.raises(InputError, match="has compared no errors"):
+        tried(model)
+
+
 def test_paths_of_machines_and_searches(moons, ax):
     X, y, _ = moons
     models = SVC().path(X, y, [10.0, 0.1])

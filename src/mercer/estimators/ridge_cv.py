@@ -68,7 +68,9 @@ class KernelRidgeCV(
     gamma, degree, coef0 : for kernels given by name
     lams : the lecture's λ, instead of alphas, which then count for nothing: α = λ Σᵢ wᵢ
     fit_intercept : whether there is a b, which is not penalised
-    scoring : "squared" or "absolute": what is averaged (with the weights) over the errors left out
+    scoring : what the best kernel and α have least of: "squared" or "absolute", the mean (with the weights)
+        of the errors left out; "evidence", -log p(y) for each observation under the Gaussian process whose
+        mean f is, with the variance of the noise that makes y most likely (`mercer.solvers.linear.evidence`)
     alpha_per_target : whether each target takes its own α, else one serves all; the kernel is one for all
     landmarks : None, a number, "auto", points or their positions: f is then an expansion on these few points,
         the same for every kernel, learned from all of X, of which one point is left out at a time; see
@@ -79,10 +81,10 @@ class KernelRidgeCV(
     ----------
     alpha_ : the chosen α; with ``alpha_per_target`` (targets,)
     kernel_ : the chosen kernel
-    best_score_ : its mean error left out
+    best_score_ : its score
     loo_residuals_ : yᵢ - f(xᵢ) for the f learned without xᵢ, with the chosen kernel and α
-    path_ : ``path_.kernels``, ``path_.alphas`` and ``path_.scores``, (kernels, alphas, targets): the mean
-        errors left out; infinite where K + αI was singular, to rounding
+    path_ : ``path_.kernels``, ``path_.alphas`` and ``path_.scores``, (kernels, alphas, targets): the
+        scores; infinite where K + αI was singular, to rounding
     expansion_, dual_coef_, intercept_, noise_variance_, report_ : as for KernelRidge
 
     Examples
@@ -109,7 +111,7 @@ class KernelRidgeCV(
         None, "a list of positive numbers", _is_path, "e.g. np.logspace(-9, -1, 20)", optional=True
     )
     fit_intercept: bool = flag(True)
-    scoring: str = choice("squared", ("squared", "absolute"))
+    scoring: str = choice("squared", ("squared", "absolute", "evidence"))
     alpha_per_target: bool = flag(False)
     landmarks: LandmarksLike = LANDMARKS
 
@@ -365,8 +367,10 @@ class _Search:
         for j, point in enumerate(ridge_path(K, self.Y, self.alphas, self.weight, self.fit_intercept)):
             if point is None or not np.isfinite(point.errors).all():
                 continue
-            sizes = point.errors**2 if self.scoring == "squared" else np.abs(point.errors)
-            scores[j] = share @ sizes
+            if self.scoring == "evidence":
+                scores[j] = point.surprise
+            else:
+                scores[j] = share @ (point.errors**2 if self.scoring == "squared" else np.abs(point.errors))
             mine.offer(scores[j], float(self.alphas[j]), point)
         return _Trial(scores, mine.score, mine.alpha, mine.coef, mine.intercept, mine.errors)
 

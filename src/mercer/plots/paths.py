@@ -79,7 +79,8 @@ class PathDisplay(Display):
                 "SVC().path(X, y, Cs) to from_models"
             )
         scores = np.asarray(path.scores, dtype=np.float64).mean(axis=2)  # (kernels, alphas)
-        label = f"mean {getattr(model, 'scoring', 'squared')} error left out"
+        scoring = getattr(model, "scoring", "squared")
+        label = "-log evidence" if scoring == "evidence" else f"mean {scoring} error left out"
         if against == "penalty":
             order = np.argsort(scores.min(axis=1), kind="stable")[:_KERNELS_DRAWN]
             order = np.sort(order)

@@ -98,6 +98,11 @@ def _of_path(model: Model) -> list[dict[str, Any]]:
     """The best penalty of every kernel of KernelRidgeCV; errors in the units of y."""
     path = model.path_
     scores = np.asarray(path.scores).mean(axis=2)  # (kernels, alphas)
+    if getattr(model, "scoring", None) == "evidence":
+        raise InputError(
+            "KernelRidgeCV(scoring='evidence') has compared no errors: its path_ is drawn by "
+            "PathDisplay.from_estimator(model)"
+        )
     if getattr(model, "scoring", None) == "squared":
         scores = np.sqrt(scores)
     best = scores.argmin(axis=1)

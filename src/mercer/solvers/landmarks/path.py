@@ -25,6 +25,7 @@ from mercer.solvers.landmarks.features import Features
 from mercer.solvers.landmarks.inner import LeftOut, RiskGradient, Scores
 from mercer.solvers.landmarks.posterior import MOST_FEATURES, leading
 from mercer.solvers.landmarks.spectrum import scatter
+from mercer.solvers.linear.evidence import surprise
 from mercer.solvers.result import Stop
 
 #: The least part of a point's own error that its fit leaves, 1 - h/c: below, f goes through the point.
@@ -113,7 +114,12 @@ class RestrictedPath:
         return np.maximum(self.weight @ self.Y**2 - explained, 0.0)
 
     def scores(self, alphas: np.ndarray, scoring: str = "squared") -> np.ndarray:  # (P,) > 0 → (P, t)
-        """The weighted means of what is left out, "squared" or "absolute", for every penalty and target."""
+        """What every penalty is judged by, for each target: the smaller, the better.
+
+        "squared", "absolute": the weighted mean of the errors left out. "evidence": see `evidence`.
+        """
+        if scoring == "evidence":
+            return np.stack([self._surprise(np.full(self.Y.shape[1], alpha)) for alpha in alphas])
         count, targets = len(alphas), self.Y.shape[1]
         D = 1 / (self.values[:, None] + alphas)  # (M, P)
         C = (D[:, :, None] * self.right[:, None, :]).reshape(len(D), -1)  # (M, P t)
@@ -133,6 +139,10 @@ class RestrictedPath:
         return fitted, errors
 
     # --- parts of these ------------------------------------------------------------------------------------
+
+    def _surprise(self, alphas: np.ndarray) -> np.ndarray:  # (t,) → (t,)
+        spread = np.log1p(np.maximum(self.values, 0.0)[:, None] / alphas).sum(axis=0)
+        return surprise(self.objective(alphas), spread, self.total, self.features.fit_intercept)
 
     def _functions(self, rotated: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # (M, t)
         w = self.Q @ rotated

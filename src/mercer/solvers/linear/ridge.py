@@ -33,6 +33,7 @@ from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.banded import BandForm
 from mercer.solvers.linear.blas import subtract_rank_two
 from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
+from mercer.solvers.linear.evidence import surprise
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.result import Result
 
@@ -64,6 +65,7 @@ class RidgePoint:
     coef: np.ndarray  # (n, t)
     intercept: np.ndarray  # (t,)
     errors: np.ndarray  # (n, t) left out
+    surprise: np.ndarray  # (t,) see `evidence`
 
 
 def ridge(
@@ -240,7 +242,7 @@ class _Centred:
             right = right - np.outer(self.u, self.along)
         self.right = right.astype(K.dtype)
 
-    def solve(self, alpha: float) -> tuple[np.ndarray, np.ndarray] | None:
+    def solve(self, alpha: float) -> tuple[np.ndarray, np.ndarray, float] | None:
         """The point of the path for α, as `BandForm.path` gives it, by a factor for this α."""
         K = self.K
         rounding = len(K) * float(np.finfo(K.dtype).eps) * float(np.abs(np.diagonal(K)).max())
@@ -253,18 +255,23 @@ class _Centred:
         # If K is positive semi-definite, no pivot is smaller than α.
         if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
             return None
-        return solve(factor, self.right), inverse_diagonal(factor)
+        logdet = 2.0 * float(np.log(np.diagonal(factor).astype(np.float64)).sum())
+        return solve(factor, self.right), inverse_diagonal(factor), logdet
 
-    def point(self, alpha: float, Z: np.ndarray, diagonal: np.ndarray) -> RidgePoint:
-        """The fit and its errors, from a solution and the diagonal of the inverse."""
+    def point(self, alpha: float, Z: np.ndarray, diagonal: np.ndarray, logdet: float) -> RidgePoint:
+        """The fit, its errors and its evidence, from what `BandForm.path` gives."""
         Z, diagonal = Z.astype(np.float64), diagonal.astype(np.float64)
         intercept = np.zeros(Z.shape[1])
         if self.fit_intercept:
             diagonal -= self.u**2 / (self.shift + alpha)
             Z -= np.outer(self.u, self.u @ Z)
             intercept = (self.along - self.product @ Z) / self.total
+            logdet += np.log(alpha) - np.log(self.shift + alpha)
         coef = self.root[:, None] * Z
-        return RidgePoint(coef, intercept, _left_out(coef, diagonal, alpha, self.weight))
+        objective = alpha * (self.right * Z).sum(axis=0)
+        spread = logdet - len(Z) * np.log(alpha)
+        evidence = surprise(objective, spread, float(self.weight.sum()), self.fit_intercept)
+        return RidgePoint(coef, intercept, _left_out(coef, diagonal, alpha, self.weight), evidence)
 
 
 def minimum_norm(
