@@ -35,6 +35,8 @@ from mercer.runtime.threads import run
 _CACHED = 2**16
 #: Numbers of a matrix from which its rows are shared out to threads: reading 8 MB takes one about 1 ms.
 _WORTH_THREADS = 2**20
+#: Numbers of a matrix whose rows one thread adds up; the mean does not depend on the threads.
+_SUMMED = 2**21
 #: Numbers of the rows of a sparse matrix that are dense at a time: 32 MB.
 _DENSE_AT_ONCE = 2**22
 #: Norms or shifts of a view that has none.
@@ -214,7 +216,21 @@ def _known(kinds: set[str], matrix: Any) -> tuple[np.ndarray | None, CommonColum
         return None, None if kinds == {"external"} else sort_columns(matrix)
     if "sqdist" not in kinds or not kinds <= {"sqdist", "dot"}:
         return None, None  # other quantities need the points where they are
-    return np.add.reduce(matrix, axis=0, dtype=np.float64) / len(matrix), None
+    return _mean_row(matrix), None
+
+
+def _mean_row(matrix: np.ndarray) -> np.ndarray:  # (d,)
+    """The mean of all rows; of many, of sums over parts, added in their order."""
+    n, d = matrix.shape
+    step = max(1, _SUMMED // max(d, 1))
+    parts = [slice(start, start + step) for start in range(0, n, step)]
+    sums = np.empty((len(parts), d))
+
+    def add(p: int) -> None:
+        np.add.reduce(matrix[parts[p]], axis=0, dtype=np.float64, out=sums[p])
+
+    run(add, range(len(parts)), None if len(parts) > 1 else 1)
+    return np.add.reduce(sums, axis=0) / n
 
 
 def _side(

@@ -8,6 +8,7 @@ Points may have weights: a point of weight 2 counts as if it were there twice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,14 @@ from mercer.data import points as data
 from mercer.data.sparse import dense, is_sparse
 from mercer.data.types import Points, Weights
 from mercer.errors import InputError
+from mercer.runtime.threads import run
 
 if TYPE_CHECKING:
     from mercer.kernels.base import Kernel
 
 _POINTS_SAMPLED = 1000  # half a million distances, whose median is hardly uncertain
 _NUMBERS_AT_ONCE = 2**16  # half a megabyte in float64, which fits into caches
+_WORTH_THREADS = 2**20  # numbers that take one thread about a millisecond
 
 
 def value(kernel: Kernel, name: str, word: str, X: Points, weight: Weights = None) -> float:
@@ -96,16 +99,31 @@ def _variance(X: data.Vectors | DaskRows, weight: np.ndarray | None = None) -> f
     if is_sparse(X):
         mean = float(share @ (X @ np.ones(d))) / d
         return float(share @ (X.multiply(X) @ np.ones(d))) / d - mean * mean
-    means = X.rowwise(_row_means) if isinstance(X, DaskRows) else _row_means(X)
-    mean = float((share * means).sum())
-    squares = X.rowwise(partial(_row_squares, mean=mean)) if isinstance(X, DaskRows) else None
+    mean = float((share * _of_rows(_row_means, X)).sum())
+    squares = _of_rows(partial(_row_squares, mean=mean), X)
     total = 0.0
-    step = max(1, _NUMBERS_AT_ONCE // d)  # A float64 copy of all of X would cost more than the sums.
-    for start in range(0, n, step):
-        part = slice(start, start + step)
-        own = squares[part] if squares is not None else _row_squares(X[part], mean)
-        total += float((share[part] * own).sum())
+    for part in _parts(n, d):
+        total += float((share[part] * squares[part]).sum())
     return total / d
+
+
+def _parts(n: int, d: int) -> list[slice]:
+    step = max(1, _NUMBERS_AT_ONCE // d)
+    return [slice(start, start + step) for start in range(0, n, step)]
+
+
+def _of_rows(measure: Callable[[np.ndarray], np.ndarray], X: np.ndarray | DaskRows) -> np.ndarray:  # (n,)
+    """A number for each row; a float64 copy of all of X at once would cost more than the sums."""
+    if isinstance(X, DaskRows):
+        return X.rowwise(measure)
+    n, d = X.shape
+    out = np.empty(n)
+
+    def one(part: slice) -> None:
+        out[part] = measure(X[part])
+
+    run(one, _parts(n, d), None if n * d >= _WORTH_THREADS else 1)
+    return out
 
 
 def _row_means(X: np.ndarray) -> np.ndarray:  # (n,)

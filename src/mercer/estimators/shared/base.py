@@ -16,12 +16,14 @@ lists of objects and tables with columns of several kinds go to the kernel as th
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from inspect import getattr_static, isfunction
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -60,6 +62,8 @@ _WITH_TARGETS = ("fit", "partial_fit", "fit_transform", "path", "plan", "score")
 
 #: the numbers of a table below which scikit-learn's checks take longer than all the rest
 _FEW_NUMBERS = 2**13
+#: and those from which on our threads look whether they are finite
+_MANY_NUMBERS = 2**21
 _REALS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -147,6 +151,13 @@ class KernelMixin:
         # X is taken for many points, never for a single one.
         return check_domain(self.kernel_, X, "X") if domain is Domain.ANY else X
 
+    def _validate_for_values(self, X: Points) -> Any:
+        """The same, where only values of ``expansion_`` are wanted: a device sees what is not finite."""
+        f = getattr(self, "expansion_", None)
+        if isinstance(X, np.ndarray) and f is not None and f.streams(X) and self._is_as_in_fit(X):
+            return X
+        return self._validate_new(X)
+
     def _finds_nothing_to_check(self, X: Points) -> bool:
         """Whether these are a few rows of finite numbers, as many in each as the fit had, without names.
 
@@ -154,15 +165,21 @@ class KernelMixin:
         """
         return (
             type(X) is np.ndarray
-            and X.ndim == 2
             and 0 < X.size <= _FEW_NUMBERS
+            and self._is_as_in_fit(X)
+            and bool(np.isfinite(X).all())
+        )
+
+    def _is_as_in_fit(self, X: np.ndarray) -> bool:
+        """Whether it is a plain array of vectors without names, with as many columns as the fit had."""
+        return (
+            X.ndim == 2
             and X.dtype in _REALS
             and X.flags.c_contiguous
             and X.shape[1] == getattr(self, "n_features_in_", None)
             and not hasattr(self, "feature_names_in_")
             and not self._pairwise
             and self.kernel_.domain is Domain.VECTORS
-            and bool(np.isfinite(X).all())
         )
 
     def _validate(
@@ -180,10 +197,11 @@ class KernelMixin:
             accept = False if self._pairwise else "csr"
             options = {"accept_sparse": accept, "dtype": [np.float64, np.float32], "reset": reset}
             try:
-                if not with_y:
-                    X = validate_data(self, X, **options)
-                else:
-                    X, y = validate_data(self, X, y, **options, **y_options)
+                with config_context(assume_finite=True) if _is_seen_finite(X, y) else nullcontext():
+                    if not with_y:
+                        X = validate_data(self, X, **options)
+                    else:
+                        X, y = validate_data(self, X, y, **options, **y_options)
             except OverflowError:
                 refuse_too_large("X or y")
             return canonical(X) if sparse.issparse(X) else X, y
@@ -280,6 +298,17 @@ class KernelMixin:
 
 def _is_absent(y: Targets) -> bool:
     return isinstance(y, str) and y == "no_validation"
+
+
+def _is_seen_finite(X: Points, y: Targets) -> bool:
+    """Whether our threads see that many numbers are finite, which takes scikit-learn's check longer."""
+    if not (type(X) is np.ndarray and X.dtype in _REALS and X.size >= _MANY_NUMBERS):
+        return False
+    if not (y is None or _is_absent(y)):
+        is_array = isinstance(y, np.ndarray) and y.dtype.kind in "fiubU"
+        if not is_array or (y.dtype.kind == "f" and not data.has_finite_sum(y)):
+            return False
+    return data.has_finite_sum(X)
 
 
 def check_weights(sample_weight: Weights, X: Points) -> np.ndarray:  # (n,)
