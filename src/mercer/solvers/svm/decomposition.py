@@ -20,8 +20,8 @@ Several problems over parts of the same points (all pairs of classes, each class
 the rounds together: a row is computed once for all of them, in the segments that are needed, and the small
 problems are solved on all threads.
 
-Where K has rows on a device, so have the vectors of all points (``on_device``): only working sets come to the
-host. Rows cost little there, and nothing shrinks.
+Where K has rows on a device, so have the vectors of all points of one problem (``on_device``): only working
+sets come to the host. Rows cost little there, and nothing shrinks.
 
 A large problem shrinks: once most variables rest firmly at a bound, the rest is solved as a problem of its
 own, with shorter rows, and the whole is looked at again afterwards; nothing is dropped for good.
@@ -48,7 +48,7 @@ from mercer.solvers.matrix import DeviceMatrix, Exact, WritableRows
 from mercer.solvers.result import Stop
 from mercer.solvers.rounding import sizes
 from mercer.solvers.svm import smo
-from mercer.solvers.svm.on_device import DeviceIterate, DeviceStore
+from mercer.solvers.svm.on_device import DeviceIterate, DeviceStore, RowsIterate
 from mercer.solvers.svm.program import WHOLE, Iterate, QuadraticProgram, Solution
 from mercer.solvers.svm.rows import KeptRows
 
@@ -165,11 +165,11 @@ class _Run:
             self.rows = KeptRows(self.K, self.bounds, room)
         else:
             self.rows = DeviceStore(self.device, np.array([0, self.K.shape[0]]), room)
-        known = self.bounds, diag, sizes(self.K, diag), self.exact
-        self.problems = [
-            Iterate(program, *known) if self.device is None else DeviceIterate(program, *known, self.device)
-            for program in self.programs
-        ]
+        known: tuple[Any, ...] = self.bounds, diag, sizes(self.K, diag), self.exact
+        kind: type[Iterate] = Iterate
+        if self.device is not None:
+            known, kind = (*known, self.device), DeviceIterate if len(self.programs) == 1 else RowsIterate
+        self.problems = [kind(program, *known) for program in self.programs]
         self._restore()
 
     def solve(self) -> list[Solution]:
@@ -179,7 +179,7 @@ class _Run:
             largest = min(largest, self.rows.slots)
         working = [p for p in self.problems if p.stopped is None]
         while working and not self.control.stopped:
-            chosen = [p.choose(largest) for p in working]
+            chosen = self._chosen(working, largest)
             pairs = []
             for problem, variables in zip(working, chosen, strict=True):
                 if problem.worst <= self.tol:
@@ -208,6 +208,16 @@ class _Run:
                 worst = max(problem.worst for problem, _ in pairs)
                 self.control.step(self.state, violation=worst, problems=len(pairs))
         return [self._ended(problem) for problem in self.problems]
+
+    def _chosen(self, working: list[Iterate], largest: int) -> list[np.ndarray]:
+        """The next working sets; on a device, whose answers take their time, by all threads."""
+        chosen = [np.empty(0, np.int64)] * len(working)
+
+        def choose(k: int) -> None:
+            chosen[k] = working[k].choose(largest)
+
+        run(choose, range(len(working)), 1 if self.device is None else None)
+        return chosen
 
     def _ended(self, problem: Iterate) -> Solution:
         """Where a problem ended. Who is within the tolerance has converged, whatever the clock says."""

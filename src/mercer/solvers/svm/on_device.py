@@ -1,10 +1,14 @@
-r"""A quadratic program whose vectors of all points, and whose rows of K, are on a device.
+r"""Quadratic programs whose rows of K are on a device.
 
-γ, its bounds, c and the values Kγ are there, and each round asks three things of them: the variables that
-violate most (``select``), by the largest of integers, with no sort of slopes; K of the working set, as one
-product, which comes to the host, where pairs and Newton's steps solve the small problem; and Kγ after some
-variables moved, whose rows are computed there and added up in float64. What comes to the host is the working
-set, its K and its slopes, and the objective.
+Of one problem the vectors of all points are there too, γ, its bounds, c and the values Kγ, and each round
+asks three things of them: the variables that violate most (``select``), by the largest of integers, with no
+sort of slopes; K of the working set, as one product, which comes to the host, where pairs and Newton's steps
+solve the small problem; and Kγ after some variables moved, whose rows are computed there and added up in
+float64. What comes to the host is the working set, its K and its slopes, and the objective.
+
+Of several problems, which are smaller, vectors are on the host (``RowsIterate``): each step on a device takes
+its time to be started, however short the vectors, while here all threads choose working sets at once. K of
+these and sums of rows come from the device.
 
 Values are counted from the rows of what moved, as on the host; and at the end they are read, and measured, by
 the same code.
@@ -44,8 +48,8 @@ class DeviceStore(KeptRows):
         return False  # A symmetric half saves nothing that would be noticed.
 
 
-class DeviceIterate(Iterate):
-    """A program on its way, on a device; γ is on the host as well, where it moves."""
+class RowsIterate(Iterate):
+    """A program on its way whose vectors are on the host, with rows of K on a device."""
 
     first = 2048  # A large problem takes fewer rounds so, and K of a working set is no work for a device.
 
@@ -61,7 +65,43 @@ class DeviceIterate(Iterate):
         self.device, self.torch = device, device.torch
         super().__init__(program, bounds, diag, sizes, exact)
         self.first = min(self.first, max(_FIRST_OF_SMALL, self.size // _VARIABLES_OF_ONE))
-        p = self.program
+
+    def choose(self, most: int) -> np.ndarray:
+        """The next working set, one group after the other; sets ``worst``."""
+        chosen = super().choose(most)
+        return chosen[np.argsort(chosen >= self.program.split, kind="stable")]
+
+    def computed(self, K: Any, chosen: np.ndarray) -> np.ndarray:  # (q, q)
+        """K of a working set."""
+        return self.device.block(self.points[self.program.position[chosen]])
+
+    def add(self, rows: KeptRows, points: np.ndarray, coef: np.ndarray, threads: int) -> None:
+        """values += Σᵣ coefᵣ K[pointᵣ, ·], for rows that are there."""
+        at = 0
+        for (start, stop), total in zip(self.ranges, self._sums(rows, points, coef), strict=True):
+            self.values[at : at + stop - start] += total.cpu().numpy()
+            at += stop - start
+
+    def _sums(self, rows: KeptRows, points: np.ndarray, coef: np.ndarray) -> list[Any]:
+        """The sum of rows in each range of points, on the device and in float64."""
+        slots, factors = self.device.tensor(rows.places(points)), self.device.tensor(coef)
+        totals = []
+        for start, stop in self.ranges:
+            total = self.torch.zeros(stop - start, dtype=self.torch.float64, device=factors.device)
+            step = max(1, _AT_ONCE // max(stop - start, 1))
+            for first in range(0, len(points), step):
+                part = slice(first, first + step)
+                total += factors[part] @ rows.values[:, start:stop][slots[part]].to(self.torch.float64)
+            totals.append(total)
+        return totals
+
+
+class DeviceIterate(RowsIterate):
+    """A program on its way, on a device; γ is on the host as well, where it moves."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        device, p = self.device, self.program
         self._c, self._lo, self._hi = (device.tensor(vector) for vector in (p.c, p.lo, p.hi))
         self._position, self._gamma = device.tensor(p.position), device.tensor(self.gamma)
         self._order = device.tensor(_scattered(self.size))
@@ -92,11 +132,6 @@ class DeviceIterate(Iterate):
         return -0.5 * float((self._gamma * (self._c + self._slopes())).sum())
 
     # --- a round -------------------------------------------------------------------------------------------
-
-    def choose(self, most: int) -> np.ndarray:
-        """The next working set, one group after the other; sets ``worst``."""
-        chosen = super().choose(most)
-        return chosen[np.argsort(chosen >= self.program.split, kind="stable")]
 
     def _select(self, size: int, kept: np.ndarray) -> tuple[np.ndarray, float]:
         p, room, torch = self.program, size - len(kept), self.torch
@@ -151,10 +186,6 @@ class DeviceIterate(Iterate):
             chosen += [rising, falling]
         return np.concatenate(chosen), float(worst.max())
 
-    def computed(self, K: Any, chosen: np.ndarray) -> np.ndarray:  # (q, q)
-        """K of a working set."""
-        return self.device.block(self.points[self.program.position[chosen]])
-
     def advance(
         self, chosen: np.ndarray, tol: float, max_iter: int, block: np.ndarray, rows: KeptRows | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -164,15 +195,7 @@ class DeviceIterate(Iterate):
 
     def add(self, rows: KeptRows, points: np.ndarray, coef: np.ndarray, threads: int) -> None:
         """values += Σᵣ coefᵣ K[pointᵣ, ·], for rows that are there."""
-        slots, coef = self.device.tensor(rows.places(points)), self.device.tensor(coef)
-        at = 0
-        for start, stop in self.ranges:
-            values = self._values[at : at + stop - start]
-            at += stop - start
-            step = max(1, _AT_ONCE // max(stop - start, 1))
-            for first in range(0, len(points), step):
-                part = slice(first, first + step)
-                values += coef[part] @ rows.values[:, start:stop][slots[part]].to(self.torch.float64)
+        self._values += self.torch.cat(self._sums(rows, points, coef))
 
 
 def _scattered(n: int) -> np.ndarray:
