@@ -1,7 +1,7 @@
 r"""Cholesky factors on a device, A = TᵀT in the memory of A, and what is done with them.
 
 Nearly all work is in matrix products, which run near the limit of the device; of the triangles on the
-diagonal the inverses are kept, so that to solve for one vector takes two products for each thousand rows and
+diagonal the inverses are kept, so that to solve for one vector takes two products for each block of rows and
 no row waits for the one before. (PyTorch's own solver takes rows one after the other, some milliseconds for
 20,000 of them.)
 
@@ -21,8 +21,9 @@ from mercer.gram.backends.torch import torch
 #: rows of a panel of the factor, of few points and of many; columns of what it is taken off of at a time
 _PANEL, _WIDE_PANEL, _MANY_POINTS = 1024, 2048, 32_768
 _STRIP = 4096
-#: rows of a triangle whose inverse is kept
-_BLOCK_ROWS = 1024
+#: rows of a triangle whose inverse is kept, of a short one and of a long one: the time of a step there is
+#: that of starting its products, and fewer of them take less
+_BLOCK_ROWS, _LONG_BLOCK_ROWS, _LONG = 1024, 4096, 8192
 
 
 def product(A: Any, X: Any) -> Any:  # (r, n), (n, m)
@@ -72,7 +73,7 @@ class Triangle:
 
     def __init__(self, T: Any) -> None:
         self.T = T
-        self.cuts = cut(len(T), _BLOCK_ROWS)
+        self.cuts = cut(len(T), _BLOCK_ROWS if len(T) <= _LONG else _LONG_BLOCK_ROWS)
         self._inverses = [
             torch.linalg.solve_triangular(
                 T[a:b, a:b], torch.eye(b - a, dtype=T.dtype, device=T.device), upper=True
