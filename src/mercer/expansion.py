@@ -14,6 +14,7 @@ True
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,14 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.errors import InputError
 from mercer.gram import Gram
+from mercer.gram.device import is_used
 from mercer.kernels.base import Kernel
 from mercer.kernels.one_point import as_list, width_of
 from mercer.notebook import Shown
 from mercer.runtime.config import settings, within
 
+#: Numbers of new points from which on a device is sent them as they are; points by which it chooses how.
+_WORTH_A_STREAM, _SHOWN_FIRST = 2**20, 128
 #: Numbers of new points that are looked at together: a Gram has a copy of its points, here of 64 MiB.
 _NUMBERS_AT_ONCE = 2**23
 _PREPARED = 2**26  # bytes of anchors up to which they are kept prepared, which takes as much again
@@ -87,6 +91,10 @@ class Expansion(Shown):
 
     def _products(self, points: Points, dtype: str | None) -> np.ndarray:  # (m,) or (m, functions)
         """K(points, anchors) @ coef; of an array that may be larger than memory some rows at a time."""
+        if isinstance(points, np.ndarray) and self.streams(points):
+            found = self._streamed(points, dtype)
+            if found is not None:
+                return found
         if not isinstance(points, np.ndarray) or points.size <= _NUMBERS_AT_ONCE:
             return self._gram(points, dtype) @ self.coef
         if self.kernel.domain.is_vectors and points.dtype.kind == "f":
@@ -94,6 +102,20 @@ class Expansion(Shown):
         step = max(1, _NUMBERS_AT_ONCE * len(points) // points.size)
         parts = [self._gram(points[i : i + step], dtype) @ self.coef for i in range(0, len(points), step)]
         return np.concatenate(parts)
+
+    def streams(self, points: np.ndarray) -> bool:
+        """Whether these are many points for a device, which sees itself that they are finite."""
+        is_table = points.ndim == 2 and points.dtype.kind == "f" and self.kernel.domain.is_vectors
+        return is_used() and is_table and points.size >= _WORTH_A_STREAM
+
+    def _streamed(self, points: np.ndarray, dtype: str | None) -> np.ndarray | None:  # (m,) or (m, functions)
+        """The same of many points that a device makes ready; None where it cannot, or they are not finite."""
+        some = points[np.linspace(0, len(points) - 1, _SHOWN_FIRST).astype(np.int64)]
+        if not np.isfinite(some).all():
+            return None
+        values = import_module("mercer.gram.device.arrivals").values
+        found = values(self._gram(some, dtype), points, self.coef.reshape(len(self.coef), -1))
+        return None if found is None else found.reshape(len(points), *self.coef.shape[1:])
 
     def _gram(self, points: Points, dtype: str | None) -> Gram:  # (m, n)
         """K(points, anchors); for few points preparing the anchors would take longer than all the rest."""

@@ -77,7 +77,7 @@ class KernelClassifierMixin(PredictionSetMixin, ClassifierMixin):
 
     def decision_function(self, X: Points) -> np.ndarray:  # (n,) or (n, classes)
         """f(x) for every row of X; for several classes one column each."""
-        X = self._validate_new(X)
+        X = self._validate_for_values(X)
         return self.expansion_.values(X)
 
     def predict(self, X: Points) -> np.ndarray:  # (n,)

@@ -23,7 +23,7 @@ class KernelRegressorMixin(RegressorMixin):
 
     def predict(self, X: Points) -> np.ndarray:  # (n,) or (n, targets)
         """f(x) for every row of X."""
-        X = self._validate_new(X)
+        X = self._validate_for_values(X)
         return self.expansion_.values(X)
 
     @property

@@ -194,7 +194,7 @@ class SupportMixin(SupportParameters, IterativeMixin, KernelMixin):
 
     def _values_at(self, X: Points) -> np.ndarray:  # (m,) or (m, problems)
         """f at new points, in the precision of the fit."""
-        X = self._validate_new(X)
+        X = self._validate_for_values(X)
         return self.expansion_.values(X, self._dtype)
 
     # --- precision and memory ------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class UncertainRegressorMixin(KernelRegressorMixin):
             target; that of a target is ``sqrt(std**2 + noise_variance_)``
         return_cov : whether (mean, cov) is returned: (n, n), of several targets (n, n, targets)
         """
-        X = self._validate_new(X)
+        X = self._validate_for_values(X)
         mean = self.expansion_.values(X)
         if not (return_std or return_cov):
             return mean

@@ -21,7 +21,7 @@ REPAIR = {np.dtype(np.float32): 2.0**-7, np.dtype(np.float64): 2.0**-20}
 
 
 #: the largest number of a precision; NumPy takes longer to say it than a small matrix takes
-_LARGEST_NUMBER = {np.dtype(kind): float(np.finfo(kind).max) for kind in (np.float32, np.float64)}
+LARGEST_NUMBER = {np.dtype(kind): float(np.finfo(kind).max) for kind in (np.float32, np.float64)}
 
 P = TypeVar("P")  # a side as a backend prepares it
 
@@ -79,7 +79,7 @@ class Backend(ABC, Generic[P]):
     def __init__(self, program: Program, dtype: Any, device: str = "cpu") -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
-        if program.largest > _LARGEST_NUMBER[self.dtype]:
+        if program.largest > LARGEST_NUMBER[self.dtype]:
             raise InputError(
                 f"the kernel's parameters overflow in {self.dtype.name}: rescale the data so that widths are "
                 "nearer to 1, for example with StandardScaler" + self._or_float64
@@ -99,7 +99,7 @@ class Backend(ABC, Generic[P]):
     def require_range(self, side: Side) -> None:
         """Refuse points whose squares leave the precision's range."""
         for view in side.views:
-            if view.norms.size and view.norms.max() > _LARGEST_NUMBER[self.dtype] / 4:
+            if view.norms.size and view.norms.max() > LARGEST_NUMBER[self.dtype] / 4:
                 raise InputError(
                     f"values as large as {abs(view.matrix).max():.3g} overflow when squared in "
                     f"{self.dtype.name}: rescale the columns, for example with StandardScaler"

@@ -90,12 +90,16 @@ class DeviceRows:
         is_gpu = self._backend.where.type == "cuda"
         # A GPU writes to memory that the system may not move at many times the speed.
         out = torch.empty((m, m), dtype=self._backend.real, pin_memory=is_gpu)
+        parts = []
         with self._lock:
             some = self._backend.some(self._points[1], self.tensor(index))
+            whole = some if self._points[0] is self._points[1] else None
             for i in cut(m, max(1, _AT_ONCE // m)):
-                tile = Tile(self._backend.some(self._points[0], self.tensor(index[slice(*i)])), some,
-                            (0, i[1] - i[0]), (0, m))  # fmt: skip
-                out[slice(*i)].copy_(self._backend._values(tile))
+                x = whole or self._backend.some(self._points[0], self.tensor(index[slice(*i)]))
+                rows = i if whole else (0, i[1] - i[0])
+                parts.append((slice(*i), self._backend._values(Tile(x, some, rows, (0, m)))))
+        for part, values in parts:  # Another thread may go on while these are on their way.
+            out[part].copy_(values)
         return np.asarray(out.numpy())
 
     def _values(self, index: np.ndarray, y: Any, columns: tuple[int, int]) -> Any:

@@ -26,6 +26,7 @@ from mercer.data import points as data
 from mercer.data.types import Points
 from mercer.gram.backends.base import Tile, cut
 from mercer.gram.backends.torch import torch
+from mercer.gram.device.arrivals import received
 from mercer.gram.device.memory import DeviceRoom
 from mercer.gram.device.triangle import product
 from mercer.gram.gram import Gram, diagonal_values
@@ -260,12 +261,15 @@ class DeviceBlocks:
     def _stretches(self, columns: int) -> Iterator[list[Any]]:
         """Parts whose `inner` is one call: all of them where they stay, else one.
 
-        Of so many columns that those of all rows would fill what there is for blocks, one block.
+        Of so many columns that those of all rows would fill what there is for blocks, one part; one block, if
+        those of a segment would too.
         """
-        is_wide = 8 * self.shape[0] * columns > self.room.work
-        if not is_wide and (self._keeps or (self._is_fused and self._has_points)):
+        n, row = self.shape[0], 8 * columns
+        is_short = row * n <= self.room.work
+        if is_short and (self._keeps or (self._is_fused and self._has_points)):
             yield list(self._parts())
         else:
+            is_wide = row * min(n, _SEGMENT) > self.room.work
             for part in self._parts(is_fused=False if is_wide else None):
                 yield [part]
 
@@ -299,10 +303,14 @@ class DeviceBlocks:
         Objects are prepared together: their landmarks then are not those of another segment.
         """
         if start not in self._sides:
-            gram = self.gram.beside(data.take(self.X, slice(start, stop)))
+            rows = data.take(self.X, slice(start, stop))
+            x, y = received(self.gram, rows), self.gram._y
+            if x is None:
+                gram = self.gram.beside(rows)
+                x, y = gram._x, gram._y
             if not self._has_points:
-                return gram._x, gram._y
-            self._sides[start] = gram._x, gram._y
+                return x, y
+            self._sides[start] = x, y
         return self._sides[start]
 
     # --- to and from the host --------------------------------------------------------------------------

@@ -4,8 +4,10 @@ A block of the grid has BM rows, goes over tiles of BN columns, and does with th
 says: stores them (0), multiplies them into one vector and adds (1), or into P vectors (16 and more).
 
 How the tile gets its planes is decided view by view (`Reading`): from differences, coordinate by coordinate,
-or from products of centred points, ‖x‖² + ‖y‖² - 2⟨x, y⟩. Where that has cancelled too much, the tile is
-flagged and left out; the same program, printed with differences alone and ``again``, adds the flagged tiles.
+or from products of centred points, ‖x‖² + ‖y‖² - 2⟨x, y⟩. Where that has cancelled too much, a tile is
+flagged and left out of sums; the same program, printed with differences alone for `Again.TILES`, adds the
+flagged tiles. Of values that are stored each such pair is put on a list; printed for `Again.PAIRS`, the
+program stores the values of these alone.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ class Access(StrEnum):
     ROWS = auto()
     #: products that were computed before
     PRODUCTS = auto()
+    #: for pairs: some coordinates at a time
+    STRIPS = auto()
 
 
 class Reading(NamedTuple):
@@ -67,6 +71,15 @@ class Reading(NamedTuple):
         return found
 
 
+class Again(StrEnum):
+    """What is computed once more, from differences."""
+
+    #: the tiles that were flagged
+    TILES = auto()
+    #: the pairs of a list, whose values are stored
+    PAIRS = auto()
+
+
 _TEMPLATE = """\
 import triton
 import triton.language as tl
@@ -76,7 +89,7 @@ from mercer.gram.backends.triton.elementary import *
 
 @triton.jit(do_not_specialize={numbers})
 def tile(
-    left, right, constants, V, out, flags, {arguments}, out_step,
+    left, right, constants, V, out, flags, pairs, most_pairs, {arguments}, out_step,
     BM: tl.constexpr, BN: tl.constexpr, P: tl.constexpr, FIRST: tl.constexpr, SECOND: tl.constexpr,
 ):
     block, part = tl.program_id(0), tl.program_id(1)
@@ -97,6 +110,26 @@ def tile(
         is_inside = (here < rows)[:, None]
         tl.store(places, total{more}, mask=is_inside)
 """
+#: the same of pairs, numbered row by row: a tile has BM of them, and one column
+_OF_PAIRS = """\
+import triton
+import triton.language as tl
+
+from mercer.gram.backends.triton.elementary import *
+
+
+@triton.jit(do_not_specialize={numbers})
+def tile(left, right, constants, out, pairs, {arguments}, BM: tl.constexpr, BN: tl.constexpr):
+    x_step, y_step = x_step.to(tl.int64), y_step.to(tl.int64)
+    number = tl.program_id(0) * BM + tl.arange(0, BM)
+    is_inside = number < tl.load(pairs)
+    pair = tl.load(pairs + 1 + number, mask=is_inside, other=0)
+    here, there = pair // columns, pair % columns
+    i, j = row + here, column + there
+{before}
+{inside}
+    tl.store(out + (here * out_step + there)[:, None], K, mask=is_inside[:, None])
+"""
 #: what is done with the values of a tile
 _USE = """\
 if P == 0:
@@ -108,14 +141,25 @@ elif P == 1:
 else:
     v = tl.load(V + there[:, None] * P + tl.arange(0, P)[None, :], mask=(there < columns)[:, None], other=0.0)
     total = tl.dot(K, v{kept}, total, input_precision=SECOND)"""
-#: a tile with a squared distance that has cancelled is left out of sums
+#: a tile with a squared distance that has cancelled is left out of sums; of values the pair is noted, the
+#: first number of the list being how many there are
 _CHECK = """\
-has_lost = tl.min({slack}) < 0.0
+slack = {slack}
+has_lost = tl.min(tl.min(slack, axis=1), axis=0) < 0.0
 tl.store(flags + t, has_lost.to(tl.int8))
-kept = tl.where(has_lost, 0.0, 1.0)"""
+kept = tl.where(has_lost, 0.0, 1.0)
+if P == 0:
+    if has_lost:
+        is_lost = (slack < 0.0) & (here < rows)[:, None] & (there < columns)[None, :]
+        number = tl.atomic_add(pairs + tl.zeros((BM, BN), tl.int32), 1, mask=is_lost, sem="relaxed")
+        pair = here[:, None].to(tl.int64) * columns + there[None, :]
+        tl.store(pairs + 1 + number, pair, mask=is_lost & (number < most_pairs))"""
 #: operations that are defined for all numbers, and give no infinite ones
 _EVERYWHERE = {"add", "subtract", "multiply", "tanh", "sin", "cos", "minimum", "maximum", "absolute"}
 _NUMBERS = ("row", "rows", "column", "columns", "tiles", "each", "x_step", "y_step")
+_NUMBERS_OF_PAIRS = ("row", "column", "columns", "x_step", "y_step", "out_step")
+#: coordinates of a pair that are read at a time
+_STRIP = 64
 
 
 @dataclass
@@ -128,6 +172,8 @@ class _Parts:
     inside: list[str] = field(default_factory=list)
     #: what is negative where a squared distance has cancelled
     slack: list[str] = field(default_factory=list)
+    #: how what belongs to a column lies in a tile
+    across: str = "[None, :]"
 
 
 def triton_frame(
@@ -135,7 +181,7 @@ def triton_frame(
     real: str = "float32",
     points: Sequence[Reading] | None = None,
     repair: float = 2.0**-7,
-    again: bool = False,
+    again: Again | None = None,
 ) -> str:
     """One kernel ``tile``, for views that are read as ``points`` say: by default all in loops."""
     if any(isinstance(plane, External) for plane in program.planes):
@@ -144,11 +190,13 @@ def triton_frame(
             'GPU PyTorch goes on with them, and kernel.source("torch") shows how'
         )
     points = points or [Reading()] * len(program.views)
-    parts = _Parts()
+    parts = _Parts(across="[:, None]" if again is Again.PAIRS else "[None, :]")
     parts.before += [f"c{k} = tl.load(constants + {k})" for k in range(len(program.constants))]
     used = sorted(names_of(program.body).values())
     parts.before += [f"{n} = tl.load(left + {n[1:]} * x_step + i)[:, None]" for n in used if n[0] == "l"]
-    parts.inside += [f"{n} = tl.load(right + {n[1:]} * y_step + j)[None, :]" for n in used if n[0] == "r"]
+    parts.inside += [
+        f"{n} = tl.load(right + {n[1:]} * y_step + j){parts.across}" for n in used if n[0] == "r"
+    ]
     for v, how in enumerate(points):
         _add_view(parts, program, v, how, real, repair)
     scaled = {f"q{p}" for p in range(len(program.planes)) if _is_scaled(program, p, points)}
@@ -161,7 +209,16 @@ def triton_frame(
     if not any(name[0] == "q" for name in used):
         value += f" + tl.zeros((BM, BN), tl.{real})"
     parts.inside += [*lines, f"K = {value}"]
-    checks = bool(parts.slack) and not again
+    numbers = [*_NUMBERS, *parts.widths]
+    if again is Again.PAIRS:
+        numbers = [*_NUMBERS_OF_PAIRS, *parts.widths]
+        return _OF_PAIRS.format(
+            numbers=numbers,
+            arguments=", ".join([*parts.pointers, *numbers]),
+            before="\n".join(indented(parts.before)),
+            inside="\n".join(indented(parts.inside)),
+        )
+    checks = bool(parts.slack) and again is None
     if checks:
         slack = parts.slack[0]
         for other in parts.slack[1:]:
@@ -170,7 +227,6 @@ def triton_frame(
     parts.inside += _USE.format(kept=" * kept" if checks else "").split("\n")
     if again:
         parts.inside = ["if tl.load(flags + t) != 0:", *indented(parts.inside)]
-    numbers = [*_NUMBERS, *parts.widths]
     return _TEMPLATE.format(
         numbers=numbers,
         arguments=", ".join([*parts.pointers, *numbers]),
@@ -251,6 +307,8 @@ def _add_view(parts: _Parts, program: Program, v: int, how: Reading, real: str, 
         parts.pointers += [f"x{v}", f"y{v}"]
         if how.access is Access.UNROLLED:
             _add_unrolled(parts, program, v, how, walked)
+        elif how.access is Access.STRIPS:
+            _add_strips(parts, program, v, how, walked, real)
         else:
             _add_loop(parts, program, v, how, walked, real)
 
@@ -313,7 +371,7 @@ def _add_unrolled(parts: _Parts, program: Program, v: int, how: Reading, planes:
         for k in range(how.width):
             place = half * how.width + k
             parts.before.append(f"{letter}{v}_{k} = tl.load(x{v} + {place} * x_step + i)[:, None]")
-            parts.inside.append(f"{other}{v}_{k} = tl.load(y{v} + {place} * y_step + j)[None, :]")
+            parts.inside.append(f"{other}{v}_{k} = tl.load(y{v} + {place} * y_step + j){parts.across}")
     for p in planes:
         start = f"{float(program.planes[p].kind == 'product')}"
         if not how.width:
@@ -330,16 +388,36 @@ def _add_loop(parts: _Parts, program: Program, v: int, how: Reading, planes: lis
         parts.inside.append(f"q{p} = {start}((BM, BN){one}, tl.{real})")
     lines = [
         f"a = tl.load(x{v} + k * x_step + i)[:, None]",
-        f"b = tl.load(y{v} + k * y_step + j)[None, :]",
+        f"b = tl.load(y{v} + k * y_step + j){parts.across}",
     ]
     if how.has_low:
         lines += [
             f"a_low = tl.load(x{v} + (d{v}_width + k) * x_step + i)[:, None]",
-            f"b_low = tl.load(y{v} + (d{v}_width + k) * y_step + j)[None, :]",
+            f"b_low = tl.load(y{v} + (d{v}_width + k) * y_step + j){parts.across}",
         ]
     for p in planes:
         lines += _coordinate(program, p, ["a", "b", "a_low", "b_low"], how)
     parts.inside += [f"for k in range(d{v}_width):", *indented(lines)]
+
+
+def _add_strips(parts: _Parts, program: Program, v: int, how: Reading, planes: list[int], real: str) -> None:
+    """Of pairs, ⟨x, y⟩ and ‖x - y‖²: some coordinates are read together, so that none waits for the last."""
+    parts.widths.append(f"d{v}_width")
+    parts.inside += [f"q{p} = tl.zeros((BM, 1), tl.{real})" for p in planes]
+    lines = [f"at = k + tl.arange(0, {_STRIP})[None, :]", f"is_there = at < d{v}_width"]
+    for name, point in (("a", "x"), ("b", "y")):
+        place = f"{point}{v} + at.to(tl.int64) * {point}_step + {'i' if point == 'x' else 'j'}[:, None]"
+        lines.append(f"{name} = tl.load({place}, mask=is_there, other=0.0)")
+        if how.has_low:
+            below = f"{place} + d{v}_width * {point}_step"
+            lines.append(f"{name}_low = tl.load({below}, mask=is_there, other=0.0)")
+    for p in planes:
+        if program.planes[p].kind == "dot":
+            lines.append(f"q{p} += tl.sum(a * b, axis=1)[:, None]")
+        else:
+            low = " + (a_low - b_low)" if how.has_low else ""
+            lines += [f"e = (a - b){low}", f"q{p} += tl.sum(e * e, axis=1)[:, None]"]
+    parts.inside += [f"for k in range(0, d{v}_width, {_STRIP}):", *indented(lines)]
 
 
 def _coordinate(program: Program, p: int, names: list[str], how: Reading, k: int | None = None) -> list[str]:

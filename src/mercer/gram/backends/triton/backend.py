@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.errors import InputError
-from mercer.gram.backends.base import REPAIR, Tile, cut
+from mercer.gram.backends.base import LARGEST_NUMBER, REPAIR, Tile, cut
 from mercer.gram.backends.torch import PreparedTensors, TorchBackend, shifted, torch
 from mercer.gram.backends.triton import elementary
-from mercer.gram.backends.triton.blocks import WIDEST_TILE, Blocks, Selection
+from mercer.gram.backends.triton.blocks import WIDEST_TILE, Blocks, Received, Selection
 from mercer.gram.backends.triton.precision import (
     DEFAULT_ERROR,
     FLOAT32,
@@ -31,16 +31,17 @@ from mercer.gram.backends.triton.precision import (
     cheapest,
     rounded,
 )
-from mercer.gram.sides import Side, Sides, ViewData
+from mercer.gram.sides import Side, Sides
 from mercer.kernels.formula.pair import External, Quantity
 from mercer.kernels.formula.program import Program
 from mercer.kernels.formula.source import print_source
-from mercer.kernels.formula.triton_source import Access, Reading, exponent_of
+from mercer.kernels.formula.triton_source import Access, Again, Reading, exponent_of
 from mercer.runtime import generated
 from mercer.runtime.config import settings
 
-#: columns of a view up to which coordinates are read one by one: beyond, products on tensor cores are faster
-_FEW_COLUMNS = 8
+#: columns of a view up to which coordinates are read one by one: beyond, products on tensor cores are faster;
+#: those of float64 have to be stored first
+_FEW_COLUMNS = {np.dtype(np.float32): 8, np.dtype(np.float64): 16}
 #: columns of a view up to which tiles of its points fit beside each other for ``tl.dot``
 _MANY_COLUMNS = 128
 #: columns of ``tl.dot`` come in multiples of this
@@ -59,6 +60,10 @@ _SINGLE = 2
 _TAME = 64.0
 #: points of either side on which errors are measured
 _SAMPLE = 128
+#: pairs of a launch that are computed again one by one, at most: beyond, all of their tiles are
+_MOST_PAIRS = 2**20
+#: of these, so many are together
+_PAIRS, _PAIR_WARPS = 16, 2
 
 
 class Shape(NamedTuple):
@@ -124,11 +129,21 @@ class TritonBackend(TorchBackend):
         self.require_range(side)
         return Blocks(side, self)
 
-    def _centred(self, view: ViewData) -> Any:  # (n, d)
-        """The rows of a view less the centre, rounded once, on the device."""
-        rows = self._tensor(view.matrix, torch.float64)
-        centre = 0.0 if view.centre is None else self._tensor(view.centre, torch.float64)
-        return (rows - centre).to(self.real)
+    @property
+    def largest_square(self) -> float:
+        """What a squared norm may be without an overflow."""
+        return LARGEST_NUMBER[self.dtype] / 4
+
+    def receives(self, right: Side) -> bool:
+        """Whether points for the left side can be made ready on the device: they are read as they are."""
+        views = self.program.views
+        is_plain = not any(view.steps or view.labels or view.nonnegative_for for view in views)
+        return is_plain and bool(views) and not self.program.left and self._prints(right)
+
+    def received(self, rows: Any, right: Blocks) -> Received:
+        """Points that are on the device, for the left side; beside a right one."""
+        side = right.side._replace(n=len(rows), values=np.empty((0, len(rows))))
+        return Received(side, self, rows=rows)
 
     def holds(self, prepared: Any) -> bool:
         return isinstance(prepared, Blocks) or super().holds(prepared)
@@ -150,7 +165,7 @@ class TritonBackend(TorchBackend):
 
     def _points(self, side: Side, v: int) -> Reading:
         width, has_low = side.views[v].width, self.has_low(side, v)
-        if width <= _FEW_COLUMNS:
+        if width <= _FEW_COLUMNS[self.dtype]:
             return Reading(Access.UNROLLED, width, has_low)
         if not self.program.kinds[v] & {"dot", "sqdist"}:
             return Reading(Access.LOOP, 0, has_low)
@@ -253,10 +268,10 @@ class TritonBackend(TorchBackend):
         return next((product for product in PRODUCTS if 2 * product.unit <= self._allowed), FLOAT32)
 
     def _launch(self, tile: Tile[Blocks], V: Any, out: Any, vectors: int, parts: int) -> None:
-        """One kernel over a tile, and a second one over what was flagged."""
+        """One kernel over a tile, and a second one over what has cancelled."""
         x, y = tile.x, tile.y
         points = tuple(
-            how._replace(is_tame=how.exponent is not None and self._is_tame(x.side, y.side, v))
+            how._replace(is_tame=how.exponent is not None and self._is_tame(x, y, v))
             for v, how in enumerate(self.points(x.side))
         )
         shape = self._shape(points, vectors)
@@ -268,11 +283,18 @@ class TritonBackend(TorchBackend):
             for how, kinds in zip(points, self.program.kinds, strict=True)
         )
         flags = torch.zeros(blocks * tiles if checks else 16, dtype=torch.int8, device=self.where)
+        pairs = torch.empty(
+            1 + (_MOST_PAIRS if checks and not vectors else 0), dtype=torch.int64, device=self.where
+        )
+        pairs[0] = 0
         arguments = {
             "left": x.values, "right": y.values, "constants": self._constants, "V": V, "out": out,
-            "flags": flags, "row": tile.i[0], "rows": n, "column": tile.j[0], "columns": m, "tiles": tiles,
+            "flags": flags, "pairs": pairs, "most_pairs": _MOST_PAIRS,
+            "row": tile.i[0], "rows": n, "column": tile.j[0], "columns": m, "tiles": tiles,
             "each": -(-tiles // parts), "x_step": x.side.n, "y_step": y.side.n,
-            "out_step": out.stride(0), "BM": shape.rows, "BN": shape.columns, "P": vectors,
+            # Sums do not read it; another kernel would be compiled for steps of another divisibility.
+            "out_step": _PADDING if vectors else out.stride(0),
+            "BM": shape.rows, "BN": shape.columns, "P": vectors,
             "FIRST": _word(self.product), "SECOND": _word(self.second),
             "num_warps": shape.warps, "num_stages": shape.stages,
         }  # fmt: skip
@@ -284,9 +306,23 @@ class TritonBackend(TorchBackend):
                 arguments[f"g{v}"] = self._product_of(x.factor(v, True), y.factor(v, False), tile)
                 arguments[f"g{v}_step"] = arguments[f"g{v}"].stride(0)
         self._run(self._kernel(points), (blocks, parts), arguments, x, y)
-        if checks and bool(flags.any()):
+        if checks:
+            self._repair(points, (blocks, parts), arguments, x, y)
+
+    def _repair(
+        self, points: tuple[Reading, ...], grid: tuple[int, int], arguments: dict[str, Any], x: Any, y: Any
+    ) -> None:
+        """From differences, the pairs whose values were stored, if they are few; else the flagged tiles."""
+        is_stored = not arguments["P"]
+        pairs = int(arguments["pairs"][0]) if is_stored else 0
+        if 0 < pairs <= _MOST_PAIRS:
+            each = zip(points, self.program.kinds, strict=True)
+            kernel = self._kernel(tuple(_of_pairs(how, kinds) for how, kinds in each), Again.PAIRS)
+            arguments |= {"BM": _PAIRS, "BN": 1, "num_warps": _PAIR_WARPS}
+            self._run(kernel, (-(-pairs // _PAIRS), 1), arguments, x, y)
+        elif pairs or (not is_stored and bool(arguments["flags"].any())):
             exact = tuple(Reading(Access.LOOP, 0, how.has_low) if how.by_products else how for how in points)
-            self._run(self._kernel(exact, again=True), (blocks, parts), arguments, x, y)
+            self._run(self._kernel(exact, Again.TILES), grid, arguments, x, y)
 
     def _run(
         self, kernel: Any, grid: tuple[int, int], arguments: dict[str, Any], x: Blocks, y: Blocks
@@ -298,14 +334,14 @@ class TritonBackend(TorchBackend):
         with torch.cuda.device(self.where if self.where.type == "cuda" else -1):
             kernel[grid](**given, num_warps=arguments["num_warps"], num_stages=arguments["num_stages"])
 
-    def _is_tame(self, x: Side, y: Side, v: int) -> bool:
+    def _is_tame(self, x: Blocks, y: Blocks, v: int) -> bool:
         """Whether 2^|c s| is finite for every error s of a squared distance."""
         constant = self._exponents[v]
         assert constant is not None
-        size = x.views[v].norms.max() + y.views[v].norms.max()
+        size = x.largest_square(v) + y.largest_square(v)
         return bool(-self.program.values[constant] * size * 4 * PRODUCTS[0].unit < _TAME)
 
-    def _kernel(self, points: tuple[Reading, ...], again: bool = False) -> Any:
+    def _kernel(self, points: tuple[Reading, ...], again: Again | None = None) -> Any:
         key = (self.program.layout, self.dtype, points, again)
         if key not in _kernels:
             text = print_source(
@@ -336,7 +372,7 @@ class TritonBackend(TorchBackend):
     def _shape(self, points: tuple[Reading, ...], vectors: int) -> Shape:
         """Tiles that suit what is read: fixed, so that sums are the same on every device."""
         if self.real == torch.float64:
-            return Shape(32, 64, 4)
+            return Shape(16 if any(how.access is Access.PRODUCTS for how in points) else 32, 64, 4)
         if any(how.access is Access.PRODUCTS for how in points):
             return Shape(64, 64, 4)
         widest = max((how.width for how in points if how.access is Access.ROWS), default=0)
@@ -362,6 +398,13 @@ _switch = Lock()
 def _word(product: Arithmetic) -> str:
     """The product as ``tl.dot`` calls it."""
     return "ieee" if product is FLOAT32 else product.name
+
+
+def _of_pairs(how: Reading, kinds: set[str]) -> Reading:
+    """How the pairs of a view are read again."""
+    if not how.by_products:
+        return how
+    return Reading(Access.STRIPS if kinds <= {"dot", "sqdist"} else Access.LOOP, 0, how.has_low)
 
 
 class _Error:
