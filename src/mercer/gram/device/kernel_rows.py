@@ -43,6 +43,8 @@ class DeviceRows:
         self.torch = import_module(type(self._backend).__module__).torch
         #: about how far values are off, relative to K as a whole, because of how the device computes
         self.error = self._measured(gram) if self.dtype == np.float32 else 0.0
+        with self.session():
+            self.block(np.arange(1))  # What is made of all points, once, is there from now on.
 
     def _measured(self, gram: Gram) -> float:
         """‖K̂ - K‖/‖K‖ without the diagonal, of rows as they are computed here, for pairs of some points.
@@ -85,21 +87,17 @@ class DeviceRows:
                 out[:, start:stop].index_copy_(0, self.tensor(places[part]), values)
 
     def block(self, index: np.ndarray) -> np.ndarray:  # (m, m)
-        """K of some points with each other, on the host."""
+        """K of some points with each other, on the host; of several threads none waits for another."""
         torch, m = self.torch, len(index)
         is_gpu = self._backend.where.type == "cuda"
         # A GPU writes to memory that the system may not move at many times the speed.
         out = torch.empty((m, m), dtype=self._backend.real, pin_memory=is_gpu)
-        parts = []
-        with self._lock:
-            some = self._backend.some(self._points[1], self.tensor(index))
-            whole = some if self._points[0] is self._points[1] else None
-            for i in cut(m, max(1, _AT_ONCE // m)):
-                x = whole or self._backend.some(self._points[0], self.tensor(index[slice(*i)]))
-                rows = i if whole else (0, i[1] - i[0])
-                parts.append((slice(*i), self._backend._values(Tile(x, some, rows, (0, m)))))
-        for part, values in parts:  # Another thread may go on while these are on their way.
-            out[part].copy_(values)
+        some = self._backend.some(self._points[1], self.tensor(index))
+        whole = some if self._points[0] is self._points[1] else None
+        for i in cut(m, max(1, _AT_ONCE // m)):
+            x = whole or self._backend.some(self._points[0], self.tensor(index[slice(*i)]))
+            rows = i if whole else (0, i[1] - i[0])
+            out[slice(*i)].copy_(self._backend._values(Tile(x, some, rows, (0, m))))
         return np.asarray(out.numpy())
 
     def _values(self, index: np.ndarray, y: Any, columns: tuple[int, int]) -> Any:
