@@ -111,8 +111,9 @@ def test_values_of_points_that_a_device_cannot_make_ready(streaming, rng):
 @pytest.mark.gpu
 @pytest.mark.parametrize("d", [3, 30, 784])
 def test_many_points_on_a_gpu(d, rng, monkeypatch):
-    """In parts of which five are on their way, one after the other, and one is short."""
+    """In five parts of fourteen pieces each, one of them short; memory for eight pieces is used in turn."""
     monkeypatch.setattr(module, "_PART", 4 * d * 4000)
+    monkeypatch.setattr(module, "_PIECE", 4 * d * 300)
     X, Y = (rng.normal(size=(n, d)).astype(np.float32) for n in (17_000, 3000))
     f = Expansion(Gaussian(sigma=d**0.5), Y, rng.normal(size=(3000, 2)))
     for real, tolerance in (("float32", 1e-6), ("float64", 1e-13)):

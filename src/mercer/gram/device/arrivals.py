@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from math import prod
 from typing import Any
 
@@ -20,10 +20,12 @@ from mercer.gram.backends.torch import torch
 from mercer.gram.gram import Gram
 from mercer.runtime.config import thread_count
 
-#: bytes of rows that travel together, and how many such parts have memory on the host
-_PART, _PARTS = 2**26, 2
-#: threads that copy: more are no faster
-_COPIERS = 4
+#: bytes of rows that are used together, and how many such parts have memory on the device
+_PART, _PARTS = 2**26, 3
+#: rows of a part, or a multiple of them: as many as products of wide points are computed of at a time
+_ROWS = 2**14
+#: bytes that a thread copies at a time, and the threads that do: more are no faster
+_PIECE, _COPIERS = 2**23, 4
 #: numbers of results that wait on the device
 _RESULTS = 2**24
 
@@ -83,8 +85,14 @@ def values(gram: Gram, X: np.ndarray, V: np.ndarray) -> np.ndarray | None:  # (n
 
 
 def arriving(X: np.ndarray, where: Any) -> Iterator[tuple[slice, Any]]:
-    """Rows of X and where they are in it, one part after the other, as tensors there."""
-    parts = [slice(*part) for part in cut(len(X), max(1, _PART // max(1, X.itemsize * X.shape[1])))]
+    """Rows of X and where they are in it, one part after the other, as tensors there.
+
+    A tensor is written over once the next but one has been asked for.
+    """
+    rows = max(1, _PART // max(1, X.itemsize * X.shape[1]))
+    if rows > _ROWS:  # as many as products are computed of at a time, or several times that
+        rows -= rows % _ROWS
+    parts = [slice(*part) for part in cut(len(X), rows)]
     if where.type != "cuda":
         for part in parts:
             yield part, torch.from_numpy(X[part].copy())
@@ -93,53 +101,76 @@ def arriving(X: np.ndarray, where: Any) -> Iterator[tuple[slice, Any]]:
         yield from road
 
 
+class _Pinned:
+    """Memory of the host that the system may not move, for a piece, and what says that it has been read."""
+
+    def __init__(self, shape: tuple[int, int], kind: Any) -> None:
+        self.rows, self.is_read = torch.empty(shape, dtype=kind, pin_memory=True), torch.cuda.Event()
+        #: the piece that had it last
+        self.last: Future[None] | None = None
+
+
 class _Road:
-    """From the memory of the host to that of a CUDA device."""
+    """From the memory of the host to that of a CUDA device: in pieces, one for each thread at a time."""
 
     def __init__(self, X: np.ndarray, parts: list[slice], where: Any) -> None:
         self.X, self.parts, self.where = X, parts, where
+        rows, d, kind = parts[0].stop, X.shape[1], getattr(torch, X.dtype.name)
+        self.there = [torch.empty((rows, d), dtype=kind, device=where) for _ in parts[:_PARTS]]
+        self.is_used = [torch.cuda.Event() for _ in self.there]
         self.stream = torch.cuda.Stream(where)
-        shape, kind = (parts[0].stop, X.shape[1]), getattr(torch, X.dtype.name)
-        self.pinned = [torch.empty(shape, dtype=kind, pin_memory=True) for _ in parts[:_PARTS]]
-        #: of each, what says that it has been read
-        self.read: list[Any] = [None] * len(self.pinned)
+        self.stream.wait_stream(torch.cuda.current_stream(where))  # What was in this memory is read first.
         self.copiers = min(_COPIERS, thread_count())
+        self.piece = min(rows, max(1, _PIECE // max(1, X.itemsize * d)))
+        count = min(2 * self.copiers, -(-rows // self.piece) * len(parts))
+        self.pinned = [_Pinned((self.piece, d), kind) for _ in range(count)]
+        self.pieces = 0
 
     def __enter__(self) -> _Road:
-        self.driver, self.hands = ThreadPoolExecutor(1), ThreadPoolExecutor(self.copiers)
+        self.threads = ThreadPoolExecutor(self.copiers)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.driver.shutdown(cancel_futures=True)
-        self.hands.shutdown()
+        self.threads.shutdown(cancel_futures=True)
+        torch.cuda.current_stream(self.where).wait_stream(self.stream)
 
     def __iter__(self) -> Iterator[tuple[slice, Any]]:
-        sent = deque(self.driver.submit(self._send, k) for k in range(len(self.pinned)))
+        sent = deque(self._send(k) for k in range(len(self.there)))
         for k, part in enumerate(self.parts):
-            there, arrived = sent.popleft().result()
-            if k + len(self.pinned) < len(self.parts):
-                sent.append(self.driver.submit(self._send, k + len(self.pinned)))
-            now = torch.cuda.current_stream(self.where)
-            now.wait_event(arrived)
-            there.record_stream(now)
-            yield part, there
+            for piece in sent.popleft():
+                piece.result()
+            slot, now = k % len(self.there), torch.cuda.current_stream(self.where)
+            has_arrived = torch.cuda.Event()
+            has_arrived.record(self.stream)
+            now.wait_event(has_arrived)
+            yield part, self.there[slot][: part.stop - part.start]
+            self.is_used[slot].record(now)
+            if k + len(self.there) < len(self.parts):
+                sent.append(self._send(k + len(self.there)))
 
-    def _send(self, k: int) -> tuple[Any, Any]:
-        """Part k on the device, and the event of its arrival."""
-        part, slot = self.parts[k], k % len(self.pinned)
-        if self.read[slot] is not None:
-            self.read[slot].synchronize()
-        buffer = self.pinned[slot][: part.stop - part.start]
-        rows, host = self.X[part], buffer.numpy()
-        step = -(-len(rows) // self.copiers)
-        list(
-            self.hands.map(
-                lambda i: np.copyto(host[i : i + step], rows[i : i + step]), range(0, len(rows), step)
+    def _send(self, k: int) -> list[Future[None]]:
+        """The pieces of part k, each on its way."""
+        part, slot, sent = self.parts[k], k % len(self.there), []
+        for start, stop in cut(part.stop - part.start, self.piece):
+            pinned = self.pinned[self.pieces % len(self.pinned)]
+            rows = self.X[part.start + start : part.start + stop]
+            place = self.there[slot][start:stop]
+            pinned.last = self.threads.submit(
+                self._carry, rows, pinned, pinned.last, place, self.is_used[slot]
             )
-        )
+            sent.append(pinned.last)
+            self.pieces += 1
+        return sent
+
+    def _carry(
+        self, rows: np.ndarray, pinned: _Pinned, before: Future[None] | None, place: Any, is_used: Any
+    ) -> None:
+        """One piece, through memory that the piece before it has left, to where the part before was used."""
+        if before is not None:
+            before.result()
+        pinned.is_read.synchronize()
+        np.copyto(pinned.rows.numpy()[: len(rows)], rows)
         with torch.cuda.device(self.where), torch.cuda.stream(self.stream):
-            there = buffer.to(self.where, non_blocking=True)
-            arrived = torch.cuda.Event()
-            arrived.record(self.stream)
-        self.read[slot] = arrived
-        return there, arrived
+            self.stream.wait_event(is_used)
+            place.copy_(pinned.rows[: len(rows)], non_blocking=True)
+            pinned.is_read.record(self.stream)
