@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import mercer
+from mercer.data import points
 from mercer.data.agreement import require_nonnegative, require_same_width
 from mercer.data.points import (
     as_objects,
@@ -589,3 +590,19 @@ def test_labels_of_two_types_are_refused_as_such(y):
         ):
             getattr(mercer, name)().fit(X, y)
     assert list(mercer.SVC().fit(X, [True, 0, 1, False]).classes_) == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_many_numbers_are_looked_at_by_all_threads(dtype, monkeypatch):
+    monkeypatch.setattr(points, "_WORTH_THREADS", 1000)
+    X = np.ones((170, 50), dtype)
+    assert points.has_finite_sum(X) and as_vectors(X) is X
+    assert points.has_finite_sum(X[:, ::2])  # rows that are not neighbours
+    X[169, 49] = np.nan
+    assert not points.has_finite_sum(X)
+    with pytest.raises(InputError, match=r"X contains 1 NaN, the first at X\[169, 49\]"):
+        as_vectors(X)
+    large = np.full(
+        (170, 50), np.finfo(dtype).max
+    )  # Sums overflow, and the numbers are looked at one by one.
+    assert not points.has_finite_sum(large) and as_vectors(large) is large

@@ -21,7 +21,7 @@ from mercer import (
     Wendland,
 )
 from mercer.errors import InputError
-from mercer.kernels import positive
+from mercer.kernels import heuristics, positive
 from mercer.kernels.formula.expression import exp
 from mercer.kernels.heuristics import median_distance, value
 
@@ -144,3 +144,12 @@ def test_distances_are_those_of_the_kernels_norm(X):
 def test_data_without_numbers_are_refused():
     with pytest.raises(InputError, match="2-D"):
         Gaussian(sigma="median").resolve([1.0, 2.0])
+
+
+def test_the_variance_of_many_numbers_is_found_by_all_threads(rng, monkeypatch):
+    X = rng.normal(size=(3000, 40)) + 5.0
+    expected = heuristics._variance(X)
+    monkeypatch.setattr(heuristics, "_WORTH_THREADS", 1)
+    monkeypatch.setattr(heuristics, "_NUMBERS_AT_ONCE", 2000)
+    assert heuristics._variance(X) == pytest.approx(X.var(), rel=1e-12)
+    assert heuristics._variance(X) == pytest.approx(expected, rel=1e-13)
