@@ -104,7 +104,14 @@ class Expansion(Shown):
         return np.concatenate(parts)
 
     def streams(self, points: np.ndarray) -> bool:
-        """Whether these are many points for a device, which sees itself that they are finite."""
+        """Whether these are many points for a device, which sees itself that they are finite.
+
+        >>> from mercer import Linear
+        >>> Expansion(Linear(), [[1.0]], [1.0]).streams(
+        ...     np.zeros((2, 1))
+        ... )  # The CPU reads them where they are.
+        False
+        """
         is_table = points.ndim == 2 and points.dtype.kind == "f" and self.kernel.domain.is_vectors
         return is_used() and is_table and points.size >= _WORTH_A_STREAM
 

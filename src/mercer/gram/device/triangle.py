@@ -23,7 +23,7 @@ _PANEL, _WIDE_PANEL, _MANY_POINTS = 1024, 2048, 32_768
 _STRIP = 4096
 #: rows of a triangle whose inverse is kept, of a short one and of a long one: the time of a step there is
 #: that of starting its products, and fewer of them take less
-_BLOCK_ROWS, _LONG_BLOCK_ROWS, _LONG = 1024, 4096, 8192
+_BLOCK_ROWS, _LONG_BLOCK_ROWS, _LONG_ORDER = 1024, 4096, 8192
 
 
 def product(A: Any, X: Any) -> Any:  # (r, n), (n, m)
@@ -73,7 +73,7 @@ class Triangle:
 
     def __init__(self, T: Any) -> None:
         self.T = T
-        self.cuts = cut(len(T), _BLOCK_ROWS if len(T) <= _LONG else _LONG_BLOCK_ROWS)
+        self.cuts = cut(len(T), _BLOCK_ROWS if len(T) <= _LONG_ORDER else _LONG_BLOCK_ROWS)
         self._inverses = [
             torch.linalg.solve_triangular(
                 T[a:b, a:b], torch.eye(b - a, dtype=T.dtype, device=T.device), upper=True
