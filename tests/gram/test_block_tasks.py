@@ -39,9 +39,9 @@ def test_in_order_few_parts_wait():
 
 
 def test_very_many_blocks_make_more_tasks_but_not_too_many():
-    """Up to 4,096 blocks there are 64 tasks; a thousand workers would have some to do beyond 2.6e5 blocks."""
-    assert len(groups_of(2_000_000, 2000)) == 64
-    assert len(groups_of(20_000_000, 2000)) == pytest.approx(20e6 / (2**20 // 2000) / 64, rel=0.02)
+    """Up to 6,144 blocks there are 48 tasks; a thousand workers would have some to do beyond 2.6e5 blocks."""
+    assert len(groups_of(2_000_000, 2000)) == 48
+    assert len(groups_of(20_000_000, 2000)) == pytest.approx(20e6 / (2**20 // 2000) / 128, rel=0.02)
     assert 2048 < len(groups_of(300_000_000, 2000)) <= 4096
 
 

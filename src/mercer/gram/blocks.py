@@ -42,8 +42,9 @@ _SQUARED_VALUES = 2**22
 #: Numbers of rows of a block, at least and at most.
 _FEWEST_ROWS, _MOST_ROWS = 64, 4096
 #: Tasks that the blocks are grouped into: many beside the cores of a machine. Where there are very many
-#: blocks, tasks of 64 of them, about a quarter of a minute of a core, and no more than a scheduler likes.
-_FEWEST_TASKS, _MOST_TASKS, _BLOCKS_OF_A_TASK = 64, 4096, 64
+#: blocks, tasks of 128 of them: some 0.2 s of a core, for a task takes client and scheduler 5 ms. More tasks
+#: than the most would be too many for a scheduler.
+_FEWEST_TASKS, _MOST_TASKS, _BLOCKS_OF_A_TASK = 48, 4096, 128
 #: Rows whose squares are added up before they join the others, and how many such sums there are at most: a
 #: sum is M × M, and costs as much to send as some hundred of its rows to compute.
 _SQUARED_ROWS, _MOST_SQUARES = 2**13, 64
