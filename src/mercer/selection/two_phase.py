@@ -29,7 +29,7 @@ def corrected(
     """The mean loss, and the variance of that estimate: each row counts with its share of the sum.
 
     >>> corrected(np.array([0.0, 0.0, 1.0, 0.0]), np.array([1.0, 0.0]), np.array([0, 1]))
-    (0.75, 0.1458...)
+    (0.75, 0.3125)
     >>> corrected(np.array([1.0, 3.0]), np.array([1.0, 3.0]), np.array([0, 1]))
     (2.0, 1.0)
     """
