@@ -24,7 +24,7 @@ _WORK_OF_A_VALUE = 80
 _WIDTH_OF_OBJECTS = 20  # columns that objects are counted as, where nothing was measured
 _LIKE_VECTORS = "the time is that of vectors: comparing two objects may take a hundred times as long"
 #: Objects that are compared with as many others, and seconds from which this is done once only.
-_TIMED, _LONG = 100, 0.05
+_OBJECTS_TIMED, _SECONDS_TIMED = 100, 0.05
 #: Bytes that a task's messages take beside its sums, as measured on two workers.
 _MESSAGES = 6_000
 #: M × M matrices that are held at a time, by solvers that iterate and by those that take eigenvalues.
@@ -80,7 +80,7 @@ def with_time_of_objects(plan: Plan, kernel: Kernel, X: Points) -> Plan:
     landmarks and more of them.
     """
     rng, n = np.random.default_rng(0), data.n_points(X)
-    rows, Z = (data.take(X, rng.choice(n, min(n, _TIMED), replace=False)) for _ in range(2))
+    rows, Z = (data.take(X, rng.choice(n, min(n, _OBJECTS_TIMED), replace=False)) for _ in range(2))
     count, few = data.n_points(rows), -(-data.n_points(rows) // 4)
     with config(threads=1):
         by_few, by_all = (
@@ -103,7 +103,7 @@ def _seconds(K: RowBlocks) -> float:
     V = np.zeros((K.shape[1], 1))
     K.some(np.arange(1)).values(V)
     taken: list[float] = []
-    while len(taken) < 3 and sum(taken) < _LONG:
+    while len(taken) < 3 and sum(taken) < _SECONDS_TIMED:
         began = thread_time()
         K.values(V)
         taken.append(thread_time() - began)

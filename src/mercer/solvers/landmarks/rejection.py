@@ -39,7 +39,7 @@ from mercer.solvers.landmarks.pivots import (
 from mercer.solvers.linear.blas import solve_triangle, subtract_product
 from mercer.solvers.matrix import BlockMatrix
 
-_SMALLEST_BLOCK, _LARGEST_BLOCK = 16, 2048  # points that are proposed at once
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 16, 1536  # points that are proposed at once
 _FIRST_BLOCK = 64  # pivots are hoped for in the first block, where nothing sifts the proposals
 _MOST_PROPOSALS = 4  # for each pivot that is wanted in all, so that few pivots take little memory
 _STRIP = 256  # points whose systems are solved together, by one thread
