@@ -80,7 +80,7 @@ def small_work():
 def errors():
     """Errors of mercer and of the best peer of the same row, in the unit of its table."""
     found = []
-    for title, header, rows in tables("tables"):
+    for title, header, rows in tables("stated_tables"):
         for row in rows:
             own = header.index("mercer train" if "mercer train" in header else "mercer")
             peers = [
