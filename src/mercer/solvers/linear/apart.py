@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, lapack, solve_triangular
+from scipy.linalg import lapack, solve_triangular
+
+from mercer.solvers.linear.cholesky import factorise_shifted
 
 
 def errors_left_out(
@@ -30,7 +32,7 @@ def errors_left_out(
     >>> errors_left_out(K, y, 1.0, [np.array([0, 1]), np.array([2, 3])]).T  # each is told the others' mean
     array([[-3.5, -2.5,  1.5,  4.5]])
     """
-    P, _ = lapack.dpotri(_factor(K, alpha), lower=1, overwrite_c=1)
+    P, _ = lapack.dpotri(factorise_shifted(K, alpha), lower=1, overwrite_c=1)
     P = np.tril(P)
     P += np.tril(P, -1).T
     v = P.sum(axis=1)
@@ -54,7 +56,7 @@ def errors_from_before(
     array([[nan, nan, 1.5, 4. ]])
     """
     order = np.concatenate(blocks)
-    L = _factor(K[np.ix_(order, order)], alpha)
+    L = factorise_shifted(K[np.ix_(order, order)], alpha)
     z = solve_triangular(L, np.column_stack([Y[order], np.ones(len(order))]), lower=True, check_finite=False)
     z, w = z[:, :-1], z[:, -1]
     errors = np.full(Y.shape, np.nan)
@@ -65,14 +67,3 @@ def errors_from_before(
         errors[rows] = Y[rows] - told
         start += len(rows)
     return errors
-
-
-def _factor(K: np.ndarray, alpha: float) -> np.ndarray:
-    """L; where rounding of K is larger than α there is none."""
-    A = K.copy()
-    A.flat[:: len(A) + 1] += alpha
-    L = cholesky(A, lower=True, overwrite_a=True, check_finite=False)
-    rounding = len(K) * np.finfo(K.dtype).eps * float(np.abs(np.diagonal(K)).max())
-    if not float(np.diagonal(L).min()) ** 2 >= max(alpha - rounding, rounding):
-        raise LinAlgError("K + αI is singular, to rounding")
-    return np.asarray(L)

@@ -64,6 +64,24 @@ def factorise(M: np.ndarray) -> np.ndarray:  # (n, n)
     return M
 
 
+def factorise_shifted(K: np.ndarray, alpha: float) -> np.ndarray:  # (n, n), C-ordered
+    """L of K + αI, by the lower triangle of Kᵀ, in new memory.
+
+    LinAlgError where K + αI is singular, to rounding: if K is positive semi-definite, no pivot is below α.
+
+    >>> np.tril(factorise_shifted(np.array([[3.0, 2.0], [2.0, 4.0]]), 1.0))
+    array([[2., 0.],
+           [1., 2.]])
+    """
+    rounding = len(K) * float(np.finfo(K.dtype).eps) * float(np.abs(np.diagonal(K)).max())
+    M = K.T.copy(order="F")
+    M.flat[:: len(K) + 1] += alpha
+    L = factorise(M)
+    if not float(np.diagonal(L).min()) ** 2 >= max(alpha - rounding, rounding):
+        raise LinAlgError("K + αI is singular, to rounding")
+    return L
+
+
 def _factorise_tile(M: np.ndarray, tile: slice) -> None:
     failed = cholesky_in_place(M[tile, tile])
     if failed:

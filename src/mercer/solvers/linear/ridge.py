@@ -32,7 +32,7 @@ from mercer.errors import InputError
 from mercer.runtime.threads import large_lapack, run
 from mercer.solvers.linear.banded import BandForm
 from mercer.solvers.linear.blas import subtract_rank_two
-from mercer.solvers.linear.cholesky import factorise, inverse_diagonal, solve
+from mercer.solvers.linear.cholesky import factorise, factorise_shifted, inverse_diagonal, solve
 from mercer.solvers.linear.evidence import surprise
 from mercer.solvers.matrix import KernelMatrix
 from mercer.solvers.result import Result
@@ -244,16 +244,9 @@ class _Centred:
 
     def solve(self, alpha: float) -> tuple[np.ndarray, np.ndarray, float] | None:
         """The point of the path for α, as `BandForm.path` gives it, by a factor for this α."""
-        K = self.K
-        rounding = len(K) * float(np.finfo(K.dtype).eps) * float(np.abs(np.diagonal(K)).max())
-        M = K.T.copy(order="F")
-        M.flat[:: len(K) + 1] += alpha
         try:
-            factor = factorise(M)
+            factor = factorise_shifted(self.K, alpha)
         except LinAlgError:
-            return None
-        # If K is positive semi-definite, no pivot is smaller than α.
-        if not float(np.diagonal(factor).min()) ** 2 >= max(alpha - rounding, rounding):
             return None
         logdet = 2.0 * float(np.log(np.diagonal(factor).astype(np.float64)).sum())
         return solve(factor, self.right), inverse_diagonal(factor), logdet
